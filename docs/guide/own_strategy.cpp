@@ -77,8 +77,8 @@ class sign_votes final : public cohort::strategy {
   }
 
   std::unique_ptr<cohort::communicator> world_;
-  std::vector<std::vector<float>> values_;  // per bucket
-  std::vector<cohort::request> pending_;    // per bucket
+  std::vector<std::vector<float>> values_;          // per bucket
+  std::vector<cohort::pending_operation> pending_;  // per bucket
   cohort::agreement agreed_;
   bool in_flight_ = false;
 };

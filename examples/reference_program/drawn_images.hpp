@@ -37,10 +37,10 @@ inline cohort::arrays drawn_images(int count, cohort::shape extents, int classes
     }
   }
   return cohort::arrays(
-      {cohort::array{.name = "input",
-                     .values = {made->images.data(), cohort::shape(count, extents[0], height, width)},
-                     .scale = 1 / 255.0}},
-      {cohort::array{
+      {cohort::array_view{.name = "input",
+                          .values = {made->images.data(), cohort::shape(count, extents[0], height, width)},
+                          .scale = 1 / 255.0}},
+      {cohort::array_view{
           .name = "label", .values = {made->labels.data(), cohort::shape(count)}, .classes = classes}},
       made);
 }

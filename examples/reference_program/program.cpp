@@ -71,7 +71,7 @@ std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::c
   cohort::sharing_settings const settings{
       .share = chosen.share == "update" ? cohort::share::update : cohort::share::gradient,
       .warm_up = chosen.warm_up,
-      .group = chosen.group == "rank" ? cohort::group::rank : cohort::group::process,
+      .group = chosen.group == "rank" ? cohort::sharing_group::rank : cohort::sharing_group::process,
       .max_staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness};
   if (strategy == "allreduce") return allreduce_of(chosen).on(world);
   if (strategy == "averaging") return averaging_of(chosen).on(world);
@@ -316,13 +316,13 @@ using training_factory = decltype(&train_on<automatic_backend>);
 training_factory factory_for(std::string_view backend) {
   using namespace cohort;
   if (backend == "auto") return train_on<automatic_backend>;
-  if (backend == "onednn") return train_on<require<onednn>>;
-  if (backend == "onednn_bf16") return train_on<require<onednn_bf16>>;
-  if (backend == "reference") return train_on<require<reference<float>>>;
+  if (backend == "onednn") return train_on<required_backend<onednn>>;
+  if (backend == "onednn_bf16") return train_on<required_backend<onednn_bf16>>;
+  if (backend == "reference") return train_on<required_backend<reference<float>>>;
 #if HAS_CUDNN
-  if (backend == "cudnn") return train_on<require<cudnn>>;
-  if (backend == "cudnn_tf32") return train_on<require<cudnn_tf32>>;
-  if (backend == "cudnn_bf16") return train_on<require<cudnn_bf16>>;
+  if (backend == "cudnn") return train_on<required_backend<cudnn>>;
+  if (backend == "cudnn_tf32") return train_on<required_backend<cudnn_tf32>>;
+  if (backend == "cudnn_bf16") return train_on<required_backend<cudnn_bf16>>;
 #endif
   throw usage_error{"--backend: this program was built without the component cudnn"};
 }

@@ -27,7 +27,7 @@
 #include <cohort/data/concat.hpp>
 #include <cohort/data/idx.hpp>
 #include <cohort/data/loader.hpp>
-#include <cohort/data/map.hpp>
+#include <cohort/data/mapped.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/select.hpp>
 #include <cohort/data/split.hpp>

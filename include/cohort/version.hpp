@@ -5,6 +5,6 @@
 namespace cohort {
 
 /// The library's version; the build system reads it from this line.
-inline constexpr std::string_view version = "0.1.0";
+inline constexpr std::string_view library_version = "0.1.0";
 
 }  // namespace cohort

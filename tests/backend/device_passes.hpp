@@ -202,8 +202,9 @@ class device_passes {
   kernel accumulate(layout const& l) const { return locked(own_.accumulate(l), {true, true}); }
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
-  cohort::operation<device_passes> prepare(cohort::operation_request<device_passes> const& request) const {
-    cohort::operation<device_passes> made = own_.prepare(request);
+  cohort::backend_operation<device_passes> prepare(
+      cohort::operation_request<device_passes> const& request) const {
+    cohort::backend_operation<device_passes> made = own_.prepare(request);
     for (auto* calls : {&made.forward, &made.backward})
       for (auto& one : *calls) {
         std::vector<bool> tensors;

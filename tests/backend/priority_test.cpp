@@ -108,10 +108,10 @@ TEST_F(backend_priority, refuses_a_variable_that_is_not_a_number) {
 }
 
 TEST_F(backend_priority, throws_instead_of_falling_back_if_a_backend_is_required) {
-  EXPECT_EQ(taken<require<cpu>>(), "first");
+  EXPECT_EQ(taken<required_backend<cpu>>(), "first");
   EXPECT_EQ(taken<cpu>(), "first");
-  for (auto const& attempt : {+[] { return taken<require<broken>>(); }, +[] { return taken<broken>(); },
-                              +[] { return taken<priority<broken>>(); }}) {
+  for (auto const& attempt : {+[] { return taken<required_backend<broken>>(); },
+                              +[] { return taken<broken>(); }, +[] { return taken<priority<broken>>(); }}) {
     try {
       attempt();
       FAIL() << "a backend that does not work was taken";

@@ -16,7 +16,7 @@ TEST(communicator_allocation, does_not_happen_in_a_step) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     std::vector<float> gradient(10'000, 1.0F);
-    std::vector<request> under_way(3);
+    std::vector<pending_operation> under_way(3);
     std::vector<std::byte> message(100), came(100);
     gathered all;
     std::uint64_t examples = 1;
@@ -26,9 +26,9 @@ TEST(communicator_allocation, does_not_happen_in_a_step) {
             world.start_allreduce(std::span(gradient).subspan(bucket * 3000, 3000 + bucket), reduction::sum);
       world.allreduce(std::span(&examples, 1), reduction::maximum);
       world.broadcast(std::span(gradient), 1);
-      for (request& one : under_way) one.wait();
+      for (pending_operation& one : under_way) one.wait();
       world.start_allgatherv(message, all).wait();
-      request sending = world.start_send(message, (world.rank() + 1) % world.size(), 4);
+      pending_operation sending = world.start_send(message, (world.rank() + 1) % world.size(), 4);
       arrival const next = world.wait_for_message(communicator::any_source, 4);
       world.receive(came, next.from, 4);
       sending.wait();

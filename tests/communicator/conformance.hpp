@@ -110,7 +110,7 @@ inline void keeps_many_under_way(communicator& world) {
   constexpr int many = 12;
   std::vector<numbers> sums, copies;
   gathered all;
-  std::vector<request> under_way;
+  std::vector<pending_operation> under_way;
   std::vector<std::byte> const mine = letter(world.rank(), 77);
   for (int k = 0; k < many; ++k) {
     sums.push_back(contributions(element_type::f32, world.rank(), static_cast<std::size_t>(1 + k * 1000)));
@@ -124,7 +124,7 @@ inline void keeps_many_under_way(communicator& world) {
   under_way.push_back(world.start_barrier());
   if (world.rank() % 2 == 1)
     std::reverse(under_way.begin(), under_way.end());  // in which order they are waited for
-  for (request& one : under_way) {
+  for (pending_operation& one : under_way) {
     one.done();
     one.wait();
     require(one.done(), "what was waited for is done");
@@ -140,15 +140,16 @@ inline void keeps_many_under_way(communicator& world) {
 }
 
 inline void keeps_what_has_ended(communicator& world) {
-  request ended = world.start_barrier();
+  pending_operation ended = world.start_barrier();
   auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!ended.done()) require(std::chrono::steady_clock::now() < limit, "done() moves a barrier on");
   int const next = (world.rank() + 1) % world.size();
   std::byte out{7}, in{};
-  request receiving = world.start_receive({&in, 1}, (world.rank() + world.size() - 1) % world.size(), 1);
+  pending_operation receiving =
+      world.start_receive({&in, 1}, (world.rank() + world.size() - 1) % world.size(), 1);
   require(ended.done() && !receiving.done(), "what has ended does not begin again with another operation");
   world.barrier();
-  request sending = world.start_send({&out, 1}, next, 1);
+  pending_operation sending = world.start_send({&out, 1}, next, 1);
   receiving.wait();
   sending.wait();
   require(in == out, "received");
@@ -159,7 +160,7 @@ inline void sends_in_order_for_each_tag(communicator& world) {
   int const previous = (world.rank() + world.size() - 1) % world.size();
   constexpr std::size_t sizes[] = {0, 1, 100, 100'003, 7};
   std::vector<std::vector<std::byte>> letters;
-  std::vector<request> under_way;
+  std::vector<pending_operation> under_way;
   for (int const tag : {0, communicator::largest_tag})
     for (std::size_t const size : sizes) letters.push_back(letter(world.rank() + tag, size));
   for (std::size_t k = 0; k < letters.size(); ++k)
@@ -167,14 +168,14 @@ inline void sends_in_order_for_each_tag(communicator& world) {
         world.start_send(letters[k], next, k < std::size(sizes) ? 0 : communicator::largest_tag));
   for (int const tag : {communicator::largest_tag, 0}) {  // in the opposite order
     std::vector<std::vector<std::byte>> texts;
-    std::vector<request> arriving;
+    std::vector<pending_operation> arriving;
     for (std::size_t const size : sizes) texts.emplace_back(size);
     for (auto& text : texts) arriving.push_back(world.start_receive(text, previous, tag));
-    for (request& one : arriving) one.wait();
+    for (pending_operation& one : arriving) one.wait();
     for (auto const& text : texts)
       require(is_letter(text, previous + tag, text.size()), "tag " + std::to_string(tag));
   }
-  for (request& one : under_way) one.wait();
+  for (pending_operation& one : under_way) one.wait();
 }
 
 inline void finds_messages_from_anybody(communicator& world) {
@@ -207,14 +208,14 @@ inline void shows_no_message_that_a_receive_waits_for(communicator& world) {
   int const next = (world.rank() + 1) % world.size();
   int const previous = (world.rank() + world.size() - 1) % world.size();
   std::vector<std::byte> first(1000), second(2000);
-  request receiving = world.start_receive(first, previous, tag);
+  pending_operation receiving = world.start_receive(first, previous, tag);
   world.barrier();
   auto const mine = letter(world.rank(), 1000), more = letter(world.rank(), 2000);
-  request sending[]{world.start_send(mine, next, tag), world.start_send(more, next, tag)};
+  pending_operation sending[]{world.start_send(mine, next, tag), world.start_send(more, next, tag)};
   require(world.wait_for_message(communicator::any_source, tag).bytes == 2000, "the second message");
   world.receive(second, previous, tag);
   receiving.wait();
-  for (request& one : sending) one.wait();
+  for (pending_operation& one : sending) one.wait();
   require(is_letter(first, previous, 1000) && is_letter(second, previous, 2000), "both have come");
 }
 
@@ -256,7 +257,7 @@ inline void keeps_relatives_apart(communicator& world) {
   require(twin->rank() == world.rank() && twin->size() == world.size(), "a twin is alike");
   numbers one = contributions(element_type::i64, world.rank(), 100);
   numbers two = contributions(element_type::i64, world.rank() + 1, 100);
-  request under_way[2];
+  pending_operation under_way[2];
   if (world.rank() % 2 == 0) {
     under_way[0] = world.start_allreduce(one, reduction::sum);
     under_way[1] = twin->start_allreduce(two, reduction::sum);
@@ -264,7 +265,7 @@ inline void keeps_relatives_apart(communicator& world) {
     under_way[1] = twin->start_allreduce(two, reduction::sum);
     under_way[0] = world.start_allreduce(one, reduction::sum);
   }
-  for (request& each : under_way) each.wait();
+  for (pending_operation& each : under_way) each.wait();
   for (std::size_t i = 0; i < 100; ++i) {
     double first = 0, second = 0;
     for (int r = 0; r < world.size(); ++r) {
@@ -276,7 +277,7 @@ inline void keeps_relatives_apart(communicator& world) {
   int const next = (world.rank() + 1) % world.size();
   int const previous = (world.rank() + world.size() - 1) % world.size();
   std::vector<std::byte> const text = letter(world.rank(), 9);
-  request sending = world.start_send(text, next, 3);
+  pending_operation sending = world.start_send(text, next, 3);
   require(world.wait_for_message(previous, 3).bytes == 9, "it is there");
   require(!twin->probe(communicator::any_source, 3), "a message to the other one");
   std::vector<std::byte> came(9);
@@ -291,7 +292,7 @@ inline void frees_relatives_in_any_order(communicator& world) {
     family[1] = family[0]->duplicate();
     family[2] = family[1]->split(0, -world.rank());
     numbers all = contributions(element_type::i32, world.rank(), 5000);
-    request under_way = family[order]->start_allreduce(all, reduction::sum);
+    pending_operation under_way = family[order]->start_allreduce(all, reduction::sum);
     family[order].reset();
     int const left = (order + 1 + world.rank() % 2) % 3;  // not in the same order on all ranks
     require(sum_of_ranks(*family[(order + 1) % 3], 1) == world.size(), "the one");
@@ -369,7 +370,7 @@ inline void survives_random_programs(communicator& world) {
       numbers data;
       numbers expected;
       places checked;
-      request handle{};
+      pending_operation handle{};
     };
     std::vector<std::unique_ptr<begun>> under_way;
     auto const finish = [&] {

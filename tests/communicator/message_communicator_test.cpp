@@ -124,7 +124,7 @@ TEST_P(message_communicator, throws_the_same_error_from_every_later_call) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     auto const twin = world.duplicate();
     float x = 1;
-    request under_way;
+    pending_operation under_way;
     if (world.rank() == 0) under_way = world.start_allreduce(std::span(&x, 1), reduction::sum);
     if (world.rank() == 1) world.abort("out of cheese");
     std::string first;
@@ -187,7 +187,7 @@ TEST_P(message_communicator, releases_memory_if_it_throws) {
   for (int round = 0; round < 20; ++round) {
     auto const thrown = run(3, {.deadline = 60s}, [&](communicator& world) {
       auto memory = std::make_unique<std::vector<float>>(300'000, 1.0F);
-      request under_way = world.start_allreduce(std::span(*memory), reduction::sum);
+      pending_operation under_way = world.start_allreduce(std::span(*memory), reduction::sum);
       if (world.rank() == round % 3) world.abort("now");
       try {
         under_way.wait();
@@ -226,7 +226,7 @@ TEST_P(message_communicator, releases_memory_before_abort_returns) {
   };
   auto const world = make(hub, 0);
   std::vector<float> memory(1000);
-  request const under_way = world->start_allreduce(std::span(memory), reduction::sum);
+  pending_operation const under_way = world->start_allreduce(std::span(memory), reduction::sum);
   linger_until([&] { return lent() > 0; });
   ASSERT_EQ(lent(), 1U);
   world->abort("now");
@@ -236,8 +236,8 @@ TEST_P(message_communicator, releases_memory_before_abort_returns) {
 TEST_P(message_communicator, may_be_destroyed_before_its_requests) {
   auto world = make(std::make_shared<detail::thread_hub>(1, "threads"), 0);
   float x = 1;
-  request sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
-  request barrier = world->start_barrier();
+  pending_operation sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
+  pending_operation barrier = world->start_barrier();
   world.reset();  // their queries would read freed memory, which the sanitizers detect
   EXPECT_TRUE(sum.done());
   sum.wait();
@@ -248,14 +248,14 @@ TEST_P(message_communicator, records_when_an_operation_ended_independently_of_it
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     float x = 1;
     auto const before = clock_type::now();
-    request sum = world.start_allreduce(std::span(&x, 1), reduction::sum);
+    pending_operation sum = world.start_allreduce(std::span(&x, 1), reduction::sum);
     linger_until([&] { return sum.done(); });
     auto const seen = clock_type::now();
     world.barrier();
     auto const ended = sum.wait();
     EXPECT_GE(ended, before);
     EXPECT_LE(ended, seen);
-    EXPECT_EQ(request().wait(), clock_type::time_point());
+    EXPECT_EQ(pending_operation().wait(), clock_type::time_point());
   });
   EXPECT_EQ(thrown, (std::vector<std::string>(2)));
 }
@@ -264,7 +264,7 @@ TEST_P(message_communicator, allows_one_thread_to_wait_while_another_starts_oper
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     constexpr int many = 200;
     std::vector<float> values(many, 1.0F);
-    std::vector<request> under_way(many);
+    std::vector<pending_operation> under_way(many);
     std::atomic<int> started{0};
     std::thread starter([&] {
       for (int k = 0; k < many; ++k) {

@@ -213,7 +213,7 @@ TEST(self, is_one_rank_whose_operations_complete_immediately) {
   EXPECT_EQ(world->name(), "self");
   EXPECT_EQ(world->size(), 1);
   float x = 3;
-  request sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
+  pending_operation sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
   EXPECT_TRUE(sum.done());
   EXPECT_EQ(x, 3);
   EXPECT_TRUE(world->start_barrier().done());

@@ -97,7 +97,7 @@ TEST(arrays, refuse_inconsistent_arrays) {
   expect_parts(refused<cohort::shape_error>([&] { arrays(inputs, {2}, labels, 3); }),
                {"label", "expected 6", "got 3"});
   expect_parts(refused<cohort::setting_error>([&] { arrays(inputs, {4}, labels, 0); }), {"classes"});
-  expect_parts(refused<cohort::shape_error>([] { arrays(std::vector<cohort::array>{}); }), {"input"});
+  expect_parts(refused<cohort::shape_error>([] { arrays(std::vector<cohort::array_view>{}); }), {"input"});
   expect_parts(
       refused<cohort::data_error>([&] {
         arrays({{.name = "x", .values = {inputs.data(), {3, 4}}}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/data/cache.hpp>
-#include <cohort/data/map.hpp>
+#include <cohort/data/mapped.hpp>
 #include <cohort/data/select.hpp>
 #include <thread>
 
@@ -48,7 +48,7 @@ TEST(cache, refuses_more_than_max_bytes) {
 
 TEST(cache, reads_an_example_again_that_could_not_be_read) {
   auto const healthy = std::make_shared<bool>(false);
-  dataset const data = cache(map(numbers(3), [healthy](std::int64_t, example_view& one) {
+  dataset const data = cache(mapped(numbers(3), [healthy](std::int64_t, example_view& one) {
     if (!*healthy) throw data_error({.what = "not yet"});
     one.edit<float>(0)[0] += 1;
   }));

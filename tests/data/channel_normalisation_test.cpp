@@ -57,7 +57,7 @@ TEST(channel_normalisation, refuses_what_it_cannot_normalise) {
   expect_parts(says({.mean = {0, 0}, .deviation = {1, 0}}), {"deviation", "above 0", "got 0"});
   expect_parts(says({.mean = {0, std::nan("")}, .deviation = {1, 1}}), {"mean", "finite"});
   std::vector<std::int32_t> const words{1, 2};
-  arrays const sentences({array{.name = "words", .values = {words.data(), shape(1, 2)}}});
+  arrays const sentences({array_view{.name = "words", .values = {words.data(), shape(1, 2)}}});
   expect_parts(refused<shape_error>([&] {
                  rescaled(sentences, {.mean = {0, 0}, .deviation = {1, 1}});
                }),

@@ -50,12 +50,12 @@ struct varied {
   bool target = true;
   operator dataset() const {
     int const count = static_cast<int>(6 / example.elements());
-    array const input{.name = name, .values = {pixels.data(), example.batched(count)}, .scale = scale};
+    array_view const input{.name = name, .values = {pixels.data(), example.batched(count)}, .scale = scale};
     if (!target) return arrays({input});
-    return arrays({input}, {array{.name = "y",
-                                  .values = {labels.data(), {count}},
-                                  .classes = classes,
-                                  .label_names = label_names}});
+    return arrays({input}, {array_view{.name = "y",
+                                       .values = {labels.data(), {count}},
+                                       .classes = classes,
+                                       .label_names = label_names}});
   }
 };
 

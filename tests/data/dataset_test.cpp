@@ -192,7 +192,7 @@ TEST(stream, has_no_size_and_no_random_access) {
 TEST(dataset, gathers_more_rows_than_are_located_at_once) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 0.0F);
-  cohort::loader loader(cohort::arrays({cohort::array{.name = "x", .values = {values.data(), {1000}}}}),
+  cohort::loader loader(cohort::arrays({cohort::array_view{.name = "x", .values = {values.data(), {1000}}}}),
                         {.batch = 1000, .seed = 3});
   cohort::batch const* const b = loader.next();
   for (std::size_t i = 0; i < 1000; ++i)

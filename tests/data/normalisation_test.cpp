@@ -34,8 +34,8 @@ struct houses {
   }
   int count() const { return static_cast<int>(prices.size()); }
   dataset data() const {
-    return arrays({array{.values = {features.data(), {count(), 3}}}},
-                  {array{.name = "price", .values = {prices.data(), {count()}}}});
+    return arrays({array_view{.values = {features.data(), {count(), 3}}}},
+                  {array_view{.name = "price", .values = {prices.data(), {count()}}}});
   }
 };
 
@@ -143,8 +143,8 @@ TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
             "normalisation_settings::targets = rescaling::none, got i32");
   normalisation const fitted = fit_normalisation(examples.data(), {.targets = rescaling::standardise});
   std::vector<float> const wide(40);
-  dataset const other = arrays({array{.values = {wide.data(), {10, 4}}}},
-                               {array{.name = "price", .values = {wide.data(), {10}}}});
+  dataset const other = arrays({array_view{.values = {wide.data(), {10, 4}}}},
+                               {array_view{.name = "price", .values = {wide.data(), {10}}}});
   EXPECT_EQ(refused<shape_error>([&] { normalised(other, fitted); }),
             "a normalisation does not fit the data set (input ): expected 3 channels of f32 or f64, got "
             "4, f32");
@@ -178,7 +178,7 @@ TEST(channel_statistics, of_parts_merge_to_those_of_the_whole) {
 TEST(normalisation, is_accurate_far_from_zero) {
   std::vector<double> values;
   for (int i = 0; i < 1000; ++i) values.push_back(1e8 + i % 2);
-  arrays const data({array{.values = {values.data(), shape(100, 1, 10)}}});
+  arrays const data({array_view{.values = {values.data(), shape(100, 1, 10)}}});
   channel_scaling const fitted = fit_normalisation(data).inputs[0][0];
   EXPECT_NEAR(fitted.scale, 2, 1e-7);
   EXPECT_NEAR(fitted.offset, -(2e8 + 1), 10);

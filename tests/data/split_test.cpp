@@ -115,7 +115,7 @@ TEST(split, refuses_fractions_that_are_no_fractions) {
 
 TEST(split, refuses_to_stratify_without_labels) {
   std::vector<float> const x{1, 2, 3, 4};
-  dataset const data = arrays({array{.name = "x", .values = {x.data(), {4, 1}}}});
+  dataset const data = arrays({array_view{.name = "x", .values = {x.data(), {4, 1}}}});
   expect_parts(refused<setting_error>([&] { split(data, 0.5, {.stratified = true}); }),
                {"cannot stratify", "no class label"});
 }

@@ -24,8 +24,9 @@ inline dataset numbers(int count, int classes = 3) {
     made->values.insert(made->values.end(), {static_cast<float>(i), static_cast<float>(-i)});
     made->labels.push_back(i % classes);
   }
-  return arrays({array{.name = "input", .values = {made->values.data(), {count, 2}}}},
-                {array{.name = "label", .values = {made->labels.data(), {count}}, .classes = classes}}, made);
+  return arrays({array_view{.name = "input", .values = {made->values.data(), {count, 2}}}},
+                {array_view{.name = "label", .values = {made->labels.data(), {count}}, .classes = classes}},
+                made);
 }
 
 /// The same examples, computed by get, with weights i + 1 and keys "k<i>"; counts the calls of get.

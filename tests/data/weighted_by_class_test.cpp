@@ -101,7 +101,7 @@ TEST(weighted_by_class, refuses_weights_that_do_not_match_the_classes) {
                    weighted_by_class(data, {1, wrong});
                  }),
                  {"finite weights of at least 0"});
-  arrays const without({array{.values = {pixels.data(), {6, 1}}}});
+  arrays const without({array_view{.values = {pixels.data(), {6, 1}}}});
   expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }), {"a class label, got no class label"});
 }
 

@@ -73,7 +73,7 @@ TEST(elementwise_layers, agree_with_pytorch) {
   numbers.compare("swish", swish{});
   numbers.compare("gelu", gelu{});
   numbers.compare("mish", mish{});
-  numbers.compare("identity", cohort::identity{});
+  numbers.compare("identity", cohort::identity_activation{});
   numbers.compare("prelu", prelu{});
   numbers.compare("prelu_of_one_slope", prelu{.per_channel = false});
   numbers.compare("softmax", softmax{});

@@ -36,7 +36,7 @@ TEST(activations, have_the_values_computed_by_hand) {
   EXPECT_EQ(values(hard_tanh{}, x), (list{-1, -1, -1, 0, 0.5, 1, 1, 1}));
   EXPECT_EQ(values(hard_sigmoid{}, x), (list{0, 0, 0.3, 0.5, 0.6, 0.7, 1, 1}));
   EXPECT_EQ(values(softsign{}, list{-3, 0, 1}), (list{-0.75, 0, 0.5}));
-  EXPECT_EQ(values(cohort::identity{}, x), x);
+  EXPECT_EQ(values(cohort::identity_activation{}, x), x);
   for (double const y : {values(sigmoid{}, list{0})[0], values(swish{}, list{1e-300})[0] / 1e-300})
     EXPECT_EQ(y, 0.5);
   EXPECT_DOUBLE_EQ(values(elu{.alpha = 2}, list{std::log(0.25)})[0], -1.5);

@@ -49,7 +49,7 @@ static_assert(tensor_backend<scribe>);
 
 using names = std::vector<std::string>;
 
-names run(bool training, scribe::layout const& inputs, operation<scribe> const& of) {
+names run(bool training, scribe::layout const& inputs, backend_operation<scribe> const& of) {
   operation_request<scribe> request;
   request.training = training;
   request.inputs = {&inputs, 1};
@@ -60,10 +60,10 @@ names run(bool training, scribe::layout const& inputs, operation<scribe> const& 
   return std::exchange(scribe::said, {});
 }
 
-operation<scribe> in_blocks() {
+backend_operation<scribe> in_blocks() {
   using enum operand_role;
   scribe::layout const blocks{"blocks"}, weights{"weights"};
-  operation<scribe> made;
+  backend_operation<scribe> made;
   made.output = blocks;
   made.parameters = {weights, {}};
   made.forward.push_back({"forward",
@@ -99,14 +99,14 @@ TEST(standalone_operation, runs_kernels_with_the_reorders_of_a_plan) {
 }
 
 TEST(standalone_operation, needs_no_reorders_if_layouts_are_equal) {
-  operation<scribe> made = in_blocks();
+  backend_operation<scribe> made = in_blocks();
   made.backward.pop_back();
   made.backward[0].operands[2].layout = {"weights"};
   EXPECT_EQ(run(true, {"blocks"}, made), (names{"forward", "weights"}));
 }
 
 TEST(standalone_operation, has_its_working_copies_at_inference) {
-  operation<scribe> made = in_blocks();
+  backend_operation<scribe> made = in_blocks();
   made.forward[0].operands[1].layout = {"for inference"};
   EXPECT_EQ(run(false, {"blocks"}, made), names{"forward"});
 }

@@ -28,7 +28,7 @@ struct several_ways : reference<float> {
     if (!(*request.kind == kind_of<dense>)) return {};
     return {"rule", "same", "none", "other"};
   }
-  operation<several_ways> prepare(operation_request<several_ways> const& request) const {
+  backend_operation<several_ways> prepare(operation_request<several_ways> const& request) const {
     ++prepared;
     bool const by_rule = *request.kind == kind_of<dense> && request.candidate.empty();
     if (request.candidate == "none" || (by_rule && !has_rule))

@@ -54,7 +54,7 @@ TEST_P(unbounded_over_threads, applies_each_message_in_the_same_step_on_all_rank
                                                .mean = mean,
                                                .warm_up = warm_up,
                                                .route = route::to_all,
-                                               .group = group::rank,
+                                               .group = sharing_group::rank,
                                                .max_staleness = staleness}};
       training made = trainer<wide>(small, world, how, with_state());
       made.fit(examples.data(), {.batch = 8, .epochs = 10});

@@ -17,25 +17,28 @@ class counting_communicator final : public cohort::communicator {
   int rank() const override { return real_.rank(); }
   int size() const override { return real_.size(); }
   cohort::communicator_settings const& settings() const override { return real_.settings(); }
-  cohort::request start_broadcast(cohort::elements data, int root) override {
+  cohort::pending_operation start_broadcast(cohort::elements data, int root) override {
     return real_.start_broadcast(data, root);
   }
-  cohort::request start_allreduce(cohort::elements data, cohort::reduction how) override {
+  cohort::pending_operation start_allreduce(cohort::elements data, cohort::reduction how) override {
     return real_.start_allreduce(data, how);
   }
-  cohort::request start_reduce_scatter(cohort::elements data, cohort::reduction how) override {
+  cohort::pending_operation start_reduce_scatter(cohort::elements data, cohort::reduction how) override {
     return real_.start_reduce_scatter(data, how);
   }
-  cohort::request start_allgather(cohort::elements data) override { return real_.start_allgather(data); }
-  cohort::request start_allgatherv(std::span<std::byte const> mine, cohort::gathered& all) override {
+  cohort::pending_operation start_allgather(cohort::elements data) override {
+    return real_.start_allgather(data);
+  }
+  cohort::pending_operation start_allgatherv(std::span<std::byte const> mine,
+                                             cohort::gathered& all) override {
     return real_.start_allgatherv(mine, all);
   }
-  cohort::request start_barrier() override { return real_.start_barrier(); }
-  cohort::request start_send(std::span<std::byte const> data, int to, int tag) override {
+  cohort::pending_operation start_barrier() override { return real_.start_barrier(); }
+  cohort::pending_operation start_send(std::span<std::byte const> data, int to, int tag) override {
     ++handled;
     return real_.start_send(data, to, tag);
   }
-  cohort::request start_receive(std::span<std::byte> data, int from, int tag) override {
+  cohort::pending_operation start_receive(std::span<std::byte> data, int from, int tag) override {
     ++handled;
     return real_.start_receive(data, from, tag);
   }

@@ -14,7 +14,7 @@ namespace cohort_test {
 /// Dense enough for the small network.
 inline threshold_sharing sharing(route way = route::to_all) {
   return {.threshold = threshold::quantile{.density = 0.05},
-          .settings = {.route = way, .group = group::rank}};
+          .settings = {.route = way, .group = sharing_group::rank}};
 }
 
 /// Shares steps instead of gradients, with the mean of the steps instead of their sum.
@@ -34,7 +34,7 @@ inline threshold_sharing late_sharing(share what = share::update) {
 
 /// One message for all ranks that are threads of one process.
 inline threshold_sharing process_sharing(threshold_sharing how) {
-  how.settings.group = group::process;
+  how.settings.group = sharing_group::process;
   return how;
 }
 

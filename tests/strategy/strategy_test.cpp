@@ -73,7 +73,7 @@ class threshold_sketch final : public strategy {
   std::vector<double> residual_;
   std::vector<std::vector<std::int32_t>> messages_;
   std::vector<gathered> arrived_;
-  std::vector<request> under_way_;
+  std::vector<pending_operation> under_way_;
   double given_ = 0, sent_ = 0;
   agreement never_{};  // these sketches vote on nothing
 };
@@ -128,7 +128,7 @@ class delayed_averaging_sketch final : public strategy {
 
   communicator& world_;
   std::vector<double> sent_, mean_;
-  request under_way_;
+  pending_operation under_way_;
   bool waits_ = false;
   agreement never_{};
 };
@@ -180,7 +180,7 @@ class bounded_staleness_sketch final : public strategy {
   /// No message may be in flight afterwards: receives all messages.
   void end_of_epoch(step_info const& now, replica const& mine) override {
     while (slowest() < now.step) take(world_.wait_for_message(communicator::any_source, tag), mine);
-    for (request& one : under_way_) one.wait();
+    for (pending_operation& one : under_way_) one.wait();
     under_way_.clear();
     outgoing_.clear();
   }
@@ -205,7 +205,7 @@ class bounded_staleness_sketch final : public strategy {
   std::vector<std::int64_t> reached_;
   std::vector<double> before_;
   std::vector<std::vector<double>> outgoing_;
-  std::vector<request> under_way_;
+  std::vector<pending_operation> under_way_;
   agreement never_{};
 };
 

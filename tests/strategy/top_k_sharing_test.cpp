@@ -13,7 +13,7 @@ TEST(top_k_sharing, fulfils_the_contract_of_sharing) {
   for (int ranks : {1, 2, 3})
     for (route const way : {route::to_all, route::merged})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-        top_k_sharing const how{.density = 0.05, .settings = {.route = way, .group = group::rank}};
+        top_k_sharing const how{.density = 0.05, .settings = {.route = way, .group = sharing_group::rank}};
         sharing_ranks_hold_the_same_bits<float>(world, how);
         sharing_learns_what_dense_learns(world, how);
         sharing_trains_on_uneven_data(world, how);
@@ -24,8 +24,9 @@ TEST(top_k_sharing, fulfils_the_contract_of_sharing) {
 TEST(sharing_by, accepts_user_defined_compressors) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     auto const make = [](tensor_table table) { return top_k_compressor(std::move(table), {.density = 0.1}); };
-    sharing_ranks_hold_the_same_bits<float>(world, sharing_by{std::string_view("the largest tenth"), make,
-                                                              sharing_settings{.group = group::rank}});
+    sharing_ranks_hold_the_same_bits<float>(world,
+                                            sharing_by{std::string_view("the largest tenth"), make,
+                                                       sharing_settings{.group = sharing_group::rank}});
   });
 }
 

@@ -113,8 +113,8 @@ TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {
   EXPECT_EQ(
       refusal_of<shape_error>([&] { wants_numbers.fit(labels); }),
       "the data set's target does not fit the loss (mean_squared_error_1): expected 2, f32, got scalar, i32");
-  dataset const numbers = arrays({array{.values = {labelled.pixels.data(), {4, 1, 8, 8}}}},
-                                 {array{.name = "y", .values = {examples.y.data(), {4, 2}}}});
+  dataset const numbers = arrays({array_view{.values = {labelled.pixels.data(), {4, 1, 8, 8}}}},
+                                 {array_view{.name = "y", .values = {examples.y.data(), {4, 2}}}});
   EXPECT_EQ(refusal_of<shape_error>([&] { wants_labels.fit(numbers); }),
             "the data set's target does not fit the loss (softmax_cross_entropy_1): expected one class index "
             "per example, "

@@ -43,8 +43,8 @@ struct houses {
   }
   int count() const { return static_cast<int>(prices.size()); }
   dataset data() const {
-    return arrays({array{.values = {features.data(), {count(), 2}}}},
-                  {array{.name = "price", .values = {prices.data(), {count()}}}});
+    return arrays({array_view{.values = {features.data(), {count(), 2}}}},
+                  {array_view{.name = "price", .values = {prices.data(), {count()}}}});
   }
 };
 

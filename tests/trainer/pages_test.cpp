@@ -106,8 +106,8 @@ TEST(pages, of_data_train_from_a_table) {
 TEST(pages, of_data_normalise_inputs_and_targets) {
   using namespace cohort;
   std::vector<float> const areas{50, 100, 150, 200}, prices{100'000, 200'000, 300'000, 400'000};
-  dataset const training = arrays({array{.values = {areas.data(), {4, 1}}}},
-                                  {array{.name = "price", .values = {prices.data(), {4}}}});
+  dataset const training = arrays({array_view{.values = {areas.data(), {4, 1}}}},
+                                  {array_view{.name = "price", .values = {prices.data(), {4}}}});
   cohort::training run = trainer<reference<float>>(
       graph::build([](builder& b) { return b.input({1}) | dense{.units = 1} | mean_squared_error{}; }),
       {.updater = sgd{.rate = 0.2}});
@@ -120,7 +120,7 @@ TEST(pages, of_data_normalise_inputs_and_targets) {
 TEST(pages, of_data_show_views_and_windows) {
   cohort::dataset const digits = cohort::drawn_digits(50, 1);
   auto const [training, held_out] = cohort::split(digits, 0.8, {.seed = 1, .stratified = true});
-  cohort::dataset const noisy = cohort::map(training, [](std::int64_t i, cohort::example_view& one) {
+  cohort::dataset const noisy = cohort::mapped(training, [](std::int64_t i, cohort::example_view& one) {
     cohort::random_stream const noise(7, "noise", static_cast<std::uint64_t>(one.epoch),
                                       static_cast<std::uint64_t>(i));
     std::span<std::uint8_t> const pixels = one.edit<std::uint8_t>(0);

@@ -23,8 +23,8 @@ struct planes {
   }
   dataset data() const {
     int const count = static_cast<int>(x.size()) / 2;
-    return arrays({array{.values = {x.data(), {count, 2}}}},
-                  {array{.name = "y", .values = {y.data(), {count, 2}}}});
+    return arrays({array_view{.values = {x.data(), {count, 2}}}},
+                  {array_view{.name = "y", .values = {y.data(), {count, 2}}}});
   }
 };
 

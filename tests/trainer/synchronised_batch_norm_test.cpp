@@ -96,7 +96,7 @@ TEST(synchronised_batch_norm, continues_if_the_loss_of_another_worker_is_not_fin
     std::vector<float> x(80, 1), y(40, 0.5F);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
     dataset const data =
-        arrays({array{.values = {x.data(), {20, 4}}}}, {array{.values = {y.data(), {20, 2}}}});
+        arrays({array_view{.values = {x.data(), {20, 4}}}}, {array_view{.values = {y.data(), {20, 2}}}});
     y[2 * bad] = std::numeric_limits<float>::quiet_NaN();  // after the data was checked
     auto const skipped = [&](int ranks) {
       std::atomic<std::int64_t> found = 0;

@@ -75,8 +75,8 @@ TYPED_TEST(training_on, takes_one_number_per_example_as_a_scalar_or_as_a_row) {
     y.push_back(2 * x[2 * n] - x[2 * n + 1]);
   }
   auto const results = [&](shape const& targets) {
-    arrays const data({array{.values = {x.data(), {40, 2}}}},
-                      {array{.name = "y", .values = {y.data(), targets}}});
+    arrays const data({array_view{.values = {x.data(), {40, 2}}}},
+                      {array_view{.name = "y", .values = {y.data(), targets}}});
     training run = trainer<TypeParam>(plane, with(2));
     run.fit(data, {.batch = 8, .epochs = 40});
     regression_report seen;

@@ -107,6 +107,6 @@ using invocation = basic_invocation<typename B::kernel, typename B::layout>;
 template <class B>
 using operation_request = basic_request<typename B::layout>;
 template <class B>
-using operation = basic_operation<typename B::kernel, typename B::layout>;
+using backend_operation = basic_operation<typename B::kernel, typename B::layout>;
 
 }  // namespace cohort

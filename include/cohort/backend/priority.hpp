@@ -21,7 +21,7 @@ struct priority {
 
 /// Requires backend B. If B is not usable, backend_error gives the reason; no other backend is selected.
 template <tensor_backend B>
-struct require {};
+struct required_backend {};
 
 namespace detail {
 
@@ -89,7 +89,7 @@ auto visit_backend(std::type_identity<priority<B...>>, sink const& log, Lacks&& 
 }
 
 template <class Lacks, class Visit, tensor_backend B>
-auto visit_backend(std::type_identity<require<B>>, sink const& log, Lacks&&, Visit&& visit) {
+auto visit_backend(std::type_identity<required_backend<B>>, sink const& log, Lacks&&, Visit&& visit) {
   availability const found = B::probe();
   if (!found.usable)
     throw backend_error({.what = "the required backend cannot be used on this machine",
@@ -101,12 +101,12 @@ auto visit_backend(std::type_identity<require<B>>, sink const& log, Lacks&&, Vis
 
 template <class Lacks, class Visit, tensor_backend B>
 auto visit_backend(std::type_identity<B>, sink const& log, Lacks&& unfit_reason, Visit&& visit) {
-  return visit_backend(std::type_identity<require<B>>{}, log, unfit_reason, visit);
+  return visit_backend(std::type_identity<required_backend<B>>{}, log, unfit_reason, visit);
 }
 
 }  // namespace detail
 
-/// Selects a backend by `Choice` (a backend, require<B> or priority<…>) and returns visit.operator()<B>() for
+/// Selects a backend by `Choice` (a backend, required_backend<B> or priority<…>) and returns visit.operator()<B>() for
 /// it. Logs one line: the selected backend, and why others were skipped.
 ///
 /// `unfit_reason`  used with priority<…>: unfit_reason.operator()<B>() returns, as a clause, why the usable

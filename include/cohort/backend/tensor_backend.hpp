@@ -71,7 +71,7 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
   { backend.describe(layout) } -> std::convertible_to<std::string>;
   { backend.reorder(layout, layout) } -> std::same_as<typename B::kernel>;
   { backend.accumulate(layout) } -> std::same_as<typename B::kernel>;
-  { backend.prepare(request) } -> std::same_as<operation<B>>;
+  { backend.prepare(request) } -> std::same_as<backend_operation<B>>;
   { B::bind(kernel, addresses) } -> std::same_as<typename B::call>;
 };
 

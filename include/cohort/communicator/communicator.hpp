@@ -92,10 +92,11 @@ struct activity {
 
 /// Handle of a pending operation. The operation's memory must stay valid until done() returns true, wait()
 /// returns, or one of them throws.
-class request {
+class pending_operation {
  public:
-  request() = default;
-  explicit request(std::shared_ptr<detail::activity> operation) : operation_(std::move(operation)) {}
+  pending_operation() = default;
+  explicit pending_operation(std::shared_ptr<detail::activity> operation)
+      : operation_(std::move(operation)) {}
   /// Returns whether the operation has ended. Makes progress if the communicator has no progress thread.
   bool done() { return !operation_ || operation_->done(); }
   /// Blocks until the operation has ended. Returns the time at which this rank observed the end, perhaps
@@ -144,7 +145,7 @@ class communicator {
   ///
   /// After     every rank holds the root's elements.
   /// Moves     at most ⌈log2 P⌉·n from any rank.
-  virtual request start_broadcast(elements data, int root) = 0;
+  virtual pending_operation start_broadcast(elements data, int root) = 0;
   /// Starts a reduction of each element over all ranks.
   ///
   /// After     every rank holds the result.
@@ -152,7 +153,7 @@ class communicator {
   ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
   ///           If P is not a power of two, the second bound is 64 KiB, the logarithm is rounded down, and
   ///           ranks in pairs send one more message of n below this bound.
-  virtual request start_allreduce(elements data, reduction how) = 0;
+  virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space; no other operation does. The
   /// allreduce begins after all work that was enqueued in the space before its start. The answer is the same
   /// on all ranks that have such a space.
@@ -162,26 +163,26 @@ class communicator {
   /// After     rank r holds the result in part r of `data` (part_of: parts as equal as possible); the other
   ///           parts are unspecified.
   /// Moves     (P−1)/P·n a rank.
-  virtual request start_reduce_scatter(elements data, reduction how) = 0;
+  virtual pending_operation start_reduce_scatter(elements data, reduction how) = 0;
   /// Starts an exchange of equal parts.
   ///
   /// Before    rank r's contribution is in part r of `data`.    After  every rank holds all parts.
   /// Moves     (P−1)/P·n a rank.
-  virtual request start_allgather(elements data) = 0;
+  virtual pending_operation start_allgather(elements data) = 0;
   /// Starts an exchange of byte strings whose sizes may differ between ranks.
   ///
   /// Moves     the sizes, then the contributions of the other ranks: each contribution passes each rank once.
-  virtual request start_allgatherv(std::span<std::byte const> mine, gathered& all) = 0;
+  virtual pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) = 0;
   /// Starts a barrier. It ends after all ranks have started it.
-  virtual request start_barrier() = 0;
+  virtual pending_operation start_barrier() = 0;
 
   /// Starts a send. Messages between two ranks arrive in the order sent, for each tag. A send may end before
   /// its receive begins.
-  virtual request start_send(std::span<std::byte const> data, int to, int tag) = 0;
+  virtual pending_operation start_send(std::span<std::byte const> data, int to, int tag) = 0;
   /// Starts a receive.
   ///
   /// Before    the message has exactly this size; probe returns it.
-  virtual request start_receive(std::span<std::byte> data, int from, int tag) = 0;
+  virtual pending_operation start_receive(std::span<std::byte> data, int from, int tag) = 0;
   /// Returns the next message from that rank, or from any_source, if one has arrived. Does not block.
   virtual std::optional<arrival> probe(int from, int tag) = 0;
   /// The same, but blocks until a message arrives, at most until the deadline.

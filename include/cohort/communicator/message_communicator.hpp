@@ -30,17 +30,17 @@ class message_communicator final : public communicator {
   int size() const override { return static_cast<int>(ranks_->members.size()); }
   communicator_settings const& settings() const override { return engine_->settings; }
 
-  request start_broadcast(elements data, int root) override;
-  request start_allreduce(elements data, reduction how) override;
+  pending_operation start_broadcast(elements data, int root) override;
+  pending_operation start_allreduce(elements data, reduction how) override;
   /// With an algorithm that the caller chooses, the same on every rank.
-  request start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
-  request start_reduce_scatter(elements data, reduction how) override;
-  request start_allgather(elements data) override;
-  request start_allgatherv(std::span<std::byte const> mine, gathered& all) override;
-  request start_barrier() override;
+  pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
+  pending_operation start_reduce_scatter(elements data, reduction how) override;
+  pending_operation start_allgather(elements data) override;
+  pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) override;
+  pending_operation start_barrier() override;
 
-  request start_send(std::span<std::byte const> data, int to, int tag) override;
-  request start_receive(std::span<std::byte> data, int from, int tag) override;
+  pending_operation start_send(std::span<std::byte const> data, int to, int tag) override;
+  pending_operation start_receive(std::span<std::byte> data, int from, int tag) override;
   std::optional<arrival> probe(int from, int tag) override;
   arrival wait_for_message(int from, int tag) override;
 
@@ -57,9 +57,9 @@ class message_communicator final : public communicator {
   static_assert(largest_tag < 1 << tag_bits);
 
   template <class Describe>
-  request start(std::string_view name, bool (*advance)(task&), channel on, std::size_t scratch,
-                Describe describe) {
-    return request(engine_->start(scratch, [&](task& t) {
+  pending_operation start(std::string_view name, bool (*advance)(task&), channel on, std::size_t scratch,
+                          Describe describe) {
+    return pending_operation(engine_->start(scratch, [&](task& t) {
       t.name = name;
       t.advance = advance;
       t.ranks = ranks_;
@@ -69,10 +69,11 @@ class message_communicator final : public communicator {
       describe(t);
     }));
   }
-  request collective(std::string_view name, bool (*advance)(task&), elements data, reduction how,
-                     std::size_t scratch = 0, int root = 0);
+  pending_operation collective(std::string_view name, bool (*advance)(task&), elements data, reduction how,
+                               std::size_t scratch = 0, int root = 0);
   template <class Describe>
-  request message(std::string_view name, bool (*advance)(task&), int peer, int tag, Describe describe) {
+  pending_operation message(std::string_view name, bool (*advance)(task&), int peer, int tag,
+                            Describe describe) {
     if (tag < 0 || tag > largest_tag)
       throw setting_error(
           {.what = "the tag of a message is out of range", .expected = {"0 to ", largest_tag}, .got = {tag}});

@@ -20,7 +20,7 @@ namespace cohort {
 ///
 /// Units     the batch contains value · scale + offset, of type `as`. Default type: f32 for u8 inputs, i32
 ///           for labels and i64, the stored type otherwise.
-struct array {
+struct array_view {
   std::string name{};
   tensor_view values{};
   double scale = 1;
@@ -37,10 +37,10 @@ bool not_finite(float value);
 bool not_finite(double value);
 
 /// Returns an error message's location: "label, example 3".
-std::string location_in(array const& a, std::size_t element);
+std::string location_in(array_view const& a, std::size_t element);
 
 template <class T>
-void require_finite(array const& a) {
+void require_finite(array_view const& a) {
   std::span<T const> const values = a.values.as<T>();
   auto const bad = std::find_if(values.begin(), values.end(), [](T value) { return not_finite(value); });
   if (bad != values.end())
@@ -72,7 +72,7 @@ concept lasting_range = requires(R&& r) {
 ///           data_error with the example's index if a label is out of range or a number is not finite.
 class arrays {
  public:
-  explicit arrays(std::vector<array> const& inputs, std::vector<array> const& targets = {},
+  explicit arrays(std::vector<array_view> const& inputs, std::vector<array_view> const& targets = {},
                   std::shared_ptr<void const> owner = nullptr);
 
   /// Inputs of one shape, with one class label each: arrays(pixels, {1, 28, 28}, labels, 10, 1 / 255.0).
@@ -81,8 +81,9 @@ class arrays {
       arrays(Inputs&& inputs, shape example, Labels&& labels, int classes, double scale = 1,
              double offset = 0)
       : arrays(
-          {array{.name = "input", .values = view_of(inputs, example), .scale = scale, .offset = offset}},
-          {array{.name = "label", .values = view_of(labels, {}), .classes = checked_class_count(classes)}}) {}
+          {array_view{.name = "input", .values = view_of(inputs, example), .scale = scale, .offset = offset}},
+          {array_view{
+              .name = "label", .values = view_of(labels, {}), .classes = checked_class_count(classes)}}) {}
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return size_; }
@@ -110,7 +111,7 @@ class arrays {
 
   static int checked_class_count(int classes);
 
-  tensor_description add_part(array const& a, bool input);
+  tensor_description add_part(array_view const& a, bool input);
 
   std::shared_ptr<void const> owner_;
   data_description description_;

@@ -35,7 +35,7 @@ struct compiled_library {
 /// Part k of the version: 0 major, 1 minor, 2 patch.
 constexpr int version_part(int k) {
   int part = 0;
-  for (char const c : version) {
+  for (char const c : library_version) {
     if (c == '.')
       --k;
     else if (k == 0)

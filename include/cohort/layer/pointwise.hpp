@@ -100,6 +100,6 @@ struct identity {
 }  // namespace formula
 
 /// y = x. Gives a name to a tensor.
-using identity = pointwise<formula::identity>;
+using identity_activation = pointwise<formula::identity>;
 
 }  // namespace cohort

@@ -34,7 +34,7 @@ template <tensor_backend B>
 
 /// Returns whether both run the same kernels on the same layouts.
 template <tensor_backend B>
-bool have_same_kernels(operation<B> const& a, operation<B> const& b) {
+bool have_same_kernels(backend_operation<B> const& a, backend_operation<B> const& b) {
   auto const same = [](std::vector<invocation<B>> const& x, std::vector<invocation<B>> const& y) {
     if (x.size() != y.size()) return false;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -54,10 +54,11 @@ bool have_same_kernels(operation<B> const& a, operation<B> const& b) {
 /// Prepares a step with the candidate that `by` selects among the backend's candidates. The candidate's name
 /// is added to the implementations' names.
 template <has_candidates B>
-[[gnu::noinline]] operation<B> tuned_operation(B const& backend, operation_request<B>& request, tuning& by) {
+[[gnu::noinline]] backend_operation<B> tuned_operation(B const& backend, operation_request<B>& request,
+                                                       tuning& by) {
   std::vector<std::string> const candidates = backend.candidates(request);
   if (candidates.size() < 2) return backend.prepare(request);
-  std::vector<std::optional<operation<B>>> made(candidates.size());
+  std::vector<std::optional<backend_operation<B>>> made(candidates.size());
   auto const prepare = [&](std::size_t candidate) {
     request.candidate = candidate == 0 ? "" : candidates[candidate];
     made[candidate] = backend.prepare(request);
@@ -93,7 +94,7 @@ namespace cohort {
 template <tensor_backend B>
 class step_autotuner_for : public detail::step_autotuner<B> {
  public:
-  operation<B> prepare(B const& backend, operation_request<B>& request) override {
+  backend_operation<B> prepare(B const& backend, operation_request<B>& request) override {
     if constexpr (detail::has_candidates<B>)
       return detail::tuned_operation(backend, request, dynamic_cast<tuning&>(*this));
     else if constexpr (detail::tunes_kernels<B>)

@@ -45,7 +45,7 @@ concept has_candidates = tensor_backend<B> && requires(B const& backend,
 template <class B>
 concept tunes_kernels = tensor_backend<B> && requires(B const& backend, operation_request<B> const& request,
                                                       tuning& by) {
-  { backend.prepare(request, by) } -> std::same_as<operation<B>>;
+  { backend.prepare(request, by) } -> std::same_as<backend_operation<B>>;
 };
 
 /// Prepares steps on B with the selected candidates. A tuning derives from it for each backend that it
@@ -53,7 +53,7 @@ concept tunes_kernels = tensor_backend<B> && requires(B const& backend, operatio
 /// compile.
 template <class B>
 struct step_autotuner {
-  virtual operation<B> prepare(B const& backend, operation_request<B>& request) = 0;
+  virtual backend_operation<B> prepare(B const& backend, operation_request<B>& request) = 0;
 
  protected:
   ~step_autotuner() = default;

@@ -33,7 +33,7 @@ namespace cohort {
 ///           arrive, as Deeplearning4j does; with `slower_if_stale` as s / τ, where τ is the message's age in
 ///           steps. A rank waits only for a rank that is 32 steps behind. That bounds the messages in flight,
 ///           and delays votes by as many steps.
-///           group::process: the ranks of one process send one message, of their weighted mean or of the sum
+///           sharing_group::process: the ranks of one process send one message, of their weighted mean or of the sum
 ///           of their steps. With `unbounded` each rank sends its own.
 /// Order     a message is encoded when all buckets are complete. At an epoch's end everything sent has been
 ///           applied; gradients that would be applied in a later epoch are returned to the residuals.

@@ -16,7 +16,7 @@ enum class route { by_size, to_all, merged };
 
 /// Which ranks send messages: the ranks of one process send one message together, of their combined arrays;
 /// or each rank sends its own.
-enum class group { process, rank };
+enum class sharing_group { process, rank };
 
 /// As `max_staleness`: a message is applied when it arrives, however old it is.
 inline constexpr int unbounded = -1;
@@ -33,7 +33,7 @@ struct sharing_settings {
   /// Steps between two averages of the running statistics; 0: only at an epoch's end.
   int sync_buffers = 0;
   cohort::route route = route::by_size;
-  cohort::group group = group::process;
+  sharing_group group = sharing_group::process;
   /// s, from 0 to 99: a message sent in step i is applied in step i + s. `unbounded`: when it arrives.
   int max_staleness = 0;
   /// A message applied s steps late is divided by s; with `unbounded`, by its age.

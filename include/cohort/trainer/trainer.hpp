@@ -29,7 +29,7 @@ void check_training_settings(training_settings const& settings);
 
 /// Prepares a network for training.
 ///
-/// `Choice`  a backend, `require<B>`, or `priority<A, B, …>`: the first one that is available on this machine
+/// `Choice`  a backend, `required_backend<B>`, or `priority<A, B, …>`: the first one that is available on this machine
 ///           and has kernels for all layers. `exchange_strategy` keeps the parameters of the ranks of `world`
 ///           equal. `world` must outlive the training. Rank 0 logs.
 /// Order     collective unless the strategy is `no_exchange`.

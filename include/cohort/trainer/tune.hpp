@@ -69,7 +69,8 @@ std::shared_ptr<run_autotuner> make_timing_autotuner(std::type_identity<priority
   return std::make_shared<timing_autotuner_for<B...>>(std::move(how));
 }
 template <tensor_backend B>
-std::shared_ptr<run_autotuner> make_timing_autotuner(std::type_identity<require<B>>, tune_settings how) {
+std::shared_ptr<run_autotuner> make_timing_autotuner(std::type_identity<required_backend<B>>,
+                                                     tune_settings how) {
   return std::make_shared<timing_autotuner_for<B>>(std::move(how));
 }
 template <tensor_backend B>

@@ -49,7 +49,7 @@ inline constexpr row elementwise[]{
     {"swish", [](builder& net, draw& d) { return activation(net, d, swish{}); }},
     {"gelu", [](builder& net, draw& d) { return activation(net, d, gelu{}); }},
     {"mish", [](builder& net, draw& d) { return activation(net, d, mish{}); }},
-    {"identity", [](builder& net, draw& d) { return activation(net, d, cohort::identity{}); }},
+    {"identity", [](builder& net, draw& d) { return activation(net, d, cohort::identity_activation{}); }},
     {"softmax_of_a_vector",
      [](builder& net, draw& d) { return net.input({6}) | dense{.units = d.between(2, 20)} | softmax{}; }},
     {"softmax_at_each_place_of_an_image",

@@ -87,7 +87,7 @@ void expect_the_same(int ranks, graph const& net, threshold_sharing const& how) 
 
 threshold_sharing often() {
   return {.threshold = threshold::quantile{.density = 0.05},
-          .settings = {.route = route::to_all, .group = group::rank}};
+          .settings = {.route = route::to_all, .group = sharing_group::rank}};
 }
 
 TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec) {
@@ -97,7 +97,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec) {
   how.residual = residual::clip{.at = 2, .every = 3};
   how.settings.warm_up = 2;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
-  how.settings.group = group::process;
+  how.settings.group = sharing_group::process;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
 }
 

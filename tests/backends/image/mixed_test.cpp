@@ -156,8 +156,8 @@ TEST(mixed, draws_shares_of_a_beta_distribution) {
 TEST(mixed, mixes_numbers_without_rounding) {
   std::vector<float> const values{0, 1, 0.25F, 0.75F};
   std::vector<std::int64_t> const two{1, 0};
-  arrays const data({array{.name = "input", .values = {values.data(), shape(2, 1, 1, 2)}}},
-                    {array{.name = "label", .values = {two.data(), shape(2)}, .classes = 2}});
+  arrays const data({array_view{.name = "input", .values = {values.data(), shape(2, 1, 1, 2)}}},
+                    {array_view{.name = "label", .values = {two.data(), shape(2)}, .classes = 2}});
   mixing const how{.mixup = 1, .seed = 5};
   bool differs = false;
   for (auto const& [i, one] : epoch_of(mixed(data, how), 0)) {
@@ -190,7 +190,7 @@ TEST(mixed, refuses_what_it_cannot_mix) {
   std::vector<std::uint8_t> const row{1, 2, 3}, label{0};
   expect_parts(refused<shape_error>([&] { mixed(arrays(row, {3}, label, 1), {.mixup = 1}); }),
                {"channels x height x width", "got 3"});
-  arrays const unlabelled({array{.name = "input", .values = {row.data(), shape(1, 1, 1, 3)}}});
+  arrays const unlabelled({array_view{.name = "input", .values = {row.data(), shape(1, 1, 1, 3)}}});
   expect_parts(refused<shape_error>([&] { mixed(unlabelled, {.mixup = 1}); }), {"class label", "got none"});
 }
 

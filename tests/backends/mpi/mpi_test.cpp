@@ -160,7 +160,7 @@ TEST(make_mpi, waits_for_the_other_ranks_until_the_deadline) {
 }
 
 TEST(make_mpi, may_end_before_its_requests) {
-  cohort::request under_way;
+  cohort::pending_operation under_way;
   {
     auto const world = cohort::make_mpi(MPI_COMM_WORLD, settings());
     under_way = world->start_barrier();

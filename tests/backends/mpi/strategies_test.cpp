@@ -20,7 +20,7 @@ communicator* world = nullptr;
 std::vector<threshold_sharing> all_kinds_of_sharing() {
   std::vector<threshold_sharing> all{sharing(), sharing(route::merged), update_sharing(),
                                      update_sharing(route::merged), late_sharing()};
-  for (threshold_sharing& one : all) one.settings.group = group::rank;
+  for (threshold_sharing& one : all) one.settings.group = sharing_group::rank;
   return all;
 }
 

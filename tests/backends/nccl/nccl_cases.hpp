@@ -49,8 +49,8 @@ inline void sums_what_lies_there(nccl& over, std::shared_ptr<detail::compute_str
   EXPECT_TRUE(over.sums_in(*on));
   gpu_array<float> const some(on, counting(1000, static_cast<float>(over.rank())));
   gpu_array<double> const others(on, std::vector<double>(7, over.rank() + 0.5));
-  request first = over.start_allreduce(some.all(), reduction::sum);
-  request second = over.start_allreduce(others.all(), reduction::maximum);
+  pending_operation first = over.start_allreduce(some.all(), reduction::sum);
+  pending_operation second = over.start_allreduce(others.all(), reduction::maximum);
   second.wait();
   first.wait();
   EXPECT_TRUE(first.done());

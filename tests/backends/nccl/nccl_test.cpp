@@ -262,8 +262,8 @@ TEST_F(nccl_between_pretended_gpus, an_abort_ends_a_wait) {
   auto const told = refusals(2, 60s, [&](communicator& world) {
     nccl over(world, library.source());
     gpu_array<float> const some(stream(), counting(10, 0));
-    request const held = over.start_allreduce(some.all(), reduction::sum);
-    request waited = held;
+    pending_operation const held = over.start_allreduce(some.all(), reduction::sum);
+    pending_operation waited = held;
     std::thread other([&] {
       if (over.rank() == 0) over.abort("enough");
     });
@@ -272,7 +272,7 @@ TEST_F(nccl_between_pretended_gpus, an_abort_ends_a_wait) {
       ADD_FAILURE() << "it has ended";
     } catch (communicator_error const&) {
       other.join();
-      request again = held;
+      pending_operation again = held;
       EXPECT_THROW(again.done(), communicator_error);
       throw;
     }

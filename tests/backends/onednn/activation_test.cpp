@@ -24,7 +24,8 @@ template <layer L>
 graph at_places(L const& l, bool fused) {
   return graph::build([&](builder& net) {
     tensor const x = net.input({1}) | dense{.units = static_cast<int>(places.size())};
-    (fused ? x : x | cohort::identity{}) | l | dense{.units = 3, .bias = false} | softmax_cross_entropy{};
+    (fused ? x : x | cohort::identity_activation{}) | l | dense{.units = 3, .bias = false}
+        | softmax_cross_entropy{};
   });
 }
 

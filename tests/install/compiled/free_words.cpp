@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that says `using namespace cohort` and still uses common words for things of its own: Cohort's names
-// of this kind are in inner namespaces.
+// of this kind are in inner namespaces. The same program may say `using namespace std`.
+#include <array>
 #include <cohort/cohort.hpp>
 #include <cohort/plan/parameter_store.hpp>
+#include <functional>
+#include <map>
 
 struct address {};
 struct border {};
@@ -11,9 +14,12 @@ struct completion {};
 struct context {};
 struct file_reader {};
 struct file_writer {};
+struct group {};
+struct operation {};
 struct pass {};
 struct place {};
 struct program {};
+struct request {};
 struct source {};
 struct table {};
 struct window {};
@@ -21,7 +27,9 @@ void lower() {}
 void slide() {}
 void read_file() {}
 void read_text() {}
+void require(bool) {}
 void write_file() {}
+char const* version = "1";
 
 using namespace cohort;
 
@@ -39,6 +47,9 @@ struct all_of_them {
   source k;
   table l;
   window m;
+  group n;
+  operation o;
+  request p;
 };
 
 void call_all_of_them() {
@@ -46,5 +57,13 @@ void call_all_of_them() {
   slide();
   read_file();
   read_text();
+  require(*version == '1');
   write_file();
+}
+
+int names_of_the_standard_library() {
+  using namespace std;
+  array<int, 1> const one{1};
+  map<int, int> const two{{1, 2}};
+  return identity()(one[0]) + two.at(1);
 }

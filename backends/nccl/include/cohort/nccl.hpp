@@ -45,15 +45,17 @@ class nccl final : public communicator {
   communicator_settings const& settings() const override { return over_->settings(); }
 
   bool sums_in(memory_space const& space) const override;
-  request start_allreduce(elements data, reduction how) override;
+  pending_operation start_allreduce(elements data, reduction how) override;
 
-  request start_broadcast(elements data, int root) override { return over_->start_broadcast(data, root); }
-  request start_reduce_scatter(elements data, reduction how) override;
-  request start_allgather(elements data) override { return over_->start_allgather(data); }
-  request start_allgatherv(std::span<std::byte const> mine, gathered& all) override;
-  request start_barrier() override { return over_->start_barrier(); }
-  request start_send(std::span<std::byte const> data, int to, int tag) override;
-  request start_receive(std::span<std::byte> data, int from, int tag) override;
+  pending_operation start_broadcast(elements data, int root) override {
+    return over_->start_broadcast(data, root);
+  }
+  pending_operation start_reduce_scatter(elements data, reduction how) override;
+  pending_operation start_allgather(elements data) override { return over_->start_allgather(data); }
+  pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) override;
+  pending_operation start_barrier() override { return over_->start_barrier(); }
+  pending_operation start_send(std::span<std::byte const> data, int to, int tag) override;
+  pending_operation start_receive(std::span<std::byte> data, int from, int tag) override;
   std::optional<arrival> probe(int from, int tag) override { return over_->probe(from, tag); }
   arrival wait_for_message(int from, int tag) override { return over_->wait_for_message(from, tag); }
 

@@ -105,8 +105,8 @@ arrays_of(Inputs const& inputs, Labels const& labels, int classes, double scale 
   if (classes < 1)
     throw setting_error(
         {.what = "too few classes", .where = "classes", .expected = "at least 1", .got = {classes}});
-  return arrays({array{.name = "input", .values = view_of(inputs), .scale = scale, .offset = offset}},
-                {array{.name = "label", .values = view_of(labels), .classes = classes}});
+  return arrays({array_view{.name = "input", .values = view_of(inputs), .scale = scale, .offset = offset}},
+                {array_view{.name = "label", .values = view_of(labels), .classes = classes}});
 }
 
 }  // namespace cohort

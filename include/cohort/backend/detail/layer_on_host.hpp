@@ -92,9 +92,9 @@ class layer_on_host {
 ///
 /// Errors    backend_error if the layer has more inputs than `layer_on_host::max_inputs`.
 template <class B>
-operation<B> prepare_on_host(B const& backend, operation_request<B> const& request,
-                             host_kernel<typename B::scalar> const& kernel,
-                             std::string const& implementation) {
+backend_operation<B> prepare_on_host(B const& backend, operation_request<B> const& request,
+                                     host_kernel<typename B::scalar> const& kernel,
+                                     std::string const& implementation) {
   using T = typename B::scalar;
   using layout = typename B::layout;
   using enum operand_role;
@@ -108,7 +108,7 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   std::vector<double> const fields(request.fields, request.fields + what.slots);
   std::vector<shape> const inputs(request.input_shapes.begin(), request.input_shapes.end());
 
-  operation<B> made;
+  backend_operation<B> made;
   std::vector<operand<layout>> operands;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     operands.push_back({input, static_cast<int>(i), backend.plain(inputs[i].batched(request.batch))});

@@ -21,7 +21,7 @@ struct checkpoint_file {
 
 /// Lists the files of a checkpoint and identifies the run that wrote it.
 struct checkpoint_manifest {
-  std::string library_version{version};
+  std::string library_version{cohort::library_version};
   training_position position{};
   std::uint64_t network_hash = 0;
   std::uint64_t settings_hash = 0;

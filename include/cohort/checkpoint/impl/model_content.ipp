@@ -92,7 +92,7 @@ COHORT_CORE_INLINE model_content::model_content(graph_view net)
       network_hash_(detail::serialised_hash(net)),
       metadata_{{"format", std::string(detail::model_format)},
                 {"format_version", std::string(detail::model_format_version)},
-                {"library_version", std::string(version)},
+                {"library_version", std::string(library_version)},
                 {"graph", to_json(net)},
                 {"graph_hash", detail::hash_text(network_hash_)}} {}
 

@@ -26,7 +26,7 @@ COHORT_CORE_INLINE std::span<std::byte const> gathered::of(int rank) const {
   return std::span<std::byte const>(bytes).subspan(first[r], first[r + 1] - first[r]);
 }
 
-COHORT_CORE_INLINE std::chrono::steady_clock::time_point request::wait() {
+COHORT_CORE_INLINE std::chrono::steady_clock::time_point pending_operation::wait() {
   return operation_ ? std::exchange(operation_, nullptr)->wait() : std::chrono::steady_clock::time_point();
 }
 

@@ -21,7 +21,7 @@ COHORT_CORE_INLINE double seconds_per_transfer(communicator& world, std::size_t 
   world.barrier();
   for (double& one : times) {
     auto const begin = clock::now();
-    request arriving = world.start_receive(in, before, 0), leaving = world.start_send(out, next, 0);
+    pending_operation arriving = world.start_receive(in, before, 0), leaving = world.start_send(out, next, 0);
     arriving.wait();
     leaving.wait();
     one = std::chrono::duration<double>(clock::now() - begin).count();

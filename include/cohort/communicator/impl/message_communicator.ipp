@@ -146,8 +146,8 @@ COHORT_CORE_INLINE std::optional<arrival> message_communicator::probe_message(st
                                                                               int from, int tag) {
   if (from != any_source) check_rank("a probe", from);
   task* looking = nullptr;
-  request under_way = message(name, advance, from, tag, [&](task& t) { looking = &t; });
-  request const held = under_way;
+  pending_operation under_way = message(name, advance, from, tag, [&](task& t) { looking = &t; });
+  pending_operation const held = under_way;
   under_way.wait();
   auto const& found = looking->found;
   if (!found) return std::nullopt;

@@ -15,7 +15,7 @@ COHORT_CORE_INLINE bool not_finite(double value) {
   return (std::bit_cast<std::uint64_t>(value) & 0x7ff0000000000000U) == 0x7ff0000000000000U;
 }
 
-COHORT_CORE_INLINE std::string location_in(array const& a, std::size_t element) {
+COHORT_CORE_INLINE std::string location_in(array_view const& a, std::size_t element) {
   auto const per_example = static_cast<std::size_t>(a.values.dims.example().elements());
   std::string text = a.name + ", example " + std::to_string(element / per_example);
   if (per_example > 1) text += ", element " + std::to_string(element % per_example);
@@ -23,7 +23,7 @@ COHORT_CORE_INLINE std::string location_in(array const& a, std::size_t element) 
 }
 
 template <class T>
-void require_labels(array const& a) {
+void require_labels(array_view const& a) {
   std::span<T const> const values = a.values.as<T>();
   auto const bad = std::find_if(values.begin(), values.end(), [&](T label) {
     return static_cast<std::int64_t>(label) < 0 || static_cast<std::int64_t>(label) >= a.classes;
@@ -35,7 +35,7 @@ void require_labels(array const& a) {
                       .got = {*bad}});
 }
 
-COHORT_CORE_INLINE tensor_description checked_part(array const& a, bool input) {
+COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool input) {
   using enum element_type;
   if (a.values.dims.rank < 1)
     throw shape_error({.what = "the array has no example dimension",
@@ -94,15 +94,15 @@ COHORT_CORE_INLINE tensor_description checked_part(array const& a, bool input) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE arrays::arrays(std::vector<array> const& inputs, std::vector<array> const& targets,
-                                  std::shared_ptr<void const> owner)
+COHORT_CORE_INLINE arrays::arrays(std::vector<array_view> const& inputs,
+                                  std::vector<array_view> const& targets, std::shared_ptr<void const> owner)
     : owner_(std::move(owner)) {
   if (inputs.empty())
     throw shape_error(
         {.what = "a data set needs an input", .where = "arrays", .expected = "at least 1 input", .got = "0"});
   size_ = inputs[0].values.dims.rank > 0 ? inputs[0].values.dims[0] : 0;
-  for (array const& a : inputs) description_.inputs.push_back(add_part(a, true));
-  for (array const& a : targets) description_.targets.push_back(add_part(a, false));
+  for (array_view const& a : inputs) description_.inputs.push_back(add_part(a, true));
+  for (array_view const& a : targets) description_.targets.push_back(add_part(a, false));
 }
 
 COHORT_CORE_INLINE void arrays::get(std::int64_t i, example_view& out) const {
@@ -119,7 +119,7 @@ COHORT_CORE_INLINE int arrays::checked_class_count(int classes) {
   return classes;
 }
 
-COHORT_CORE_INLINE tensor_description arrays::add_part(array const& a, bool input) {
+COHORT_CORE_INLINE tensor_description arrays::add_part(array_view const& a, bool input) {
   tensor_description part = detail::checked_part(a, input);
   if (a.values.dims[0] != size_)
     throw shape_error({.what = "the arrays differ in their number of examples",

@@ -144,11 +144,11 @@ COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) c
                           .got = find(column).first_text});
     auto const matrix = detail::matrix_of<real>(*this, inputs);
     owner->inputs = matrix;
-    array const input{.name = "input",
-                      .values = {matrix->data(), shape(rows(), static_cast<int>(inputs.size()))},
-                      .as = element_type::f32};
+    array_view const input{.name = "input",
+                           .values = {matrix->data(), shape(rows(), static_cast<int>(inputs.size()))},
+                           .as = element_type::f32};
     if (settings.target.empty()) return arrays({input}, {}, owner);
-    array target{.name = settings.target};
+    array_view target{.name = settings.target};
     if (settings.regression) {
       target.values = {detail::targets_in<real>(*this, settings.target).data(), shape(rows(), 1)};
       target.as = element_type::f32;

@@ -130,13 +130,13 @@ COHORT_CORE_INLINE arrays drawn_digits(int count, std::uint64_t seed, std::int64
     made->labels[i] = static_cast<std::uint8_t>(drawer.draw(first + static_cast<std::int64_t>(i), image));
   }
   return arrays(
-      {array{.name = "input",
-             .values = {made->images.data(), shape(count, 1, digit_drawer::side, digit_drawer::side)},
-             .scale = 1 / 255.0}},
-      {array{.name = "label",
-             .values = {made->labels.data(), shape(count)},
-             .classes = 10,
-             .label_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}},
+      {array_view{.name = "input",
+                  .values = {made->images.data(), shape(count, 1, digit_drawer::side, digit_drawer::side)},
+                  .scale = 1 / 255.0}},
+      {array_view{.name = "label",
+                  .values = {made->labels.data(), shape(count)},
+                  .classes = 10,
+                  .label_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}},
       made);
 }
 

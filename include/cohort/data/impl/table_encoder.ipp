@@ -171,7 +171,7 @@ COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const
   for (encoded_column const& column : columns_)
     if (!column.indexed) width += static_cast<std::size_t>(column.width());
   made->columns.resize(rows * width);
-  std::vector<array> inputs, targets;
+  std::vector<array_view> inputs, targets;
   if (width > 0)
     inputs.push_back(
         {.name = "columns", .values = {made->columns.data(), shape(table.rows(), static_cast<int>(width))}});
@@ -197,7 +197,7 @@ COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const
       offset += static_cast<std::size_t>(column.width());
     }
     if (target_.empty() || !table.has(target_)) return;
-    array target{.name = target_};
+    array_view target{.name = target_};
     if (classes_ == 0) {
       for (real const value : detail::targets_in<real>(table, target_))
         made->targets.push_back(static_cast<float>(value));

@@ -26,7 +26,7 @@ extern template struct host_kernels<softsign>;
 extern template struct host_kernels<swish>;
 extern template struct host_kernels<gelu>;
 extern template struct host_kernels<mish>;
-extern template struct host_kernels<identity>;
+extern template struct host_kernels<identity_activation>;
 extern template struct host_kernels<softmax>;
 extern template struct host_kernels<multiply>;
 extern template struct host_kernels<average>;

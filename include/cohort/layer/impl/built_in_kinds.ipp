@@ -17,7 +17,7 @@ COHORT_CORE_INLINE std::span<kind const* const> built_in_kinds() {
       &kind_of<prelu>, &kind_of<elu>, &kind_of<selu>, &kind_of<sigmoid>,
       &kind_of<hard_sigmoid>, &kind_of<tanh_activation>, &kind_of<hard_tanh>, &kind_of<softplus>,
       &kind_of<softsign>, &kind_of<swish>, &kind_of<gelu>, &kind_of<mish>,
-      &kind_of<identity>, &kind_of<softmax>, &kind_of<multiply>, &kind_of<average>,
+      &kind_of<identity_activation>, &kind_of<softmax>, &kind_of<multiply>, &kind_of<average>,
       &kind_of<maximum>, &kind_of<subset>, &kind_of<scale>, &kind_of<zero_padding>,
       &kind_of<cropping>, &kind_of<upsampling>, &kind_of<reshape>, &kind_of<flatten>,
       &kind_of<embedding>, &kind_of<dropout>, &kind_of<spatial_dropout>, &kind_of<gaussian_noise>,

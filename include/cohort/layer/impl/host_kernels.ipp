@@ -26,7 +26,7 @@ template struct host_kernels<softsign>;
 template struct host_kernels<swish>;
 template struct host_kernels<gelu>;
 template struct host_kernels<mish>;
-template struct host_kernels<identity>;
+template struct host_kernels<identity_activation>;
 template struct host_kernels<softmax>;
 template struct host_kernels<multiply>;
 template struct host_kernels<average>;

@@ -83,7 +83,7 @@ class compiler {
                          .got = "outputs only"});
   }
 
-  operation<B> prepare(plan_step const& step) {
+  backend_operation<B> prepare(plan_step const& step) {
     kind const& what = net_.kind(step.node);
     if (!backend_.supports(what))
       throw backend_error({.what = {"the backend ", B::name, " has no kernels for ", what.name},
@@ -101,7 +101,8 @@ class compiler {
     asked.request.batch = batch_;
     asked.request.training = training_ && (needs || !frozen);
     asked.request.frozen = frozen;
-    operation<B> made = tune_ ? tune_->prepare(backend_, asked.request) : backend_.prepare(asked.request);
+    backend_operation<B> made =
+        tune_ ? tune_->prepare(backend_, asked.request) : backend_.prepare(asked.request);
     int const parameters = net_.parameters(step.node).count;
     for (int p = 0; p < parameters; ++p)
       store_.fix_layout(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
@@ -195,7 +196,7 @@ class compiler {
   }
 
   void emit_forward(int s, std::vector<command<B>>& to, plan_pass p) {
-    operation<B>& op = operations_[static_cast<std::size_t>(s)];
+    backend_operation<B>& op = operations_[static_cast<std::size_t>(s)];
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
     for (invocation<B>& call : op.forward) {
@@ -216,7 +217,7 @@ class compiler {
   void emit_recomputation(int s) {
     if (s < 0 || !recomputed_[static_cast<std::size_t>(s)]) return;
     recomputed_.recomputed[static_cast<std::size_t>(s)] = false;
-    operation<B> const& op = operations_[static_cast<std::size_t>(s)];
+    backend_operation<B> const& op = operations_[static_cast<std::size_t>(s)];
     values_[static_cast<std::size_t>(low_.steps[static_cast<std::size_t>(s)].output)] =
         stored{new_slot(op.output), op.output, {}};
     if (!workspaces_.empty()) workspaces_[static_cast<std::size_t>(s)].reset();
@@ -266,7 +267,7 @@ class compiler {
   }
 
   void emit_backward(int s) {
-    operation<B>& op = operations_[static_cast<std::size_t>(s)];
+    backend_operation<B>& op = operations_[static_cast<std::size_t>(s)];
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     auto& diff_output = diffs_[static_cast<std::size_t>(step.output)];
     bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
@@ -382,7 +383,7 @@ class compiler {
   bool training_;
   step_autotuner<B>* tune_;
   lowered_graph low_;
-  std::vector<operation<B>> operations_;
+  std::vector<backend_operation<B>> operations_;
   std::vector<int> producer_;    // per value: its step, or -1
   recomputed_steps recomputed_;  // whose second forward is not emitted yet
   std::vector<int> loss_of_;

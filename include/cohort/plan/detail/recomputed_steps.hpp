@@ -45,7 +45,7 @@ recomputed_steps choose_recomputed(std::vector<step_traffic> const& steps, std::
 /// Same for the steps of a plan, with its settings.
 template <tensor_backend B>
 recomputed_steps choose_recomputed(graph_view net, lowered_graph const& low,
-                                   std::vector<operation<B>> const& operations, B const& backend,
+                                   std::vector<backend_operation<B>> const& operations, B const& backend,
                                    recomputation const& how) {
   constexpr double bound_by_memory = 8;  // FLOP per byte: ridge point of today's processors
   std::vector<int> const block = rows_of_blocks(net, how);

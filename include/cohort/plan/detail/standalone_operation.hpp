@@ -17,7 +17,7 @@ namespace cohort::detail {
 template <tensor_backend B>
 class standalone_operation {
  public:
-  standalone_operation(B const& backend, operation_request<B> const& request, operation<B> const& of)
+  standalone_operation(B const& backend, operation_request<B> const& request, backend_operation<B> const& of)
       : backend_(backend), request_(request), operation_(of) {
     for (auto const& kernel : of.forward) add(kernel);
     if (request.training)
@@ -118,7 +118,7 @@ class standalone_operation {
 
   B const& backend_;
   operation_request<B> const& request_;
-  operation<B> const& operation_;
+  backend_operation<B> const& operation_;
   std::vector<buffer> memory_;
   std::vector<tensor_copy> copies_;
   std::vector<typename B::call> calls_;

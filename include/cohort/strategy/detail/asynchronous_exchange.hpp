@@ -147,9 +147,9 @@ class asynchronous_exchange : public compressed_exchange<C> {
 
   struct slot {
     std::vector<std::byte> bytes{};
-    std::vector<request> pending{};
+    std::vector<pending_operation> pending{};
     void wait() {
-      for (request& one : pending) one.wait();
+      for (pending_operation& one : pending) one.wait();
       pending.clear();
     }
   };

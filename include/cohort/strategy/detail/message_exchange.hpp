@@ -210,7 +210,7 @@ class message_exchange : public compressed_exchange<C> {
   struct slot {
     std::vector<std::byte> own{};  // of all ranks, if messages are merged
     gathered all{};
-    request pending{};
+    pending_operation pending{};
     step_info step{};
     exchange_times times{};
     bool is_restored = false;  // its votes to stop and save were for the run that ended

@@ -21,7 +21,7 @@ class split_allreduce {
   std::chrono::steady_clock::time_point wait();
 
  private:
-  request halves_[2];
+  pending_operation halves_[2];
 };
 
 }  // namespace cohort::detail

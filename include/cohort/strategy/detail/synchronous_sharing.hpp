@@ -108,8 +108,8 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
                              : nullptr;
     auto codec = this->make_codec(mine, device);
     exchange_ = std::make_unique<message_exchange<codec_of<Make>>>(
-        settings_.group == group::process ? process_group(*world_, random_process_id())
-                                          : process_group(*world_),
+        settings_.group == sharing_group::process ? process_group(*world_, random_process_id())
+                                                  : process_group(*world_),
         std::move(codec), settings_.route, combination_, fnv1a(this->text_), settings_.max_staleness);
     this->elements().set_on_device(exchange_->device_passes() != nullptr);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);

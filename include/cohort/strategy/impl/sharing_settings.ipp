@@ -33,15 +33,16 @@ namespace cohort::detail {
 COHORT_CORE_INLINE std::string sharing_text(std::string_view compressor, sharing_settings const& settings) {
   constexpr std::string_view routes[]{"by size", "to all", "merged"};
   bool const bounded = settings.max_staleness != unbounded;
-  return text_of({compressor, " of ",
-                  settings.share == share::gradient ? "gradients"
-                  : settings.mean                   ? "steps (mean)"
-                                                    : "steps",
-                  ", warm-up ", settings.warm_up, ", buffers every ", settings.sync_buffers, ", messages ",
-                  routes[static_cast<std::size_t>(settings.route)],
-                  settings.group == group::process && bounded ? ", one per process" : ", one per rank",
-                  ", staleness ", bounded ? text_of({settings.max_staleness}) : "unbounded",
-                  settings.slower_if_stale ? ", rate divided by staleness" : ""});
+  return text_of(
+      {compressor, " of ",
+       settings.share == share::gradient ? "gradients"
+       : settings.mean                   ? "steps (mean)"
+                                         : "steps",
+       ", warm-up ", settings.warm_up, ", buffers every ", settings.sync_buffers, ", messages ",
+       routes[static_cast<std::size_t>(settings.route)],
+       settings.group == sharing_group::process && bounded ? ", one per process" : ", one per rank",
+       ", staleness ", bounded ? text_of({settings.max_staleness}) : "unbounded",
+       settings.slower_if_stale ? ", rate divided by staleness" : ""});
 }
 
 }  // namespace cohort::detail

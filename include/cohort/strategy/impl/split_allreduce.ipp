@@ -10,7 +10,7 @@ COHORT_CORE_INLINE void split_allreduce::start(communicator& world, elements all
   std::size_t const first = all.bytes() > max_unsplit_bytes && !all.space ? all.count / 2 : all.count;
   halves_[0] = world.start_allreduce({all.data, all.type, first, all.space}, reduction::sum);
   halves_[1] = first == all.count
-                   ? request()
+                   ? pending_operation()
                    : world.start_allreduce(
                        {all.data + first * bytes_of(all.type), all.type, all.count - first}, reduction::sum);
 }

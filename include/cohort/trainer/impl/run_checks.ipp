@@ -148,7 +148,7 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
          .where = "fit",
          .expected = "allreduce, parameter_averaging, or a strategy whose agreed() returns the votes",
          .got = run.exchange_strategy->describe()});
-  return {{"library version", std::string(version)},
+  return {{"library version", std::string(library_version)},
           {"network", text_of({run.net.hash()})},
           {"element type", std::string(name_of(run.parameters().type()))},
           {"seed", text_of({run.settings.seed})},

@@ -62,7 +62,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   return made;
 }
 
-gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity const&);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity_activation const&);
 
 }  // namespace cohort::detail
 

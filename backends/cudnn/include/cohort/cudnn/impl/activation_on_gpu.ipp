@@ -11,7 +11,7 @@ COHORT_CUDNN_INLINE kernels::selu_curve curve_of(selu const&) {
 }
 
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          identity const&) {
+                                          identity_activation const&) {
   return prepare_copy(where.stream, request);
 }
 

@@ -103,8 +103,8 @@ COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {
       conv2d, conv1d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn,
       max_pool, avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu,
       selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, mish,
-      identity, softmax, add, multiply, average, maximum, concatenate, subset, scale, zero_padding, cropping,
-      reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, softmax_cross_entropy,
+      identity_activation, softmax, add, multiply, average, maximum, concatenate, subset, scale, zero_padding,
+      cropping, reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, softmax_cross_entropy,
       kullback_leibler, binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);
 }
 

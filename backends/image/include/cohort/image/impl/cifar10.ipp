@@ -48,12 +48,13 @@ COHORT_IMAGE_INLINE arrays read(std::vector<std::string> const& files) {
   }
   auto const count = static_cast<int>(made->labels.size());
   return arrays(
-      {array{.name = "input", .values = {made->images.data(), shape(count, 3, 32, 32)}, .scale = 1 / 255.0}},
-      {array{.name = "label",
-             .values = {made->labels.data(), shape(count)},
-             .classes = 10,
-             .label_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship",
-                             "truck"}}},
+      {array_view{
+          .name = "input", .values = {made->images.data(), shape(count, 3, 32, 32)}, .scale = 1 / 255.0}},
+      {array_view{.name = "label",
+                  .values = {made->labels.data(), shape(count)},
+                  .classes = 10,
+                  .label_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
+                                  "ship", "truck"}}},
       made);
 }
 

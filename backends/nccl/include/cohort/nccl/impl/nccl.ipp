@@ -51,7 +51,7 @@ COHORT_NCCL_INLINE request nccl::start_allreduce(elements data, reduction how) {
   auto const ranks = static_cast<std::uint64_t>(size());
   family_->bytes_sent += 2 * (ranks - 1) * data.bytes() / ranks;
   ++family_->sums_started;
-  return request(one);
+  return pending_operation(one);
 }
 
 COHORT_NCCL_INLINE request nccl::start_reduce_scatter(elements data, reduction how) {

@@ -51,12 +51,14 @@ struct layout_rule {
 std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups);
 
 /// Prepares a convolution over the given window.
-operation<onednn> prepare_convolution(dnnl_target const& on, operation_request<onednn> const& request,
-                                      dnnl_window const& w, int groups, double flops);
+backend_operation<onednn> prepare_convolution(dnnl_target const& on, operation_request<onednn> const& request,
+                                              dnnl_window const& w, int groups, double flops);
 
-operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request, conv2d const& l);
+backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+                                  conv2d const& l);
 
-operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request, conv1d const& l);
+backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+                                  conv1d const& l);
 
 }  // namespace cohort::detail
 

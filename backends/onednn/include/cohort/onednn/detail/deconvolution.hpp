@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 /// Prepares a transposed convolution. The window is that of the convolution that maps the output to the
 /// input.
-operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                             conv2d_transposed const& l);
 
 }  // namespace cohort::detail

@@ -17,8 +17,8 @@ invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
 
 /// Prepares an activation that is not fused, in the layout of its input, or dense as above. Both passes may
 /// run in place.
-operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
-                                     operation_request<onednn> const& request);
+backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
+                                             operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
 

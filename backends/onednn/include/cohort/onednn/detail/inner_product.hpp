@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 /// Prepares a dense layer. It reads images in their layout: its weights get the image's extents, U×C×H×W,
 /// which equals U×n if dense.
-operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                             dense const& l);
 
 }  // namespace cohort::detail

@@ -12,13 +12,13 @@ dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const
 
 /// Prepares a sum in the layout of the first input, or dense if that layout is padded, because oneDNN has
 /// only a reference implementation for it. The gradient is copied to every input.
-operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                          add const&);
+backend_operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                  add const&);
 
 /// Prepares a concatenation of channels, in blocked layouts if the channels fill blocks, otherwise dense. The
 /// gradient of an input is a part of the output's gradient.
-operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                          concatenate const&);
+backend_operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                  concatenate const&);
 
 }  // namespace cohort::detail
 

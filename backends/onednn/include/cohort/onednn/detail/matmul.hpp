@@ -9,8 +9,9 @@ namespace cohort::detail {
 
 /// Prepares a product of matrices on dense tensors of the target's type. Nothing if matrices are broadcast,
 /// or if oneDNN has only reference implementations.
-std::optional<operation<onednn>> prepare_matmul(dnnl_target const& on,
-                                                operation_request<onednn> const& request, matmul const& l);
+std::optional<backend_operation<onednn>> prepare_matmul(dnnl_target const& on,
+                                                        operation_request<onednn> const& request,
+                                                        matmul const& l);
 
 }  // namespace cohort::detail
 

@@ -15,29 +15,32 @@ namespace cohort::detail {
 ///
 /// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
 /// Before    oneDNN 3.2 requires the shift in layer normalisation's backward, although nothing reads it.
-operation<onednn> normalisation(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                                dnnl_pd const& forward, dnnl_pd const& backward, memory_layout const& layout,
-                                std::vector<dnnl_argument> const& statistics, double flops);
+backend_operation<onednn> normalisation(dnnl_engine_handle const& engine,
+                                        operation_request<onednn> const& request, dnnl_pd const& forward,
+                                        dnnl_pd const& backward, memory_layout const& layout,
+                                        std::vector<dnnl_argument> const& statistics, double flops);
 
 /// Prepares batch normalisation, with the relu after it if the plan fuses one: the workspace then records
 /// where the relu blocked. Cohort's own passes run a leaky relu, or a sum after the norm, which oneDNN lacks.
 ///
 /// Errors    backend_error if oneDNN has no optimised implementation with the relu.
-std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
-                                         operation_request<onednn> const& request, batch_norm const& l);
+std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request,
+                                                 batch_norm const& l);
 
 /// Prepares layer normalisation. For oneDNN, the normalised axes form one axis and the other axes another.
-std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
-                                         operation_request<onednn> const& request, layer_norm const& l);
+std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request,
+                                                 layer_norm const& l);
 
 /// Prepares local response normalisation. α is multiplied by n because oneDNN divides by it.
-std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
-                                         operation_request<onednn> const& request, lrn const& l);
+std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request, lrn const& l);
 
 /// Prepares a normalisation. Returns nothing if the step is no normalisation or has to run in the host's
 /// kernels.
-std::optional<operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
-                                                       operation_request<onednn> const& request);
+std::optional<backend_operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
+                                                               operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
 

@@ -23,7 +23,7 @@ struct rectified_norm {
   bool of_batch = request.training && !request.frozen;
   bool splits_gradient = sums && request.training && request.wants_diff_input[1];
 
-  operation<onednn> prepare(batch_norm const& l);
+  backend_operation<onednn> prepare(batch_norm const& l);
 
  private:
   static void add(invocation<onednn>& to, operand_role role, int index,

@@ -40,11 +40,11 @@ struct activation_layouts {
 ///
 /// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs weights
 ///           in another layout, which the store keeps as a working copy.
-operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
-                                   weighted_primitives const& make,
-                                   std::vector<activation_layouts> const& candidates,
-                                   std::vector<activation_layouts> const& backward_data_candidates,
-                                   memory_layout const& weights_any, double flops);
+backend_operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
+                                           weighted_primitives const& make,
+                                           std::vector<activation_layouts> const& candidates,
+                                           std::vector<activation_layouts> const& backward_data_candidates,
+                                           memory_layout const& weights_any, double flops);
 
 }  // namespace cohort::detail
 

@@ -21,7 +21,7 @@ dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout con
 /// Exact     up to rounding, 2e-6 of the largest output for 256 channels: the 4-point transforms only add and
 ///           halve.
 /// Source    Lavin and Gray, Fast algorithms for convolutional neural networks, CVPR 2016.
-std::optional<operation<onednn>> prepare_winograd(dnnl_target const& on,
+std::optional<backend_operation<onednn>> prepare_winograd(dnnl_target const& on,
                                                                     operation_request<onednn> const& request,
                                                                     conv2d const& l);
 

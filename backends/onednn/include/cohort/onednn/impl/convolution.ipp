@@ -89,7 +89,7 @@ struct convolution_primitives final : window_primitives {
   }
 };
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE operation<onednn> prepare_convolution(
+[[gnu::noinline]] COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_convolution(
     dnnl_target const& on, operation_request<onednn> const& request, dnnl_window const& w, int groups,
     double flops) {
   convolution_primitives const make(on.engine, request, w);
@@ -100,14 +100,16 @@ struct convolution_primitives final : window_primitives {
       flops * request.batch);
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_target const& on,
-                                               operation_request<onednn> const& request, conv2d const& l) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
+                                                       operation_request<onednn> const& request,
+                                                       conv2d const& l) {
   return prepare_convolution(on, request, {l.window(), request.input_shapes[0]}, l.groups,
                              l.flops(request.input_shapes));
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_target const& on,
-                                               operation_request<onednn> const& request, conv1d const& l) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
+                                                       operation_request<onednn> const& request,
+                                                       conv1d const& l) {
   return prepare_convolution(on, request, {l.window(), l.row(request.input_shapes[0]), 1}, l.groups,
                              l.flops(request.input_shapes));
 }

@@ -36,9 +36,8 @@ struct deconvolution_primitives final : window_primitives {
   }
 };
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_target const& on,
-                                                                 operation_request<onednn> const& request,
-                                                                 conv2d_transposed const& l) {
+[[gnu::noinline]] COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(
+    dnnl_target const& on, operation_request<onednn> const& request, conv2d_transposed const& l) {
   dnnl_window const w(l.window(), request.output_shape);
   deconvolution_primitives const make(on.engine, request, w);
   layout_rule const rule(request, on.type, w, l.groups);

@@ -41,8 +41,8 @@ COHORT_ONEDNN_INLINE invocation<onednn> backward_of_activation(dnnl_engine_handl
                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_SRC}});
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
-                                                          operation_request<onednn> const& request) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
+                                                                  operation_request<onednn> const& request) {
   dnnl_activation const f = activation_of(*request.kind, request.fields);
   auto const as = [&](memory_layout const& layout) {
     return forward_of_activation(engine, request.training ? dnnl_forward_training : dnnl_forward_inference,
@@ -52,7 +52,7 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_activation(dnnl_engine_handle con
   dnnl_pd const forward = first_optimised(
       [&] { return as(given); }, [&] { return as(memory_layout::dense(given.dims(), given.type())); });
   if (!forward) refuse_step(request, "forward");
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);
   made.overwrites = true;
   made.forward.push_back(invoke(

@@ -49,9 +49,8 @@ COHORT_ONEDNN_INLINE bool keeps_weights_plain(dnnl_target const& on,
   return request.training && on.type != dnnl_f32 && request.parameter_specs[0].dims.elements() >= large;
 }
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_target const& on,
-                                                                 operation_request<onednn> const& request,
-                                                                 dense const& l) {
+[[gnu::noinline]] COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(
+    dnnl_target const& on, operation_request<onednn> const& request, dense const& l) {
   inner_product_primitives const make(on.engine, request);
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);

@@ -44,21 +44,21 @@ COHORT_ONEDNN_INLINE std::vector<const_dnnl_memory_desc_t> raw(std::vector<memor
   return made;
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_pd const& pd,
-                                                       std::size_t inputs) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> forward_of_join(dnnl_engine_handle const& engine,
+                                                               dnnl_pd const& pd, std::size_t inputs) {
   std::vector<dnnl_argument> arguments;
   for (std::size_t i = 0; i < inputs; ++i)
     arguments.push_back(
         {operand_role::input, static_cast<int>(i), DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i)});
   arguments.push_back({operand_role::output, 0, DNNL_ARG_DST});
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = layout_of(pd, DNNL_ARG_DST);
   made.forward.push_back(invoke(engine, pd, std::move(arguments)));
   return made;
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_engine_handle const& engine,
-                                               operation_request<onednn> const& request, add const&) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const& engine,
+                                                       operation_request<onednn> const& request, add const&) {
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
   auto const sum_in = [&](memory_layout const& layout) {
@@ -74,15 +74,16 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_engine_handle const& engine,
       first_optimised([&] { return sum_in(given); },
                       [&] { return sum_in(memory_layout::dense(given.dims(), given.type())); });
   if (!pd) refuse_step(request, "forward");
-  operation<onednn> made = forward_of_join(engine, pd, n);
+  backend_operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i)
     if (request.wants_diff_input[i])
       made.backward.push_back(gradient_of_input(engine, made.output, made.output, made.output, i));
   return made;
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_engine_handle const& engine,
-                                               operation_request<onednn> const& request, concatenate const&) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const& engine,
+                                                       operation_request<onednn> const& request,
+                                                       concatenate const&) {
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
   std::vector<memory_layout> given(request.inputs.begin(), request.inputs.end()), dense;
@@ -108,7 +109,7 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_engine_handle const& engine,
     keeps_layouts = part(layout_of(pd, DNNL_ARG_DST), i).get() != nullptr;
   if (!keeps_layouts) pd = join(dense);
   if (!is_optimised(pd)) refuse_step(request, "forward");
-  operation<onednn> made = forward_of_join(engine, pd, n);
+  backend_operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i) {
     if (!request.wants_diff_input[i]) continue;
     memory_layout const& layout = keeps_layouts ? given[i] : dense[i];

@@ -44,9 +44,8 @@ COHORT_ONEDNN_INLINE std::optional<invocation<onednn>> multiply_matrices(
                 flops);
 }
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_matmul(dnnl_target const& on,
-                                                                     operation_request<onednn> const& request,
-                                                                     matmul const& l) {
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_matmul(
+    dnnl_target const& on, operation_request<onednn> const& request, matmul const& l) {
   using enum operand_role;
   auto const& in = request.input_shapes;
   if (!(matmul::stack(in[0]).elements() == matmul::stack(in[1]).elements()
@@ -54,7 +53,7 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_matmul(dnnl_target
     return {};
   double const flops = l.flops(in) * request.batch;
   matrix_operand const a{input, 0, in[0], l.transpose_a}, b{input, 1, in[1], l.transpose_b};
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = memory_layout::dense(batched_dims(request.output_shape, request.batch), on.type);
   auto forward = multiply_matrices(on, request, a, b, {output, 0, request.output_shape}, flops);
   if (!forward) return {};

@@ -8,14 +8,14 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE operation<onednn> normalisation(dnnl_engine_handle const& engine,
-                                                     operation_request<onednn> const& request,
-                                                     dnnl_pd const& forward, dnnl_pd const& backward,
-                                                     memory_layout const& layout,
-                                                     std::vector<dnnl_argument> const& statistics,
-                                                     double flops) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> normalisation(dnnl_engine_handle const& engine,
+                                                             operation_request<onednn> const& request,
+                                                             dnnl_pd const& forward, dnnl_pd const& backward,
+                                                             memory_layout const& layout,
+                                                             std::vector<dnnl_argument> const& statistics,
+                                                             double flops) {
   using enum operand_role;
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = layout;
   for (parameter_spec const& spec : request.parameter_specs)
     made.parameters.push_back(memory_layout::dense(batched_dims(spec.dims.example(), spec.dims[0])));
@@ -42,9 +42,8 @@ COHORT_ONEDNN_INLINE operation<onednn> normalisation(dnnl_engine_handle const& e
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
-                                                              operation_request<onednn> const& request,
-                                                              batch_norm const& l) {
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request, batch_norm const& l) {
   using enum operand_role;
   bool const leaks = request.activation && request.activation->name == leaky_relu::kind_name;
   if (leaks || request.input_shapes.size() > 1) return rectified_norm{request}.prepare(l);
@@ -85,15 +84,15 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   if (request.frozen)
     return normalisation(engine, request, forward, backward, layout,
                          {running_mean, running_variance, memory.dnnl_workspace()}, flops);
-  operation<onednn> made = normalisation(engine, request, forward, backward, layout,
-                                         {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
+  backend_operation<onednn> made =
+      normalisation(engine, request, forward, backward, layout,
+                    {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
   made.backward.push_back(statistics_gradients(request, memory, made.parameters[2]));
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
-                                                              operation_request<onednn> const& request,
-                                                              layer_norm const& l) {
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request, layer_norm const& l) {
   dnnl_attributes const none;
   auto const epsilon = static_cast<float>(l.epsilon);
   shape const input = request.input_shapes[0];
@@ -118,9 +117,8 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   return normalisation(engine, request, forward, backward, layout, {memory.mean(), memory.variance()}, flops);
 }
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
-                                                              operation_request<onednn> const& request,
-                                                              lrn const& l) {
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request, lrn const& l) {
   dnnl_attributes const none;
   auto const alpha = static_cast<float>(l.alpha * l.n), beta = static_cast<float>(l.beta),
              k = static_cast<float>(l.k);
@@ -136,7 +134,7 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   dnnl_pd const forward =
       first_optimised([&] { return forward_from(given); }, [&] { return forward_from(dense); });
   if (!forward) return {};
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);
   double const flops = l.flops(request.input_shapes) * request.batch;
   made.forward.push_back(
@@ -158,7 +156,7 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   return made;
 }
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_normalisation(
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_normalisation(
     dnnl_engine_handle const& engine, operation_request<onednn> const& request) {
   std::string_view const name = request.kind->name;
   if (name == batch_norm::kind_name) return prepare(engine, request, decode<batch_norm>(request.fields));

@@ -41,7 +41,7 @@ availability probe_convolution() try {
   request.wants_diff_input = {false};
   request.parameter_specs = {specs.specs.data(), 2};
   request.parameters = fixed_layouts;
-  operation<onednn> const made = backend.prepare(request);
+  backend_operation<onednn> const made = backend.prepare(request);
   alignas(64) float memory[8][4096 / sizeof(float)]{};
   std::vector<void*> addresses;
   for (auto const& o : made.forward[0].operands) {
@@ -102,7 +102,8 @@ COHORT_ONEDNN_INLINE onednn::kernel onednn::accumulate(layout const& l) const {
   return made;
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> onednn::prepare(operation_request<onednn> const& request) const {
+COHORT_ONEDNN_INLINE backend_operation<onednn> onednn::prepare(
+    operation_request<onednn> const& request) const {
   kind const& k = *request.kind;
   if (k == kind_of<conv2d>) {
     conv2d const l = detail::decode<conv2d>(request.fields);

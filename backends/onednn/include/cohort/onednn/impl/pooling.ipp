@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_pool(
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_pool(
     dnnl_engine_handle const& engine, operation_request<onednn> const& request, dnnl_alg_kind_t algorithm,
     dnnl_window const& w, std::vector<dnnl_dim_t> const& dst, double flops) {
   dnnl_attributes const none;
@@ -35,7 +35,7 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_pool(
       });
   if (!forward) return {};
   auto const src = layout_of(forward, DNNL_ARG_SRC), made_dst = layout_of(forward, DNNL_ARG_DST);
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = reshaped ? plain : made_dst;
   made.forward.push_back(
       invoke(engine, forward,
@@ -57,15 +57,15 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_pool(
 
 /// Prepares max_pool or avg_pool.
 template <class L>
-std::optional<operation<onednn>> prepare_moving_pool(dnnl_engine_handle const& engine,
-                                                     operation_request<onednn> const& request, L const& l,
-                                                     dnnl_alg_kind_t algorithm) {
+std::optional<backend_operation<onednn>> prepare_moving_pool(dnnl_engine_handle const& engine,
+                                                             operation_request<onednn> const& request,
+                                                             L const& l, dnnl_alg_kind_t algorithm) {
   return prepare_pool(engine, request, algorithm, {l.moving(), request.input_shapes[0]},
                       batched_dims(request.output_shape, request.batch), l.flops(request.input_shapes));
 }
 
 /// Prepares pooling with one window over all positions of a channel: C×H×W → C×1×1, which is C.
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_global_pool(
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_global_pool(
     dnnl_engine_handle const& engine, operation_request<onednn> const& request, dnnl_alg_kind_t algorithm) {
   shape const input = request.input_shapes[0];
   bool const image = input.rank == 3;
@@ -78,8 +78,8 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_global_pool(
   return prepare_pool(engine, request, algorithm, w, dst, static_cast<double>(input.elements()));
 }
 
-COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_pool(dnnl_engine_handle const& engine,
-                                                                   operation_request<onednn> const& request) {
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_pool(
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request) {
   std::string_view const name = request.kind->name;
   if (name == avg_pool::kind_name)
     return prepare_moving_pool(engine, request, decode<avg_pool>(request.fields),

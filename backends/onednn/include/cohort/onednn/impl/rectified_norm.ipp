@@ -36,7 +36,7 @@ COHORT_ONEDNN_INLINE panels panels_of(memory_layout const& layout) {
   return made;
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> rectified_norm::prepare(batch_norm const& l) {
+COHORT_ONEDNN_INLINE backend_operation<onednn> rectified_norm::prepare(batch_norm const& l) {
   using enum operand_role;
   if (!(layout == blocks_of_16(layout))) layout = channels_last(layout);
   float slope = 1;
@@ -45,7 +45,7 @@ COHORT_ONEDNN_INLINE operation<onednn> rectified_norm::prepare(batch_norm const&
   norm_on_panels const norm(panels_of(layout), l.epsilon, slope, of_batch, omp_get_max_threads(), which);
   auto const bytes = static_cast<dnnl_dim_t>(norm.scratch_bytes());
   auto const scratch_layout = memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}});
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = layout;
   made.overwrites = true;
   made.overwritten = splits_gradient ? 1 : 0;

@@ -24,7 +24,7 @@ COHORT_ONEDNN_INLINE invocation<onednn> sum_in_place(dnnl_engine_handle const& e
                  {operand_role::output, 0, DNNL_ARG_DST}});
 }
 
-COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
+COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_weighted(
     dnnl_target const& on, operation_request<onednn> const& request, weighted_primitives const& make,
     std::vector<activation_layouts> const& candidates,
     std::vector<activation_layouts> const& backward_data_candidates, memory_layout const& weights_any,
@@ -63,7 +63,7 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
   if (!forward) refuse_step(request, "forward");
   if (!master && !narrow) master = layout_of(forward, DNNL_ARG_WEIGHTS);
 
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);
   auto const add_parameter_layouts = [&](memory_layout const& otherwise) {
     made.parameters.push_back(master ? *master : otherwise);

@@ -216,7 +216,7 @@ COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<
   return {};
 }
 
-[[gnu::noinline]] COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_winograd(
+[[gnu::noinline]] COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_winograd(
     dnnl_target const& on, operation_request<onednn> const& request, conv2d const& l) {
   constexpr int block = 16, fewest_channels = 32, fewest_tiles = 32;
   constexpr double least = 1.3;
@@ -256,7 +256,7 @@ COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<
   };
   auto const memory = static_cast<dnnl_dim_t>(run.floats_of_thread() * std::size_t(threads));
   shape const& weights = request.parameter_specs[0].dims;
-  operation<onednn> made;
+  backend_operation<onednn> made;
   made.output = image(out);
   made.parameters.push_back(
       request.parameters[0].value_or(memory_layout::dense(batched_dims(weights.example(), weights[0]))));

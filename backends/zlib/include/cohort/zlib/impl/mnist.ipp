@@ -61,11 +61,11 @@ COHORT_ZLIB_INLINE arrays read_mnist_pair(std::string const& images_path, std::s
                       .expected = {images.dims[0], " labels"},
                       .got = {labels.dims[0]}});
   images.dims = shape(images.dims[0], 1, 28, 28);
-  return arrays({array{.name = "input", .values = images, .scale = 1 / 255.0}},
-                {array{.name = "label",
-                       .values = labels,
-                       .classes = 10,
-                       .label_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}},
+  return arrays({array_view{.name = "input", .values = images, .scale = 1 / 255.0}},
+                {array_view{.name = "label",
+                            .values = labels,
+                            .classes = 10,
+                            .label_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}}},
                 files);
 }
 

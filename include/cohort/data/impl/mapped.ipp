@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/data/map.hpp>
+#include <cohort/data/mapped.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
@@ -54,7 +54,7 @@ class mapped_examples : public dataset_interface {
     compute_(i, from, out);
     for (std::size_t part = 0; part < description_.parts(); ++part)
       if (!out.at(part))
-        throw data_error({.what = "the function of map did not set a tensor",
+        throw data_error({.what = "the function of mapped did not set a tensor",
                           .where = {description_.part(part).name, ", example ", i},
                           .expected = "a call of point or fill for every part",
                           .got = {"none for part ", part}});
@@ -69,18 +69,18 @@ class mapped_examples : public dataset_interface {
 
 namespace cohort {
 
-COHORT_CORE_INLINE dataset map(dataset const& data, data_description description, example_mapper compute) {
+COHORT_CORE_INLINE dataset mapped(dataset const& data, data_description description, example_mapper compute) {
   return dataset(
       std::make_shared<detail::mapped_examples const>(data, std::move(description), std::move(compute)));
 }
 
-COHORT_CORE_INLINE dataset map(dataset const& data, example_editor edit) {
+COHORT_CORE_INLINE dataset mapped(dataset const& data, example_editor edit) {
   std::size_t const parts = data.describe().parts();
-  return map(data, data.describe(),
-             [edit = std::move(edit), parts](std::int64_t i, example_view const& from, example_view& to) {
-               for (std::size_t part = 0; part < parts; ++part) to.point(part, from.at(part));
-               edit(i, to);
-             });
+  return mapped(data, data.describe(),
+                [edit = std::move(edit), parts](std::int64_t i, example_view const& from, example_view& to) {
+                  for (std::size_t part = 0; part < parts; ++part) to.point(part, from.at(part));
+                  edit(i, to);
+                });
 }
 
 }  // namespace cohort

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/data/map.hpp>
+#include <cohort/data/mapped.hpp>
 #include <cohort/data/select.hpp>
 
 #include "view_cases.hpp"
 
-namespace map_test {
+namespace mapped_test {
 
 using namespace view_cases;
 
 dataset tenfold(dataset const& data) {
-  return map(data, [](std::int64_t, example_view& one) {
+  return mapped(data, [](std::int64_t, example_view& one) {
     for (float& x : one.edit<float>(0)) x *= 10;
   });
 }
 
-TEST(map, edits_examples_without_changing_the_data_set) {
+TEST(mapped, edits_examples_without_changing_the_data_set) {
   for (dataset const& data : {numbers(4), weighted(4)}) {
     dataset const mapped = tenfold(data);
     for (int repeat = 0; repeat < 2; ++repeat) {
@@ -25,8 +25,8 @@ TEST(map, edits_examples_without_changing_the_data_set) {
   }
 }
 
-TEST(map, keeps_weights_and_keys_unless_they_are_changed) {
-  dataset const data = map(weighted(3), [](std::int64_t i, example_view& one) {
+TEST(mapped, keeps_weights_and_keys_unless_they_are_changed) {
+  dataset const data = mapped(weighted(3), [](std::int64_t i, example_view& one) {
     if (i == 1) one.weight = 50;
     if (i == 2) one.key = "new";
   });
@@ -34,20 +34,20 @@ TEST(map, keeps_weights_and_keys_unless_they_are_changed) {
   EXPECT_EQ(read(data).keys, (std::vector<std::string>{"k0", "k1", "new"}));
 }
 
-TEST(map, passes_index_and_epoch) {
-  dataset const data = map(numbers(3), [](std::int64_t i, example_view& one) {
+TEST(mapped, passes_index_and_epoch) {
+  dataset const data = mapped(numbers(3), [](std::int64_t i, example_view& one) {
     one.fill<float>(0)[0] = static_cast<float>(100 * one.epoch + 10 * i);
     one.fill<float>(0)[1] = 0;
   });
   EXPECT_EQ(read(data, 2).first, (values{200, 210, 220}));
-  EXPECT_EQ(read(map(weighted(2), [](std::int64_t, example_view&) {}), 3).first, (values{3000, 3001}));
+  EXPECT_EQ(read(mapped(weighted(2), [](std::int64_t, example_view&) {}), 3).first, (values{3000, 3001}));
 }
 
-TEST(map, computes_examples_of_another_description) {
+TEST(mapped, computes_examples_of_another_description) {
   data_description what = numbers(1).describe();
   what.inputs = {{.name = "sum", .example = {3}}, {.name = "same", .example = {2}}};
   dataset const data =
-      map(tenfold(numbers(3)), what, [](std::int64_t, example_view const& from, example_view& to) {
+      mapped(tenfold(numbers(3)), what, [](std::int64_t, example_view const& from, example_view& to) {
         auto const* const x = reinterpret_cast<float const*>(from.at(0));
         float* const sum = to.fill<float>(0);
         sum[0] = x[0] + 1;
@@ -62,19 +62,20 @@ TEST(map, computes_examples_of_another_description) {
   EXPECT_EQ(batches.next()->input(1).as<float>()[1], -20);
 }
 
-TEST(map, names_a_part_that_was_not_set) {
+TEST(mapped, names_a_part_that_was_not_set) {
   data_description what = numbers(1).describe();
   what.inputs.push_back({.name = "second", .example = {1}});
-  dataset const data = map(numbers(3), what, [](std::int64_t i, example_view const& from, example_view& to) {
-    to.point(0, from.at(0));
-    if (i != 1) to.point(1, from.at(0));
-    to.point(2, from.at(1));
-  });
+  dataset const data =
+      mapped(numbers(3), what, [](std::int64_t i, example_view const& from, example_view& to) {
+        to.point(0, from.at(0));
+        if (i != 1) to.point(1, from.at(0));
+        to.point(2, from.at(1));
+      });
   expect_parts(refused<data_error>([&] { read(data); }), {"second, example 1", "part 1"});
 }
 
-TEST(map, changes_the_examples_of_a_stream) {
-  dataset const data = map(counting(7), [](std::int64_t i, example_view& one) {
+TEST(mapped, changes_the_examples_of_a_stream) {
+  dataset const data = mapped(counting(7), [](std::int64_t i, example_view& one) {
     EXPECT_EQ(one.edit<float>(0)[0], static_cast<float>(i));
     one.edit<float>(0)[0] += 100;
   });
@@ -86,9 +87,10 @@ TEST(map, changes_the_examples_of_a_stream) {
   EXPECT_EQ(values(numbers.begin(), numbers.end()), (values{103, 105}));
 }
 
-TEST(map, throws_the_exceptions_of_the_function) {
-  dataset const data = map(numbers(3), [](std::int64_t, example_view&) { throw data_error({.what = "no"}); });
+TEST(mapped, throws_the_exceptions_of_the_function) {
+  dataset const data =
+      mapped(numbers(3), [](std::int64_t, example_view&) { throw data_error({.what = "no"}); });
   EXPECT_THROW(read(data), data_error);
 }
 
-}  // namespace map_test
+}  // namespace mapped_test

@@ -21,16 +21,16 @@ using example_mapper = std::function<void(std::int64_t i, example_view const& fr
 ///
 /// Before    `edit` may be called by several threads, and gives the same result for the same i and epoch.
 /// Errors    the exceptions of `edit` are thrown by the loader.
-dataset map(dataset const& data, example_editor edit);
+dataset mapped(dataset const& data, example_editor edit);
 
 /// Returns a data set of another description, whose examples are computed by `compute`.
 ///
 /// Before    as above. `description` has weights or keys only if `data` has them, or `compute` sets them.
 /// Errors    data_error that names the tensor if `compute` does not set a part.
-dataset map(dataset const& data, data_description description, example_mapper compute);
+dataset mapped(dataset const& data, data_description description, example_mapper compute);
 
 }  // namespace cohort
 
 #ifndef COHORT_CORE_COMPILED
-#include <cohort/data/impl/map.ipp>
+#include <cohort/data/impl/mapped.ipp>
 #endif
