@@ -21,9 +21,9 @@ struct checkpoint_content {
 /// disk, a manifest. Returns the path of the checkpoint.
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
-/// After     of the checkpoints up to this step, the newest `keep` complete ones and what is damaged between
-///           them remain. Unfinished ones are removed. Other files and later steps are not touched. A file
-///           that cannot be removed is reported in the communicator's log.
+/// After     keeps the newest `keep` complete checkpoints up to this step, and damaged ones newer than the
+///           oldest of these. Removes older and unfinished ones. Other files and later steps are not touched.
+///           A file that cannot be removed is reported in the communicator's log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons: the directory is
 ///           then restored and training may continue. file_error too if a process of another run, on

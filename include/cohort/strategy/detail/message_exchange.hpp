@@ -38,9 +38,8 @@ enum class combination { weighted_mean, sum, mean };
 ///           residual is unchanged, and what other ranks sent is returned to a residual and sent later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
-/// Exact     the same bits on every rank. Merged, a weighted mean weighs the array before encoding (by m_r
-///           divided by the expected mean weight) instead of the decoded message, because merged messages can
-///           only be added.
+/// Exact     the same bits on every rank. Merged messages can only be added, so for a weighted mean they are
+///           encoded from the array times m_r / (expected mean weight); otherwise decoded messages are weighted.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;
