@@ -6,7 +6,7 @@
 A block ```console holds commands, which begin with "$ ", and the lines that each prints. A page without one has the command
 "./NAME", NAME as in NAME.md. A block ```text holds lines that one of the commands prints. Output may have further lines before,
 between and after. In the page `…` stands for any text, and a number with decimals for any number. A command must succeed, unless
-its next command is `echo $?`.
+its next command is `echo $?`. PREPARED are the pages whose program reads files of the user: they are written first.
 """
 import os
 import pathlib
@@ -15,9 +15,12 @@ import subprocess
 import sys
 import tempfile
 
+import guide_images
+
 MPIRUN = pathlib.Path(__file__).resolve().parent / "mpirun"
 NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
 LONGEST = 120  # seconds of a command
+PREPARED = {"your_images": lambda folder: guide_images.write(folder / "photographs")}
 
 
 def blocks(text, language):
@@ -56,6 +59,7 @@ def complaints(program, page):
     found, everything, status = [], [], 0
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(program, os.path.join(folder, name))
+        PREPARED.get(name, lambda _: None)(pathlib.Path(folder))
         tools = pathlib.Path(folder, "tools")
         tools.mkdir()
         (tools / "mpirun").write_text(f'#!/bin/sh\nexec bash "{MPIRUN}" "$@"\n', encoding="utf-8")
