@@ -66,6 +66,23 @@ TEST(fit_history, is_written_as_csv) {
             "2,1e-20,100,2,0.125,1\n");
 }
 
+TEST(fit_history, refuses_a_row_with_other_metrics_than_the_first) {
+  fit_history history;
+  history.add({.epoch = 0, .validation = {{"loss", 1}, {"accuracy", 0.5}}});
+  std::string const before = history.csv();
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] {
+        history.add({.epoch = 1, .validation = {{"loss", 1}, {"accuracy", 0.5}, {"auc", 0.5}}});
+      }),
+      "the metrics of an epoch differ from those of the first one (fit_history, epoch 2): expected loss, "
+      "accuracy, got loss, accuracy, auc");
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { history.add({.epoch = 1}); }),
+      "the metrics of an epoch differ from those of the first one (fit_history, epoch 2): expected loss, "
+      "accuracy, got none");
+  EXPECT_EQ(history.csv(), before);
+}
+
 TEST(fit_history, has_no_row_of_an_epoch_that_was_stopped) {
   struct stopping final : listener {
     void on_step(training& run, step_report const& done) override {
