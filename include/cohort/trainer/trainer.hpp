@@ -6,6 +6,7 @@
 #include <cohort/trainer/training.hpp>
 #include <concepts>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -16,9 +17,15 @@ namespace detail {
 /// Returns a clause that names the first layer without kernels of B; "" if B has all kernels.
 template <tensor_backend B>
 std::string unsupported_layer(graph_view net) {
-  for (int id = 0; id < net.size(); ++id)
-    if (kind const& what = net.kind(id); what.role != layer_role::input && !B::supports(what))
-      return "it has no kernels for " + std::string(what.name) + " (" + net.name(id) + ")";
+  for (int id = 0; id < net.size(); ++id) {
+    kind const& what = net.kind(id);
+    if (what.role == layer_role::input) continue;
+    std::string const clause = "it has no kernels for " + std::string(what.name) + " (" + net.name(id) + ")";
+    if (!B::supports(what)) return clause;
+    if constexpr (requires(std::span<shape const> in) { B::supports(what, in, net[id].output); })
+      if (!B::supports(what, net.input_shapes(id), net[id].output))
+        return clause + " with inputs of these shapes";
+  }
   return {};
 }
 

@@ -34,10 +34,8 @@ bool has_kernels_for(operations::row const& r) {
   graph const whole = operations::network_of(r, 1, true);
   graph_view const net = whole;
   for (int id = 0; id < net.size(); ++id) {
-    if (net.kind(id).role != layer_role::input && !B::supports(net.kind(id))) return false;
-    bool const joins = net.kind(id) == kind_of<add> || net.kind(id) == kind_of<multiply>;
-    for (shape const& one : net.input_shapes(id))
-      if (joins && !(one == net[id].output)) return false;  // it is broadcast
+    if (net.kind(id).role == layer_role::input) continue;
+    if (!B::supports(net.kind(id), net.input_shapes(id), net[id].output)) return false;
   }
   return true;
 }

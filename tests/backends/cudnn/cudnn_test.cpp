@@ -229,6 +229,20 @@ TEST_F(cudnn_backend, is_skipped_for_a_layer_without_kernels) {
   EXPECT_GT(accuracy, 0.8);
 }
 
+TEST_F(cudnn_backend, is_skipped_for_inputs_that_are_broadcast) {
+  auto const net = [](bool sum) {
+    return graph::build([=](builder& b) {
+      tensor const x = b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{};
+      tensor const one = x | dense{.units = 4} | reshape{.extents = {4, 1, 1}};
+      (sum ? x + one : x * one) | dense{.units = 3} | softmax_cross_entropy{};
+    });
+  };
+  for (auto const& [sum, layer] : {std::pair(true, "add (add_1)"), std::pair(false, "multiply (multiply_1)")})
+    EXPECT_EQ(trained_by_priority<pretended_cudnn>(net(sum)).first,
+              "backend: " + std::string(of_the_processor::name) + " (skipped: cudnn: it has no kernels for "
+                  + layer + " with inputs of these shapes)");
+}
+
 TEST_F(cudnn_backend, is_chosen_if_it_has_all_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(cudnn_cases::normed);
   EXPECT_EQ(line, "backend: cudnn on Pretended GPU");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/cudnn.hpp>
 #include <cohort/cudnn/detail/activation_on_gpu.hpp>
 #include <cohort/cudnn/detail/convolution_on_gpu.hpp>
@@ -23,6 +24,7 @@
 #include <cohort/cudnn/detail/threshold_on_gpu.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/layer/layers.hpp>
+#include <iterator>
 #include <type_traits>
 
 namespace cohort {
@@ -96,6 +98,11 @@ COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from
   return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
 } catch (error const& why) {
   return {false, why.what()};
+}
+
+COHORT_CUDNN_INLINE bool cudnn::supports(kind const& k, std::span<shape const> inputs, shape const& output) {
+  bool const joins = k == kind_of<add> || k == kind_of<multiply>;
+  return supports(k) && (!joins || std::ranges::count(inputs, output) == std::ssize(inputs));
 }
 
 COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {

@@ -38,7 +38,7 @@ COHORT_CUDNN_INLINE void refuse_broadcasting(gpu_request const& request) {
       throw backend_error({.what = "the GPU backends have no kernels for broadcast inputs",
                            .where = request.name,
                            .expected = {"inputs of shape ", to_string(request.output_shape),
-                                        ", or a backend of the processor"},
+                                        ", or a backend of the processor: priority<cudnn, onednn>"},
                            .got = {to_string(one)}});
 }
 
