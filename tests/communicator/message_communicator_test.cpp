@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cohort/communicator/message_communicator.hpp>
@@ -153,6 +154,16 @@ TEST_P(message_communicator, throws_the_same_error_from_every_later_call) {
   });
   EXPECT_EQ(thrown[0], "rank 1 failed: out of cheese");
   EXPECT_EQ(thrown[1], thrown[0]);
+}
+
+TEST_P(message_communicator, accepts_spans_of_a_static_extent) {
+  auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
+    std::array sums{1.5, 2.0 * world.rank()};
+    world.allreduce(std::span(sums));
+    EXPECT_EQ(sums, (std::array{3.0, 2.0}));
+    world.broadcast(std::span(sums).first<1>(), 0);
+  });
+  EXPECT_EQ(thrown, std::vector<std::string>(2));
 }
 
 TEST_P(message_communicator, refuses_a_message_of_another_size) {

@@ -3,16 +3,19 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
 #endif
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -20,6 +23,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
 #include "bright_thirds.hpp"
 #include "parameters_of.hpp"
 
@@ -187,6 +192,25 @@ TEST(training, uses_the_parameters_written_by_a_strategy) {
   auto const oracle = trained_by_halving(std::type_identity<reference<double>>{});
   auto const other = trained_by_halving(std::type_identity<fast>{});
   for (std::size_t i = 0; i < oracle.size(); ++i) ASSERT_NEAR(oracle[i], other[i], 1e-5) << i;
+}
+
+TEST(training, names_the_calls_of_the_ranks_if_rank_0_saves_alone) {
+  scratch_folder const folder;
+  bright_thirds const examples(20);
+  std::vector<std::string> refused(2);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    training made = trainer<reference<float>>(small, world, allreduce{});
+    refused[static_cast<std::size_t>(world.rank())] = refusal_of<setting_error>([&] {
+      if (world.rank() == 0) made.save(folder / "model");
+      made.evaluate(examples.data());
+    });
+  });
+  std::string const problem = "the ranks are in different collective calls (";
+  std::string const reason =
+      "): expected all ranks call the same function, in the same order, also if only rank 0 writes a file, "
+      "got "
+      "save on rank 0; evaluate on rank 1";
+  EXPECT_EQ(refused, (std::vector{problem + "save" + reason, problem + "evaluate" + reason}));
 }
 
 TEST(training, resumes_from_a_saved_state_as_if_uninterrupted) {

@@ -58,8 +58,8 @@ struct elements {
 
   elements() = default;
   elements(std::byte* at, element_type of, std::size_t many, memory_space* where = nullptr);
-  template <class T>
-  elements(std::span<T> all)
+  template <class T, std::size_t N>
+  elements(std::span<T, N> all)
       : data(reinterpret_cast<std::byte*>(all.data())), type(element_of<T>), count(all.size()) {}
   std::size_t bytes() const { return count * bytes_of(type); }
 };

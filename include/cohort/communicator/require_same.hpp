@@ -18,6 +18,9 @@ namespace detail {
 /// Text of the form "123 on ranks 0, 2; 7 on rank 1", with at most 4 different values.
 std::string by_rank(std::span<std::string const> values);
 
+/// require_same as a part of the user's collective call `call`, for example "fit".
+void require_same(communicator& world, std::string_view call, std::span<shared_fact const> facts);
+
 }  // namespace detail
 
 /// Collective. Checks that all ranks have the same value for each name. Ranks may run different versions of

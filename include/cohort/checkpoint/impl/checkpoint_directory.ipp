@@ -209,7 +209,7 @@ COHORT_CORE_INLINE std::string save_checkpoint(communicator& world, std::string 
   detail::checkpoint_transaction transaction(directory, content.position.step);
   bool const first = world.rank() == 0;
   auto const on_all_ranks = [&](auto action) {
-    detail::shared_outcome outcome = detail::outcome_of_all(world, action);
+    detail::shared_outcome outcome = detail::outcome_of_all(world, "save_checkpoint", action);
     if (outcome.trouble.empty()) return std::move(outcome.texts);
     if (first) transaction.roll_back();
     throw file_error({.what = "cannot save the checkpoint", .where = directory, .got = outcome.trouble});

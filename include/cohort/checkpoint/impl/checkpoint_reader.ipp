@@ -161,7 +161,7 @@ COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(std::
 COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world,
                                                                            std::string const& directory) {
   bool const first = world.rank() == 0;
-  auto const listed = detail::outcome_of_all(world, [&] {
+  auto const listed = detail::outcome_of_all(world, "resume", [&] {
     std::string lines;
     if (first)
       for (std::string const& name : detail::finished_checkpoints(directory)) lines += name + '\n';
@@ -182,7 +182,7 @@ COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(commu
           found.emplace(detail::open_entry(directory, name)).check(world.rank(), world.size());
           return "";
         };
-        return detail::outcome_of_all(world, action).trouble;
+        return detail::outcome_of_all(world, "resume", action).trouble;
       });
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <exception>
-#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,14 @@ struct shared_outcome {
 };
 
 /// Runs `action`, which returns a text, on every rank, and exchanges the results, so that all ranks continue
-/// or fail together.
+/// or fail together. `call`: the user's collective call, such as "save".
 ///
 /// Order     collective.
 /// Moves     one allgatherv of these texts.
-/// Errors    communicator_error. Exceptions of the action are reported in `trouble`, not thrown.
+/// Errors    communicator_error; setting_error if a rank is in another call. Exceptions of the action are
+///           reported in `trouble`, not thrown.
 template <class Action>
-shared_outcome outcome_of_all(communicator& world, Action action) {
+shared_outcome outcome_of_all(communicator& world, std::string_view call, Action action) {
   constexpr char done = '+', failed = '-';
   constexpr int most_named = 4;
   std::string mine;
@@ -34,35 +36,31 @@ shared_outcome outcome_of_all(communicator& world, Action action) {
   } catch (std::exception const& refused) {
     mine = failed + std::string(refused.what());
   }
-  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
-
-  shared_outcome outcome;
+  shared_outcome outcome{.texts = texts_of_all(world, call, mine)};
   int failures = 0;
   for (int rank = 0; rank < world.size(); ++rank) {
-    std::span<std::byte const> const bytes = all.of(rank);
-    std::string text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
-    char const how = text.empty() ? failed : text[0];
+    std::string& text = outcome.texts[static_cast<std::size_t>(rank)];
+    bool const succeeded = text.starts_with(done);
     text.erase(0, 1);
-    if (how != done && ++failures <= most_named) {
-      if (!outcome.trouble.empty()) outcome.trouble += "; ";
-      if (world.size() > 1) outcome.trouble += text_of({"rank ", rank, ": "});
-      outcome.trouble += text.empty() ? "no reason given" : text;
-    }
-    outcome.texts.push_back(std::move(text));
+    if (succeeded || ++failures > most_named) continue;
+    if (!outcome.trouble.empty()) outcome.trouble += "; ";
+    if (world.size() > 1) outcome.trouble += text_of({"rank ", rank, ": "});
+    outcome.trouble += text.empty() ? "no reason given" : text;
   }
   if (failures > most_named) outcome.trouble += text_of({"; and ", failures - most_named, " more ranks"});
   return outcome;
 }
 
 /// Runs `action` on every rank, and throws on every rank if one has failed. A failed rank rethrows its
-/// exception; the others throw a data_error with `sentence` and the names of the failed ranks.
+/// exception; the others throw a data_error with `sentence` and the names of the failed ranks. `call`: as
+/// above.
 ///
 /// Order     collective.
 template <class Action>
-void all_or_none(communicator& world, char const* sentence, Action action) {
+void all_or_none(communicator& world, std::string_view call, char const* sentence, Action action) {
   if (world.size() == 1) return action();
   std::exception_ptr failure;
-  shared_outcome const outcome = outcome_of_all(world, [&]() -> std::string {
+  shared_outcome const outcome = outcome_of_all(world, call, [&]() -> std::string {
     try {
       action();
     } catch (...) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -33,8 +34,7 @@ COHORT_CORE_INLINE std::string by_rank(std::span<std::string const> values) {
 
 /// Calls visit(name, value) for each fact in "name\0value\0name\0value\0…".
 template <class Visit>
-void for_each_fact(std::span<std::byte const> message, Visit visit) {
-  std::string_view remaining(reinterpret_cast<char const*>(message.data()), message.size());
+void for_each_fact(std::string_view remaining, Visit visit) {
   while (!remaining.empty()) {
     std::string_view word[2];
     for (std::string_view& one : word) {
@@ -46,37 +46,42 @@ void for_each_fact(std::span<std::byte const> message, Visit visit) {
   }
 }
 
-}  // namespace cohort::detail
-
-namespace cohort {
-
-COHORT_CORE_INLINE void require_same(communicator& world, std::span<shared_fact const> facts) {
+COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
+                                     std::span<shared_fact const> facts) {
   std::string mine;
   for (shared_fact const& one : facts)
     mine.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
-  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
+  std::vector<std::string> const all = texts_of_all(world, call, mine);
   std::vector<std::string_view> known;  // on any rank, in the order of ranks
-  for (int r = 0; r < world.size(); ++r)
-    detail::for_each_fact(all.of(r), [&](std::string_view name, std::string_view) {
+  for (std::string const& text : all)
+    for_each_fact(text, [&](std::string_view name, std::string_view) {
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
     });
   std::string names, what;
   for (std::string_view const wanted : known) {
-    std::vector<std::string> values(static_cast<std::size_t>(world.size()));
-    for (int r = 0; r < world.size(); ++r)
-      detail::for_each_fact(all.of(r), [&](std::string_view name, std::string_view value) {
-        if (name == wanted) values[static_cast<std::size_t>(r)] = value;
+    std::vector<std::string> values(all.size());
+    for (std::size_t r = 0; r < all.size(); ++r)
+      for_each_fact(all[r], [&](std::string_view name, std::string_view value) {
+        if (name == wanted) values[r] = value;
       });
     if (std::count(values.begin(), values.end(), values[0]) == static_cast<std::ptrdiff_t>(values.size()))
       continue;
     names += (names.empty() ? "" : ", ") + std::string(wanted);
-    what += (what.empty() ? "" : ". ") + std::string(wanted) + ": " + detail::by_rank(values);
+    what += (what.empty() ? "" : ". ") + std::string(wanted) + ": " + by_rank(values);
   }
   if (!names.empty())
     throw setting_error({.what = "the ranks of this run differ",
                          .where = names,
                          .expected = "the same on every rank",
                          .got = what});
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE void require_same(communicator& world, std::span<shared_fact const> facts) {
+  detail::require_same(world, "require_same", facts);
 }
 
 }  // namespace cohort

@@ -47,13 +47,13 @@ std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, 
 ///
 /// Order     collective.
 /// Errors    setting_error, the same on every rank.
-void check_ranks(training_state& run, dataset const& data, fit_settings const& how);
+void check_ranks(training_state& run, dataset const& data, fit_settings const& how, char const* call);
 
 /// Requires the same network, settings, strategy and position on every rank.
 ///
 /// Order     collective.
 /// Errors    setting_error, the same on every rank.
-void check_run(training_state& run);
+void check_run(training_state& run, char const* call);
 
 /// Errors    shape_error unless the batch has the network's inputs, one target for each loss, and as many
 ///           examples in each of them and in its lists.

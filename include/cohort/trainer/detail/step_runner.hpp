@@ -47,7 +47,7 @@ class step_runner {
   /// Errors    shape_error.
   void check(batch_view& data);
   /// Checks once that the ranks have the same network, settings and position.
-  void check_ranks_once();
+  void check_ranks_once(char const* call);
 
   /// Progress for a step on this batch. Sums the examples of all ranks if the batch does not have their
   /// number.

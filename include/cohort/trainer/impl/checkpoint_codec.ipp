@@ -121,7 +121,7 @@ COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::stri
   std::optional<checkpoint_reader> const found = find_newest_checkpoint(*run_.world, directory);
   if (!found) return std::nullopt;
   bool const same_ranks = found->ranks() == run_.world->size();
-  all_or_none(*run_.world, "cannot resume from the checkpoint", [&] {
+  all_or_none(*run_.world, "resume", "cannot resume from the checkpoint", [&] {
     std::optional<model_file> own;
     if (same_ranks) own = found->rank_file(run_.world->rank());
     bool const same_run =

@@ -111,7 +111,7 @@ COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate
                          .got = {"from ", how.from, ", to ", how.to, ", steps ", how.steps, ", smoothing ",
                                  how.smoothing, ", stop_at ", how.stop_at}});
   fit_settings const as_fit{.batch = how.batch, .accumulate = how.accumulate, .sharding = how.sharding};
-  detail::check_ranks(state, data, as_fit);
+  detail::check_ranks(state, data, as_fit, "find_rate");
   detail::check_batch(as_fit);
   detail::check_dataset(state.net, state.element(), data);
   communicator& world = *state.world;

@@ -21,7 +21,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
       runner_(state),
       enclosing_(state.active_fit),
       last_step_(state.position.step) {
-  check_ranks(state, data, how);
+  check_ranks(state, data, how, "fit");
   check_batch(how);
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative",

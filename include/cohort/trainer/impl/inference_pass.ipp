@@ -27,7 +27,7 @@ COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
                                                .readers = how.readers,
                                                .deadline = run.settings.deadline,
                                                .local_sizes = local_sizes(world, data, how.sharding)});
-  all_or_none(world, "cannot evaluate", [&] {
+  all_or_none(world, "evaluate", "cannot evaluate", [&] {
     batches->start(0);
     while (batch const* const next = batches->next()) {
       run.run_workers(batches, [&] {

@@ -16,10 +16,11 @@ COHORT_CORE_INLINE double loss_of(training_state& run, batch_view data) {
   check_common_steps(run, "loss_of");
   activity_scope const evaluating(run, rank_progress::activity::evaluating);
   loss_meter meter(run.net, run.element());
-  all_or_none(*run.world, "cannot compute the loss", [&] { check_batch_view(run.net, run.element(), data); });
+  all_or_none(*run.world, "loss_of", "cannot compute the loss",
+              [&] { check_batch_view(run.net, run.element(), data); });
   run.rescale(data);
   scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
-  all_or_none(*run.world, "cannot compute the loss", [&] {
+  all_or_none(*run.world, "loss_of", "cannot compute the loss", [&] {
     if (data.count == 0) return;
     run.run_workers(nullptr, [&] {
       run.workers->infer(data, meter.layers(),

@@ -24,7 +24,7 @@ COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_sta
   };
   if (state_->world->size() == 1)
     write();
-  else if (auto const all = detail::outcome_of_all(*state_->world, write); !all.trouble.empty())
+  else if (auto const all = detail::outcome_of_all(*state_->world, "save", write); !all.trouble.empty())
     throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
 }
 

@@ -34,7 +34,7 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
                         .shuffle = false,
                         .deadline = state.settings.deadline,
                         .local_sizes = detail::local_sizes(world, data, sharding)});
-  detail::all_or_none(world, "cannot fit the normalisation", [&] {
+  detail::all_or_none(world, "normalise", "cannot fit the normalisation", [&] {
     batches.start(0);
     while (batch const* const next = batches.next()) mine.add(*next);
   });

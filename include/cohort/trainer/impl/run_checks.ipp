@@ -108,16 +108,13 @@ COHORT_CORE_INLINE std::string shapes_of(data_description const& what) {
 COHORT_CORE_INLINE void check_sharding(communicator& world, dataset const& data, sharding how,
                                        std::int64_t epoch, char const* where) {
   if (world.size() == 1) return;
-  std::vector<std::string> text(static_cast<std::size_t>(world.size()));
   std::string mine = !data.indexed() ? "a stream" : how == sharding::local ? "numbered examples" : "";
-  all_or_none(world, "cannot read the data set", [&] {
+  all_or_none(world, where, "cannot read the data set", [&] {
     if (mine.empty())
       mine =
           text_of({data.size(), " examples, fingerprint ", data.size() > 0 ? fingerprint(data, epoch) : 0});
   });
-  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
-  for (int r = 0; r < world.size(); ++r)
-    text[static_cast<std::size_t>(r)] = {reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()};
+  std::vector<std::string> const text = texts_of_all(world, where, mine);
   if (std::ranges::count(text, text[0]) == std::ssize(text)) return;
   throw setting_error(
       {.what = "the ranks' data sets differ",
@@ -160,7 +157,8 @@ COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int6
   return text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ", position});
 }
 
-COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how) {
+COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how,
+                                    char const* call) {
   if (run.world->size() == 1) return;
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
@@ -174,15 +172,15 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"metrics", metrics},
                              {"examples of the data set", shapes_of(data.describe())},
                              {"beginning", beginning_of(run, data.indexed() ? run.position.position : 0)}});
-  require_same(*run.world, facts);
-  check_sharding(*run.world, data, how.sharding, run.position.epoch, "fit");
+  require_same(*run.world, call, facts);
+  check_sharding(*run.world, data, how.sharding, run.position.epoch, call);
 }
 
-COHORT_CORE_INLINE void check_run(training_state& run) {
+COHORT_CORE_INLINE void check_run(training_state& run, char const* call) {
   if (run.world->size() == 1) return;
   std::vector<shared_fact> facts = facts_of(run);
   facts.push_back({"beginning", beginning_of(run, 0)});
-  require_same(*run.world, facts);
+  require_same(*run.world, call, facts);
 }
 
 COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batch_view const& data) {

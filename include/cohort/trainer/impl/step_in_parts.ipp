@@ -29,7 +29,7 @@ COHORT_CORE_INLINE void step_in_parts::require(char const* call, phase least, ph
 
 COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
   require("forward", phase::idle, phase::backwarded);
-  runner_.check_ranks_once();
+  runner_.check_ranks_once("training_loop");
   runner_.check(data);
   runner_.prepare(data.count);
   step_info const part = runner_.info_of(data);

@@ -44,8 +44,8 @@ COHORT_CORE_INLINE void step_runner::check(batch_view& data) {
   data.indices = *indices_;
 }
 
-COHORT_CORE_INLINE void step_runner::check_ranks_once() {
-  if (!state_.has_checked_ranks) check_run(state_);
+COHORT_CORE_INLINE void step_runner::check_ranks_once(char const* call) {
+  if (!state_.has_checked_ranks) check_run(state_, call);
   state_.has_checked_ranks = true;
 }
 
@@ -194,7 +194,7 @@ COHORT_CORE_INLINE void step_runner::update_plateau(epoch_report const& epoch) {
 }
 
 COHORT_CORE_INLINE step_report step_runner::train_on(batch_view data, int accumulate) {
-  check_ranks_once();
+  check_ranks_once("train_on");
   if (accumulate < 1 || accumulate > std::max(data.count, 1))
     throw setting_error({.what = "a batch cannot be split into this number of micro-batches",
                          .where = "train_on, accumulate",

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Gathers a text from each rank, in the collective call `call` of the user: "save", "fit". The name travels
+/// with the text, so that ranks in different calls find out.
+///
+/// Order     collective.
+/// Moves     one allgatherv of these texts and names.
+/// Errors    setting_error on every rank, with each rank's call, if the calls differ.
+std::vector<std::string> texts_of_all(communicator& world, std::string_view call, std::string_view mine);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/texts_of_all.ipp>
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/communicator/detail/texts_of_all.hpp>
+#include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cstddef>
+#include <span>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::vector<std::string> texts_of_all(communicator& world, std::string_view call,
+                                                         std::string_view mine) {
+  constexpr char mark = '\1';  // around the name; messages of other collectives do not begin with it
+  std::string message(1, mark);
+  message.append(call).append(1, mark).append(mine);
+  gathered const all = world.allgatherv(std::as_bytes(std::span(message)));
+  std::vector<std::string> calls, texts;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    std::span<std::byte const> const bytes = all.of(rank);
+    std::string_view const received(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+    std::size_t const end = received.starts_with(mark) ? received.find(mark, 1) : received.npos;
+    calls.emplace_back(end == received.npos ? "another call" : received.substr(1, end - 1));
+    texts.emplace_back(end == received.npos ? "" : received.substr(end + 1));
+  }
+  if (std::ranges::count(calls, calls[0]) != std::ssize(calls))
+    throw setting_error({.what = "the ranks are in different collective calls",
+                         .where = std::string(call),
+                         .expected =
+                             "all ranks call the same function, in the same order, also if only rank 0 "
+                             "writes a file",
+                         .got = by_rank(calls)});
+  return texts;
+}
+
+}  // namespace cohort::detail
