@@ -19,31 +19,31 @@ COHORT_CORE_INLINE message_communicator::message_communicator(std::shared_ptr<en
                                                               std::shared_ptr<rank_group const> ranks)
     : engine_(std::move(shared_engine)), ranks_(std::move(ranks)) {}
 
-COHORT_CORE_INLINE request message_communicator::start_broadcast(elements data, int root) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_broadcast(elements data, int root) {
   check_rank("a broadcast", root);
   return collective("broadcast", tree_broadcast, data, reduction::sum, 0, root);
 }
 
-COHORT_CORE_INLINE request message_communicator::start_allreduce(elements data, reduction how) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_allreduce(elements data, reduction how) {
   return start_allreduce(data, how, choose_allreduce_algorithm(data.bytes(), size()));
 }
 
-COHORT_CORE_INLINE request message_communicator::start_allreduce(elements data, reduction how,
+COHORT_CORE_INLINE pending_operation message_communicator::start_allreduce(elements data, reduction how,
                                                                  allreduce_algorithm algorithm) {
   return collective("allreduce", advance_of(algorithm), data, how,
                     scratch_of(algorithm, *engine_, data, size()));
 }
 
-COHORT_CORE_INLINE request message_communicator::start_reduce_scatter(elements data, reduction how) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_reduce_scatter(elements data, reduction how) {
   return collective("reduce_scatter", ring_reduce_scatter, data, how,
                     scratch_of_ring(*engine_, data, size()));
 }
 
-COHORT_CORE_INLINE request message_communicator::start_allgather(elements data) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_allgather(elements data) {
   return collective("allgather", ring_allgather, data, reduction::sum);
 }
 
-COHORT_CORE_INLINE request message_communicator::start_allgatherv(std::span<std::byte const> mine,
+COHORT_CORE_INLINE pending_operation message_communicator::start_allgatherv(std::span<std::byte const> mine,
                                                                   gathered& all) {
   all.first.resize(ranks_->members.size() + 1);
   all.first[static_cast<std::size_t>(rank()) + 1] = mine.size();
@@ -55,17 +55,17 @@ COHORT_CORE_INLINE request message_communicator::start_allgatherv(std::span<std:
   });
 }
 
-COHORT_CORE_INLINE request message_communicator::start_barrier() {
+COHORT_CORE_INLINE pending_operation message_communicator::start_barrier() {
   return collective("barrier", dissemination_barrier, {}, reduction::sum);
 }
 
-COHORT_CORE_INLINE request message_communicator::start_send(std::span<std::byte const> data, int to,
+COHORT_CORE_INLINE pending_operation message_communicator::start_send(std::span<std::byte const> data, int to,
                                                             int tag) {
   check_rank("a message", to);
   return message("send", send_message, to, tag, [&](task& t) { t.mine = data; });
 }
 
-COHORT_CORE_INLINE request message_communicator::start_receive(std::span<std::byte> data, int from, int tag) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_receive(std::span<std::byte> data, int from, int tag) {
   check_rank("a message", from);
   return message("receive", receive_message, from, tag, [&](task& t) {
     t.data = {data.data(), element_type::u8, data.size()};
@@ -127,7 +127,7 @@ COHORT_CORE_INLINE traffic message_communicator::sent() const {
   return {engine_->bytes_sent.load(), engine_->messages_sent.load(), engine_->progress_seconds()};
 }
 
-COHORT_CORE_INLINE request message_communicator::collective(std::string_view name, bool (*advance)(task&),
+COHORT_CORE_INLINE pending_operation message_communicator::collective(std::string_view name, bool (*advance)(task&),
                                                             elements data, reduction how, std::size_t scratch,
                                                             int root) {
   if (data.space)

@@ -6,6 +6,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/json_value.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <memory>
