@@ -83,7 +83,7 @@ class sign_votes final : public cohort::strategy {
   bool in_flight_ = false;
 };
 
-/// What a program writes: a description without state, from which each rank makes its strategy.
+/// The description that a program writes. It has no state; each rank makes its strategy from it.
 struct majority_of_signs {
   std::unique_ptr<cohort::strategy> on(cohort::communicator& world) const {
     return std::make_unique<sign_votes>(world);
