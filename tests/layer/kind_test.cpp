@@ -87,6 +87,21 @@ static_assert(!detail::fields_match_members<left_out<bool, true>>()
 static_assert(!detail::fields_match_members<left_out<int, 2>>()
               && !detail::fields_match_members<left_out<int, 3>>());
 
+/// A member that fields() omits follows those that it lists.
+struct left_out_last {
+  static constexpr std::string_view kind_name = "left_out_last";
+  int listed = 1;
+  double hidden = 1;
+  layer_settings settings = {};
+  std::string_view name{};
+  source_line at = source_line::here();
+  static constexpr auto fields() { return std::tuple{field{"listed", &left_out_last::listed}}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+};
+static_assert(detail::fields_are_complete<blend>() && detail::fields_are_complete<dense>()
+              && detail::fields_are_complete<relu>());
+static_assert(detail::fields_match_members<left_out_last>() && !detail::fields_are_complete<left_out_last>());
+
 template <padding P>
 constexpr bool padding_survives =
     detail::decode<conv2d>(detail::encode(conv2d{.filters = 1, .kernel = 1, .padding = P}).data()).padding
