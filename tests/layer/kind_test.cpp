@@ -143,6 +143,25 @@ TEST(kind, reaches_a_users_kernels_through_its_fields) {
   EXPECT_EQ(kind_of<conv2d>.host<float>().forward, nullptr);
 }
 
+TEST(host_arguments, name_the_member_without_which_a_kernel_has_no_random_numbers) {
+  auto const refusal = [](bool training) -> std::string {
+    try {
+      (void)host_arguments<float>{.training = training}.random(0);
+    } catch (setting_error const& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(
+      refusal(true),
+      "a kernel of a layer asks for random numbers and has none (host_arguments::random): expected static "
+      "constexpr bool reads_scalars = true, a member of the layer, got a layer without reads_scalars");
+  EXPECT_EQ(
+      refusal(false),
+      "a kernel of a layer asks for random numbers and has none (host_arguments::random): expected calls in "
+      "training only: if (a.training), got a call in prediction");
+}
+
 TEST(kind, has_a_distinct_name_for_every_built_in_layer) {
   std::set<std::string_view> names;
   for (kind const* one : built_in_kinds()) names.insert(one->name);
