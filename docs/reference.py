@@ -24,11 +24,14 @@ PAGES = {
     "updaters": "Values of `training_settings::updater`, `bias_updater` and of `layer_override`. A rate is a number or a "
                 "[schedule](schedules.md). g is the mean gradient with its penalties, w −= u; m̂ and v̂ are bias-corrected.",
     "schedules": "Values of an updater's rate and momentum.",
-    "values": "Values of fields of the [settings](settings.md): initialisers, constraints, clipping, and the parts of strategies.",
+    "values": "Values of fields of the [settings](settings.md): initialisers, constraints, clipping, the parts of strategies, and all "
+              "enumerations.",
     "settings": "Aggregates whose fields are set by name: `{.batch = 64, .epochs = 5}`.",
     "listeners": "Objects whose addresses are in `fit_settings::listeners`. One of your own derives from `listener`.",
     "metrics": "Evaluators compare outputs with targets (`training::evaluate`); a `metric` is a number that rates a run.",
     "strategies": "How ranks reach the same parameters: the third argument of `trainer`.",
+    "extensions": "What layers and strategies of your own use. The guide writes [a layer](../../docs/guide/own_layer.md) and "
+                  "[a strategy](../../docs/guide/own_strategy.md).",
 }
 
 
@@ -98,7 +101,7 @@ def statements(body):
 
 
 FIELD = re.compile(r"(?!using |static |friend |enum |struct |class |virtual |explicit |template|return )"
-                   r"(?P<type>(?:[\w:]+(?:<.*>)?(?: const)?[&*]*)(?: const)?)\s+[*&]?(?P<name>\w+)(?P<array>\[\w+\])?"
+                   r"(?P<type>[\w:]+(?:<.*>)?(?: const)?[&*]*(?: const[&*]*)?)\s+[*&]?(?P<name>\w+)(?P<array>\[\w+\])?"
                    r"(?P<default>\s*=\s*.+|\{.*\})?;")
 
 
@@ -189,6 +192,19 @@ def entities(path, header):
                      "\n".join(lines[number + 1:last]) if opened else "kind_name")
 
 
+def enumerations(path, header):
+    """The enumerations of public namespaces."""
+    for lines, number, scope in declarations(path):
+        if not (opened := re.match(r"enum class (\w+)", lines[number])):
+            continue
+        last = number
+        while not lines[last].partition("//")[0].rstrip().endswith("};"):
+            last += 1
+        text = "\n".join(line.replace("///<", "//") for line in lines[number:last + 1])
+        yield entity("::".join([*scope[1:], opened.group(1)]), str(path), number + 1, header, "", comment_above(lines, number, 0), [],
+                     [member(re.sub(r" : [\w:]+ \{", " {", text), [])], [], text)
+
+
 NO_FUNCTION = re.compile(r"(?:struct|class|enum|using|template|requires|namespace|static_assert|friend|extern|return)\b|#|//|\}| ")
 
 
@@ -227,15 +243,21 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|tune|run_memory)|checkpoint/model_file|communicator/launch|"
-                  r"graph/summary)\.hpp")
+                  r"graph/summary|mpi)\.hpp")
 DATA = re.compile(r"cohort/(data/(?!order|fingerprint|sharding|transform)\w+|image/(image_folder|augmented|mixed|pack_files|cifar10)|"
                   r"zlib|mnist|xtensor|tensor/shape)\.hpp")
-OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "augmentation_draw", "mixing_draw", "drawn", "class_weighted"}
+EXTENSIONS = re.compile(r"cohort/(strategy/strategy|communicator/(communicator|rank_progress)|plan/(replica|gradient_parts|parameter_set|"
+                        r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/optimizer|"
+                        r"error/(finding|source)|random/stream)\.hpp")
+OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "augmentation_draw", "mixing_draw", "drawn", "class_weighted",
+           "field_info", "field_name", "field_type", "finding", "fixed_text", "has_host_kernels", "host_kernel", "initial_parameters",
+           "make_buckets", "parameter_rule", "step_constants"}
 
 
 def page_of_header(header):
     """The page of the other types and functions of a header."""
-    return "runs" if RUNS.match(header) else "data" if DATA.match(header) else None
+    pages = {"runs": RUNS, "data": DATA, "extensions": EXTENSIONS}
+    return next((page for page, headers in pages.items() if headers.match(header)), None)
 
 
 def page_of(one):
@@ -244,7 +266,7 @@ def page_of(one):
     folder = one.header.split("/")[1]
     if one.name.startswith("schedule::"):
         return "schedules"
-    if one.name.startswith(VALUES):
+    if one.name.startswith(VALUES) or one.name in ("padding", "extent2"):
         return "values"
     if folder == "layer" and re.search(r"kind_name|constexpr Tensor operator\(\)", one.body) and "::" not in one.name:
         return "losses" if "layer_role::loss" in one.body else "layers" if one.name not in ("pointwise", "input_layer") else None
@@ -331,7 +353,7 @@ def entry_text(same):
             if not NO_CALL.search(calls[0]):
                 shown = [one for one in calls if not NO_CALL.search(one)]
                 out += ["```cpp", *shown, "```", "", contract_text(function.text), ""]
-        if plain := [text for text in one.plain if page_of(one) in ("runs", "data") and not NO_CALL.search(text)]:
+        if plain := [text for text in one.plain if page_of(one) in ("runs", "data", "extensions") and not NO_CALL.search(text)]:
             out += ["```cpp", *plain, "```", ""]
     return "\n".join(out)
 
@@ -346,7 +368,7 @@ def public_headers(root):
 def reference(root):
     """Page → its entries."""
     found = {page: [] for page in PAGES}
-    problems = []
+    problems, enums = [], []
     for path, header in public_headers(root):
         for one in entities(path, header):
             if not (page := page_of(one)):
@@ -354,10 +376,17 @@ def reference(root):
             if not one.contract:
                 problems.append(f"{path.relative_to(root)}:{one.line}: {one.name} has no contract: put a /// comment in front of it")
             found[page].append(one)
+        enums += enumerations(path, header)
         for one in free_functions(path, header):
             makes_metric = one.functions[0].declaration.startswith("metric ")
             if page := "metrics" if makes_metric else page_of(one):
                 found[page].append(one)
+    types = {f.type.removeprefix("cohort::") for all_of_it in found.values() for one in all_of_it for f in one.fields}
+    for one in enums:
+        if one.name.split("::")[-1] in types and one.contract:
+            found["values"].append(one)
+        elif page_of(one) == "extensions" and one.contract:
+            found["extensions"].append(one)
     if problems:
         raise missing_contract("\n".join(problems))
     return {page: sorted(all_of_it, key=lambda one: one.name) for page, all_of_it in found.items()}

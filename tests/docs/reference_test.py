@@ -42,7 +42,8 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "runs", "data", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners", "metrics", "strategies"})
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners", "metrics",
+                                           "strategies", "extensions"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):
         text = entry(self.pages["layers"], "dense")
@@ -73,6 +74,27 @@ class reference(unittest.TestCase):
                          ["Shapes", "Units", "Order", "Before", "After", "Moves", "Errors", "Exact", "Source"])
         self.assertIn("- **Order:** collective.\n- **Errors:** setting\\_error for an invalid setting.", text)
         self.assertEqual(rows(text)["resync"], ("int", "100"))
+
+    def test_has_what_a_strategy_of_one_s_own_overrides_and_uses(self):
+        text = entry(self.pages["extensions"], "strategy")
+        self.assertIn("void after_update(step_info const&, replica const&, bool /*updated*/)\n", text)
+        self.assertIn("(`updated` false) have not taken it", text)
+        self.assertIn("void read(int array, std::byte* dense) const\n", entry(self.pages["extensions"], "replica"))
+        self.assertIn("std::span<bucket const> buckets() const\n", entry(self.pages["extensions"], "parameter_set"))
+        self.assertIn("std::unique_ptr<communicator> duplicate() = 0\n", entry(self.pages["extensions"], "communicator"))
+
+    def test_has_what_a_layer_of_one_s_own_has_and_uses(self):
+        self.assertIn("`reads_scalars` ", entry(self.pages["extensions"], "layer"))
+        arguments = rows(entry(self.pages["extensions"], "host_arguments"))
+        self.assertEqual(arguments["diff_inputs"], ("T* const*", "nullptr"))
+        self.assertEqual(arguments["parameters"], ("T const* const*", "nullptr"))
+
+    def test_has_the_enumerations_of_settings(self):
+        text = entry(self.pages["values"], "sharding")
+        self.assertIn("```cpp\nenum class sharding { global, local };\n```", text)
+        self.assertIn("its own data set", text)
+        self.assertIn("enum class rescaling {", entry(self.pages["values"], "rescaling"))
+        self.assertIn("sides     the given number of elements per side", entry(self.pages["values"], "padding"))
 
     def test_has_every_layer_updater_and_listener(self):
         header = (ROOT / "include/cohort/layer/detail/built_in_layers.hpp").read_text(encoding="utf-8")
