@@ -103,6 +103,14 @@ constexpr tensor operator|(tensor x, L const& l) {
   return join(l, x);
 }
 
+/// Does not compile: names the member that a layer needs and `Other` lacks.
+template <class Other>
+requires(!layer<Other> && !std::invocable<Other const&, tensor>) constexpr tensor operator|(tensor x,
+                                                                                            Other const&) {
+  detail::explain_missing_member<Other>();
+  return x;
+}
+
 /// Appends a block: any callable from a tensor to a tensor.
 template <class Block>
 requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor operator|(
