@@ -238,7 +238,8 @@ class built_in_layers(unittest.TestCase):
         folder = ROOT / "include/cohort/layer"
         declared = re.findall(r"extern template struct host_kernels<(\w+)>", (folder / "detail/compiled_kernels.hpp").read_text(encoding="utf-8"))
         defined = re.findall(r"^template struct host_kernels<(\w+)>", (folder / "impl/host_kernels.ipp").read_text(encoding="utf-8"), re.MULTILINE)
-        kinds = re.findall(r"kind_of<(\w+)>", (folder / "impl/built_in_kinds.ipp").read_text(encoding="utf-8"))
+        listed = re.search(r"layer_list<\s([^>]*)>;", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
+        kinds = re.findall(r"\w+", listed)
         of_backends = {"input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
         self.assertEqual(declared, defined)
         self.assertEqual(set(declared), set(kinds) - of_backends)

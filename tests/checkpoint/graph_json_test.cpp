@@ -109,7 +109,9 @@ TEST(graph_json, round_trips_a_user_defined_kind_if_it_is_registered) {
   graph const net = graph::build(own_kind);
   std::string const text = to_json(net);
   EXPECT_EQ(from_json<warp>(text).hash(), net.hash());
-  EXPECT_NE(refused(text).find("$.layers[1].kind): expected a built-in kind of layer, or "),
+  EXPECT_NE(refused(text).find(
+                "$.layers[1].kind): expected a built-in kind of layer, or a layer of the program's own, "
+                "whose type is passed as in load_trained<onednn, my_layer>(path), got the string "),
             std::string::npos);
   std::string const wrong = changed(text, "\"count\": 3", "\"count\": -3");
   EXPECT_EQ(refusal_of<graph_error>([&] { from_json<warp>(wrong); }),

@@ -42,8 +42,8 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners",
-                                           "metrics", "strategies"})
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners", "metrics",
+                                           "strategies", "extensions"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):
         text = entry(self.pages["layers"], "dense")
@@ -75,8 +75,30 @@ class reference(unittest.TestCase):
         self.assertIn("- **Order:** collective.\n- **Errors:** setting\\_error for an invalid setting.", text)
         self.assertEqual(rows(text)["resync"], ("int", "100"))
 
+    def test_has_what_a_strategy_of_one_s_own_overrides_and_uses(self):
+        text = entry(self.pages["extensions"], "strategy")
+        self.assertIn("void after_update(step_info const&, replica const&, bool /*updated*/)\n", text)
+        self.assertIn("(`updated` false) have not taken it", text)
+        self.assertIn("void read(int array, std::byte* dense) const\n", entry(self.pages["extensions"], "replica"))
+        self.assertIn("std::span<bucket const> buckets() const\n", entry(self.pages["extensions"], "parameter_set"))
+        self.assertIn("std::unique_ptr<communicator> duplicate() = 0\n", entry(self.pages["extensions"], "communicator"))
+
+    def test_has_what_a_layer_of_one_s_own_has_and_uses(self):
+        self.assertIn("`reads_scalars` ", entry(self.pages["extensions"], "layer"))
+        arguments = rows(entry(self.pages["extensions"], "host_arguments"))
+        self.assertEqual(arguments["diff_inputs"], ("T* const*", "nullptr"))
+        self.assertEqual(arguments["parameters"], ("T const* const*", "nullptr"))
+
+    def test_has_the_enumerations_of_settings(self):
+        text = entry(self.pages["values"], "sharding")
+        self.assertIn("```cpp\nenum class sharding { global, local };\n```", text)
+        self.assertIn("its own data set", text)
+        self.assertIn("enum class rescaling {", entry(self.pages["values"], "rescaling"))
+        self.assertIn("sides     the given number of elements per side", entry(self.pages["values"], "padding"))
+
     def test_has_every_layer_updater_and_listener(self):
-        kinds = set(re.findall(r"kind_of<(\w+)>", (ROOT / "include/cohort/layer/impl/built_in_kinds.ipp").read_text(encoding="utf-8")))
+        header = (ROOT / "include/cohort/layer/detail/built_in_layers.hpp").read_text(encoding="utf-8")
+        kinds = set(re.findall(r"\w+", re.search(r"layer_list<\s([^>]*)>;", header).group(1)))
         self.assertGreater(len(kinds), 40)
         titles = set(re.findall(r"^## (\w+)$", self.pages["layers"] + self.pages["losses"], re.MULTILINE))
         self.assertEqual((kinds | {"separable_conv2d"}) - titles, set())
@@ -95,6 +117,37 @@ class reference(unittest.TestCase):
         self.assertNotIn("magnitude_limit", text)
         text = entry(self.pages["listeners"], "score_listener")
         self.assertIn("```cpp\nscore_listener(std::int64_t every = 100, sink to = stderr_sink())\n```", text)
+
+    def test_has_what_a_program_calls(self):
+        text = entry(self.pages["runs"], "training")
+        self.assertIn("predictions predict(data_table const& rows) const\n", text)
+        self.assertIn("table_encoder const& encoder() const\n", text)
+        self.assertNotIn("detail::", text)
+        text = entry(self.pages["runs"], "predictions")
+        self.assertEqual(rows(text)["values"], ("std::vector<float>", "{}"))
+        self.assertIn("int count() const\n", text)
+        self.assertEqual(rows(entry(self.pages["runs"], "fit_report"))["stopped"], ("bool", "false"))
+        self.assertIn("training load_trained(std::string const& path, training_settings settings = {})\n",
+                      entry(self.pages["runs"], "load_trained"))
+        self.assertIn("training trainer(graph net, communicator& world, Description const& how, training_settings settings = {})\n",
+                      entry(self.pages["runs"], "trainer"))
+        text = entry(self.pages["data"], "data_table")
+        for call in ("int rows() const", "text_column texts(std::string_view column) const"):
+            self.assertIn(f"{call}\n", text)
+        text = entry(self.pages["data"], "split")  # overloads of two headers
+        for header in ("data_table", "split"):
+            self.assertIn(f"`#include <cohort/data/{header}.hpp>`", text)
+        self.assertIn("concept indexed_dataset\n", entry(self.pages["data"], "indexed_dataset"))
+        self.assertIn("Has members of confusion\\_matrix: `accuracy`", entry(self.pages["metrics"], "classification_report"))
+
+    def test_names_types_without_the_namespaces_around_them(self):
+        """Another namespace may be closed in front of them."""
+        self.assertIn("inputs", rows(entry(self.pages["settings"], "encoder_settings")))
+
+    def test_has_each_entry_once(self):
+        for page, text in self.pages.items():
+            titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+            self.assertEqual(sorted(set(titles)), sorted(titles), page)
 
     def test_links_every_entry_from_its_index(self):
         for page, text in self.pages.items():

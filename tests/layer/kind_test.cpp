@@ -87,6 +87,21 @@ static_assert(!detail::fields_match_members<left_out<bool, true>>()
 static_assert(!detail::fields_match_members<left_out<int, 2>>()
               && !detail::fields_match_members<left_out<int, 3>>());
 
+/// A member that fields() omits follows those that it lists.
+struct left_out_last {
+  static constexpr std::string_view kind_name = "left_out_last";
+  int listed = 1;
+  double hidden = 1;
+  layer_settings settings = {};
+  std::string_view name{};
+  source_line at = source_line::here();
+  static constexpr auto fields() { return std::tuple{field{"listed", &left_out_last::listed}}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+};
+static_assert(detail::fields_are_complete<blend>() && detail::fields_are_complete<dense>()
+              && detail::fields_are_complete<relu>());
+static_assert(detail::fields_match_members<left_out_last>() && !detail::fields_are_complete<left_out_last>());
+
 template <padding P>
 constexpr bool padding_survives =
     detail::decode<conv2d>(detail::encode(conv2d{.filters = 1, .kernel = 1, .padding = P}).data()).padding
@@ -126,6 +141,25 @@ TEST(kind, reaches_a_users_kernels_through_its_fields) {
   EXPECT_EQ(narrow, -1.5F);
   EXPECT_EQ(wide, -1.5);
   EXPECT_EQ(kind_of<conv2d>.host<float>().forward, nullptr);
+}
+
+TEST(host_arguments, name_the_member_without_which_a_kernel_has_no_random_numbers) {
+  auto const refusal = [](bool training) -> std::string {
+    try {
+      (void)host_arguments<float>{.training = training}.random(0);
+    } catch (setting_error const& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(
+      refusal(true),
+      "a kernel of a layer asks for random numbers and has none (host_arguments::random): expected static "
+      "constexpr bool reads_scalars = true, a member of the layer, got a layer without reads_scalars");
+  EXPECT_EQ(
+      refusal(false),
+      "a kernel of a layer asks for random numbers and has none (host_arguments::random): expected calls in "
+      "training only: if (a.training), got a call in prediction");
 }
 
 TEST(kind, has_a_distinct_name_for_every_built_in_layer) {

@@ -83,6 +83,26 @@ TEST(predictor, names_the_shape_that_was_given) {
   EXPECT_EQ(refusal({80, 1, 8, 8}), "accepted");
 }
 
+TEST(predictor, names_the_element_type_that_was_given) {
+  training const made = trainer<fast>(small, {.seed = 7});
+  auto const refusal = [&]<class T>(T) -> std::string {
+    std::vector<T> const numbers(2 * 64);
+    try {
+      (void)made.predict(tensor_view(numbers.data(), {2, 1, 8, 8}));
+    } catch (shape_error const& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(
+      refusal(std::uint8_t()),
+      "an input of predict has the wrong element type (input_1): expected f32: bytes times the .scale of the "
+      "data set, got u8");
+  EXPECT_EQ(refusal(std::int32_t()),
+            "an input of predict has the wrong element type (input_1): expected f32, got i32");
+  EXPECT_EQ(refusal(float()), "accepted");
+}
+
 /// A trainer's backend handle whose plans are made by another function.
 struct watched {
   training_settings settings{.seed = 7};

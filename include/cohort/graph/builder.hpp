@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/graph/node.hpp>
-#include <cohort/layer/layers.hpp>
+#include <cohort/layer/detail/built_in_layers.hpp>
 #include <concepts>
 #include <string_view>
 #include <vector>
@@ -89,6 +89,8 @@ class tensor {
 /// Appends a layer with several inputs: join(add{.name = "sum"}, a, b).
 template <layer L, std::same_as<tensor>... More>
 constexpr tensor join(L const& l, tensor first, More... more) {
+  static_assert(detail::built_in_layers::contains<L> || !detail::built_in_layers::has_kind_name(L::kind_name),
+                "cohort: the kind_name of this layer is that of a built-in layer: choose another name");
   int const inputs[]{first.id(), more.id()...};
   auto const values = detail::encode(l);
   return {first.net(),
@@ -99,6 +101,14 @@ constexpr tensor join(L const& l, tensor first, More... more) {
 template <layer L>
 constexpr tensor operator|(tensor x, L const& l) {
   return join(l, x);
+}
+
+/// Does not compile: names the member that a layer needs and `Other` lacks.
+template <class Other>
+requires(!layer<Other> && !std::invocable<Other const&, tensor>) constexpr tensor operator|(tensor x,
+                                                                                            Other const&) {
+  detail::explain_missing_member<Other>();
+  return x;
 }
 
 /// Appends a block: any callable from a tensor to a tensor.

@@ -84,6 +84,13 @@ struct target_spec {
   constexpr bool operator==(target_spec const&) const = default;
 };
 
+namespace detail {
+
+/// Throws a setting_error: a kernel needs scalars, which it has only in training and with `reads_scalars`.
+[[noreturn, gnu::cold]] void refuse_random_numbers(bool training);
+
+}  // namespace detail
+
 /// Arguments of a layer's kernels on the CPU: packed row-major tensors of `batch` examples; parameters in
 /// canonical layout.
 ///
@@ -128,7 +135,10 @@ struct host_arguments {
   }
   /// Random numbers for example `n` of this layer in this step; independent of the number of ranks and
   /// threads.
+  ///
+  /// Errors    setting_error if `scalars` is null.
   random_stream random(int n) const {
+    if (!scalars) detail::refuse_random_numbers(training);
     return {scalars->seed, layer, static_cast<std::uint64_t>(scalars->step), scalars->index(n)};
   }
 };
@@ -148,3 +158,7 @@ struct host_kernel {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/layer/impl/host_kernel.ipp>
+#endif

@@ -118,7 +118,9 @@ COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
   auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](cohort::kind const* k) { return k->name == kind_name.string(); });
   if (kind == kinds_.end())
-    kind_name.refuse("a built-in kind of layer, or the program's own kind as in network<my_layer>()");
+    kind_name.refuse(
+        "a built-in kind of layer, or a layer of the program's own, whose type is passed as in "
+        "load_trained<onednn, my_layer>(path)");
   io::json_value const name = value.at("name");
   if (name.string().empty()) name.refuse("a name that is not empty");
   auto const [existing, is_new] = by_name_.emplace(name.string(), layers_.size());

@@ -118,6 +118,20 @@ constexpr bool fields_match_members() {
   return true;
 }
 
+/// Whether no member of L but `settings`, `name` and `at` is missing in fields(): the members after the listed
+/// ones are initialised by values of these three.
+template <layer L>
+constexpr bool fields_are_complete() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (requires(L const& l) { l.settings; }) return requires(decltype(L::settings) settings) {
+        L{std::declval<field_type_at<L, I>>()..., settings, std::string_view(), source_line()};
+      };
+    else
+      return requires { L{std::declval<field_type_at<L, I>>()..., std::string_view(), source_line()}; };
+  }
+  (std::make_index_sequence<field_count<L>>{});
+}
+
 template <layer L>
 constexpr bool required_fields_first() {
   for (std::size_t f = 1; f < field_count<L>; ++f)
@@ -131,6 +145,10 @@ template <layer L>
 constexpr std::span<field_info const> checked_fields() {
   static_assert(fields_match_members<L>(),
                 "cohort: fields() must list the layer's first members in their order");
+  static_assert(
+      fields_are_complete<L>(),
+      "cohort: fields() must list every member of the layer except settings, name and at: files and "
+      "hashes contain the listed ones only");
   static_assert(required_fields_first<L>(), "cohort: required fields must precede fields with defaults");
   return field_infos<L>;
 }

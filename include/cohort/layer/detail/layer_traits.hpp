@@ -4,11 +4,35 @@
 #include <cohort/layer/detail/encoded_fields.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/parameter.hpp>
+#include <concepts>
 #include <span>
 #include <string_view>
 
 /// Optional members of a layer type, or their defaults where the type lacks them: see concept `layer`.
 namespace cohort::detail {
+
+/// Fails to compile, and names the first member that T lacks to be a layer.
+template <class T>
+constexpr void explain_missing_member() {
+  if constexpr (!requires { T::kind_name; })
+    static_assert(!sizeof(T*),
+                  "cohort: this is neither a block nor a layer: a layer has static constexpr "
+                  "std::string_view kind_name = \"my_layer\"");
+  else if constexpr (!requires { T::fields(); })
+    static_assert(!sizeof(T*),
+                  "cohort: a layer has static constexpr auto fields(), which lists its fields: "
+                  "std::tuple{field{\"units\", &my_layer::units}}");
+  else if constexpr (!requires(T const& l, std::span<shape const> inputs) {
+                       { l.infer(inputs) } -> std::same_as<inference>;
+                     })
+    static_assert(!sizeof(T*),
+                  "cohort: a layer has constexpr cohort::inference "
+                  "infer(std::span<cohort::shape const> inputs) const");
+  else
+    static_assert(!sizeof(T*),
+                  "cohort: the last members of a layer are std::string_view name{}; "
+                  "cohort::source_line at = cohort::source_line::here();");
+}
 
 template <layer L>
 constexpr layer_role role_of() {

@@ -51,6 +51,13 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const
   for (int id = 0; id < net.size(); ++id) {
     if (net.kind(id).role != layer_role::input || inputs++ >= given.size()) continue;
     shape const &wanted = net[id].output, &dims = given[inputs - 1].dims;
+    element_type const type = given[inputs - 1].type;
+    if (type != element_type::f32 && type != element_type::f64 && type != element_type::bf16)
+      throw shape_error(
+          {.what = "an input of predict has the wrong element type",
+           .where = net.name(id),
+           .expected = type == element_type::u8 ? "f32: bytes times the .scale of the data set" : "f32",
+           .got = {name_of(type)}});
     if (dims.rank > 0 && dims == wanted.batched(dims[0])) continue;
     throw shape_error({.what = "an input of predict has the wrong shape",
                        .where = net.name(id),

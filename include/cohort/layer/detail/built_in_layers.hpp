@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/layers.hpp>
+#include <concepts>
+#include <string_view>
+
+namespace cohort::detail {
+
+template <layer... L>
+struct layer_list {
+  template <class Other>
+  static constexpr bool contains = (std::same_as<Other, L> || ...);
+  /// Whether a layer of the list has this kind name.
+  static constexpr bool has_kind_name(std::string_view name) { return ((L::kind_name == name) || ...); }
+};
+
+/// The built-in layers, in the order of the documentation.
+// clang-format off
+using built_in_layers = layer_list<
+    input, conv2d, max_pool, dense,
+    relu, leaky_relu, add, concatenate,
+    softmax_cross_entropy, kullback_leibler, binary_cross_entropy, mean_squared_error,
+    mean_absolute_error, huber, hinge, relu6,
+    prelu, elu, selu, sigmoid,
+    hard_sigmoid, tanh_activation, hard_tanh, softplus,
+    softsign, swish, gelu, mish,
+    identity_activation, softmax, multiply, average,
+    maximum, subset, scale, zero_padding,
+    cropping, upsampling, reshape, flatten,
+    embedding, dropout, spatial_dropout, gaussian_noise,
+    conv1d, conv2d_transposed, avg_pool, global_avg_pool,
+    global_max_pool, lrn, batch_norm, layer_norm,
+    synchronised_batch_norm, matmul>;
+// clang-format on
+
+}  // namespace cohort::detail

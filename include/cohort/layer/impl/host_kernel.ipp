@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/layer/host_kernel.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void refuse_random_numbers(bool training) {
+  throw setting_error({.what = "a kernel of a layer asks for random numbers and has none",
+                       .where = "host_arguments::random",
+                       .expected = training
+                                       ? "static constexpr bool reads_scalars = true, a member of the layer"
+                                       : "calls in training only: if (a.training)",
+                       .got = training ? "a layer without reads_scalars" : "a call in prediction"});
+}
+
+}  // namespace cohort::detail
