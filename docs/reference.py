@@ -3,11 +3,12 @@
 
     reference.py ROOT FOLDER
 
-Reads the `///` comments in front of aggregates and classes, their fields with types, defaults and `///<` comments, and the
-documented public members of classes. An entry without a contract is an error, FILE:LINE. Headers keep the project's format: one
-declaration per line, members indented by two columns.
+Reads the `///` comments in front of aggregates, classes and functions, the fields with types, defaults and `///<` comments, and
+the documented public members of classes. An entry without a contract is an error, FILE:LINE. Headers keep the project's format:
+one declaration per line, members indented by two columns, blank lines between entries.
 """
 import dataclasses
+import itertools
 import pathlib
 import re
 import sys
@@ -16,8 +17,10 @@ import textwrap
 SECTIONS = "Shapes|Units|Order|Before|After|Moves|Errors|Exact|Source"
 
 PAGES = {
+    "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
+    "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
     "layers": "Layers, in alphabetical order. Every layer also has `.name`: the layer's name in files, messages and settings.",
-    "losses": "Layers that end a branch of the network. The training minimises the sum of all losses.",
+    "losses": "Layers that end a branch of the network. The training minimises the sum of all losses. Every loss also has `.name`.",
     "updaters": "Values of `training_settings::updater`, `bias_updater` and of `layer_override`. A rate is a number or a "
                 "[schedule](schedules.md). g is the mean gradient with its penalties, w −= u; m̂ and v̂ are bias-corrected.",
     "schedules": "Values of an updater's rate and momentum.",
@@ -53,6 +56,7 @@ class entity:
     contract: list
     fields: list
     functions: list
+    plain: list  # declarations of functions without a comment
     body: str
 
 
@@ -106,7 +110,7 @@ def public_part(lines, is_class):
 
 
 def read_members(name, body):
-    fields, functions, end = [], [], 0
+    fields, functions, plain, end = [], [], [], 0
     for number, text, note, after in statements(body):
         above = comment_above(body, number, 2)
         follows = number > 0 and number == end
@@ -124,7 +128,9 @@ def read_members(name, body):
             functions.append(member(signature(text), []))
         else:
             end = 0
-    return fields, functions
+            if re.match(r"(?!using |friend |static_assert|struct |class |enum |requires|explicit |~)[\w:]", text) and "(" in text:
+                plain.append(signature(text))
+    return fields, functions, plain
 
 
 def signature(text):
@@ -136,23 +142,33 @@ def signature(text):
         if depth == 0 and (char == ";" or text.startswith((" {", " : "), place)):
             text = text[:place]
             break
-    return re.sub(r"^(?:explicit|virtual|constexpr|static) |(?: override| final)$", "", text).strip()
+    return re.sub(r"^(?:explicit|virtual|constexpr|static|friend) |(?: override| final)$", "", text).strip()
+
+
+LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'')
+
+
+def declarations(path):
+    """The lines directly in public namespaces: (all lines, number of the line, its namespaces)."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    scopes, depth = [], 0  # scopes: names and depth of each open namespace
+    for number, line in enumerate(lines):
+        code = LITERAL.sub("", line).partition("//")[0]
+        if opened := re.match(r"(?:inline )?namespace ([\w:]+) \{$", line):
+            scopes.append((opened.group(1).split("::"), depth))
+        elif scopes and depth == scopes[-1][1] + 1:
+            scope = [part for names, _ in scopes for part in names]
+            if scope[0] == "cohort" and not {"detail", "formula"} & set(scope):
+                yield lines, number, scope
+        depth += code.count("{") - code.count("}")
+        while scopes and depth <= scopes[-1][1]:
+            scopes.pop()
 
 
 def entities(path, header):
     """Aggregates, classes and aliases of namespace cohort and its public inner namespaces."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    names = []
-    for number, line in enumerate(lines):
-        if opened := re.match(r"(?:inline )?namespace ([\w:]+) \{$", line):
-            names.append(opened.group(1))
-            continue
-        if re.match(r"\}  // namespace", line) and names:
-            names.pop()
-            continue
-        scope = [part for one in names for part in one.split("::")]
-        if not scope or scope[0] != "cohort" or {"detail", "formula"} & set(scope):
-            continue
+    for lines, number, scope in declarations(path):
+        line = lines[number]
         inner = "::".join(scope[1:])
         alias = re.match(r"using (\w+) = pointwise<.*>;$", line)
         opened = re.match(r"(?:struct|class) (\w+)(?: final)?(?: : (.*?))? \{(\};)?$", line)
@@ -163,14 +179,63 @@ def entities(path, header):
         if opened and not opened.group(3):
             while lines[last] != "};":
                 last += 1
-        fields, functions = read_members(name, public_part(lines[number + 1:last], line.startswith("class"))) if opened else ([], [])
+        members = public_part(lines[number + 1:last], line.startswith("class")) if opened else []
+        fields, functions, plain = read_members(name, members)
+        contract = comment_above(lines, number, 0)
+        if contract and (inherited := re.findall(r"^  using (\w+)::(\w+);$", "\n".join(members), re.MULTILINE)):
+            contract += ["", f"Has members of {inherited[0][0]}: " + ", ".join(f"`{one}`" for _, one in inherited) + "."]
         yield entity(f"{inner}::{name}" if inner else name, str(path), number + 1, header, (opened and opened.group(2)) or "",
-                     comment_above(lines, number, 0), fields, functions,
+                     contract, fields, functions, plain,
                      "\n".join(lines[number + 1:last]) if opened else "kind_name")
 
 
+NO_FUNCTION = re.compile(r"(?:struct|class|enum|using|template|requires|namespace|static_assert|friend|extern|return)\b|#|//|\}| ")
+
+
+def free_functions(path, header):
+    """The functions of public namespaces that have a contract, overloads that share it as one entry."""
+    public = {number: scope for _, number, scope in declarations(path)}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found, last = [], -1  # last: line of the latest function's end
+    for number, scope in public.items():
+        if not lines[number].strip() or NO_FUNCTION.match(lines[number]) or number <= last:
+            continue
+        last, text = number, lines[number].strip()
+        while not re.search(r"[;{]\s*$|\}$", lines[last].partition("//")[0]) and last + 1 < len(lines):
+            last += 1
+            text += " " + lines[last].strip()
+        if concept := re.match(r"concept \w+", text):
+            text = concept.group() + ";"
+        name = re.match(r"concept (\w+)", text) or re.search(r"(\w+)\(", text)
+        above = number
+        while lines[above - 1].strip() and not lines[above - 1].startswith("///"):
+            above -= 1
+        contract = comment_above(lines, above, 0)
+        if not name or not contract or "operator" in text or text.startswith("inline constexpr"):
+            continue
+        if found and found[-1].line == above:
+            found[-1].functions[0].declaration += "\n" + signature(text)
+            continue
+        inner = "::".join([*scope[1:], name.group(1)])
+        found.append(entity(inner, str(path), above, header, "", [], [], [member(signature(text), contract)], [], ""))
+    return found
+
+
 VALUES = ("init::", "constraint::", "normalise::", "threshold::", "residual::", "outer::")
-ALSO_SETTINGS = ("layer_override", "reduce_on_plateau", "dynamic_batching", "recomputation")
+ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynamic_batching", "recomputation")
+
+
+RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
+                  r"checkpoints|dynamic_batcher|pending_predictions|tune|run_memory)|checkpoint/model_file|communicator/launch|"
+                  r"graph/summary)\.hpp")
+DATA = re.compile(r"cohort/(data/(?!order|fingerprint|sharding|transform)\w+|image/(image_folder|augmented|mixed|pack_files|cifar10)|"
+                  r"zlib|mnist|xtensor|tensor/shape)\.hpp")
+OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "augmentation_draw", "mixing_draw", "drawn", "class_weighted"}
+
+
+def page_of_header(header):
+    """The page of the other types and functions of a header."""
+    return "runs" if RUNS.match(header) else "data" if DATA.match(header) else None
 
 
 def page_of(one):
@@ -191,9 +256,9 @@ def page_of(one):
         return "settings"
     if re.search(r"\blistener\b", base) or one.name == "listener":
         return "listeners"
-    if re.search(r"\bevaluator\b", base) or one.name in ("metric", "evaluator"):
+    if re.search(r"\bevaluator\b", base) or one.name in ("metric", "evaluator", "confusion_matrix"):
         return "metrics"
-    return None
+    return None if one.name in OMITTED else page_of_header(one.header)
 
 
 def escaped(text):
@@ -246,14 +311,28 @@ def field_rows(one):
     return rows
 
 
-def entry_text(one):
-    out = [f"## {one.name}", "", f"`#include <{one.header}>`", "", contract_text(one.contract), ""]
-    if rows := field_rows(one):
-        columns = 4 if any(row[3] for row in rows) else 3
-        table = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
-        out += ["| " + " | ".join(row[:columns]) + " |" for row in table] + [""]
-    for function in one.functions:
-        out += ["```cpp", function.declaration, "```", "", contract_text(function.text), ""]
+NO_CALL = re.compile(r"detail::|operator=|~|&&\) noexcept|= default|\.\.\.[^ ]* [IU]\b|^> ")  # what a program does not write
+
+
+def entry_text(same):
+    """Entries of the same name: a class, or overloads."""
+    out, header = [f"## {same[0].name}", ""], ""
+    for one in same:
+        if one.header != header:
+            header = one.header
+            out += [f"`#include <{header}>`", ""]
+        out += [contract_text(one.contract), ""]
+        if rows := field_rows(one):
+            columns = 4 if any(row[3] for row in rows) else 3
+            table = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
+            out += ["| " + " | ".join(row[:columns]) + " |" for row in table] + [""]
+        for function in one.functions:
+            calls = function.declaration.split("\n")
+            if not NO_CALL.search(calls[0]):
+                shown = [one for one in calls if not NO_CALL.search(one)]
+                out += ["```cpp", *shown, "```", "", contract_text(function.text), ""]
+        if plain := [text for text in one.plain if page_of(one) in ("runs", "data") and not NO_CALL.search(text)]:
+            out += ["```cpp", *plain, "```", ""]
     return "\n".join(out)
 
 
@@ -275,21 +354,13 @@ def reference(root):
             if not one.contract:
                 problems.append(f"{path.relative_to(root)}:{one.line}: {one.name} has no contract: put a /// comment in front of it")
             found[page].append(one)
+        for one in free_functions(path, header):
+            makes_metric = one.functions[0].declaration.startswith("metric ")
+            if page := "metrics" if makes_metric else page_of(one):
+                found[page].append(one)
     if problems:
         raise missing_contract("\n".join(problems))
     return {page: sorted(all_of_it, key=lambda one: one.name) for page, all_of_it in found.items()}
-
-
-def functions_of_metrics(root):
-    """The functions of trainer/metric.hpp that make metrics."""
-    path = root / "include/cohort/trainer/metric.hpp"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    out = []
-    for number, line in enumerate(lines):
-        if match := re.match(r"metric (\w+)\(.*\);$", line):
-            out.append((match.group(1), "\n".join([f"## {match.group(1)}", "", "`#include <cohort/trainer/metric.hpp>`", "",
-                                                     "```cpp", line.rstrip(";"), "```", "", contract_text(comment_above(lines, number, 0)), ""])))
-    return out
 
 
 def write(root, folder):
@@ -297,12 +368,11 @@ def write(root, folder):
     folder.mkdir(parents=True, exist_ok=True)
     index = ["# Reference", "", "Made from the headers' contracts by docs/build.sh.", "", "| page | entries |", "|---|---|"]
     for page, found in pages.items():
-        texts = [(one.name, entry_text(one)) for one in found]
-        if page == "metrics":
-            texts = sorted(texts + functions_of_metrics(root))
-        links = ", ".join(f"[{name}]({page}.md#{name.lower().replace('::', '')})" for name, _ in texts)
+        texts = [entry_text(list(same)) for _, same in itertools.groupby(found, key=lambda one: one.name)]
+        names = dict.fromkeys(one.name for one in found)
+        links = ", ".join(f"[{name}]({page}.md#{name.lower().replace('::', '')})" for name in names)
         index.append(f"| [{page}]({page}.md) | {links} |")
-        body = [f"# {page.capitalize()}", "", PAGES[page], "", *(text for _, text in texts)]
+        body = [f"# {page.capitalize()}", "", PAGES[page], "", *texts]
         (folder / f"{page}.md").write_text(re.sub(r"\n{3,}", "\n\n", "\n".join(body)).rstrip() + "\n", encoding="utf-8")
     (folder / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     return sum(len(found) for found in pages.values())

@@ -42,8 +42,7 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners",
-                                           "metrics", "strategies"})
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners", "metrics", "strategies"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):
         text = entry(self.pages["layers"], "dense")
@@ -95,6 +94,37 @@ class reference(unittest.TestCase):
         self.assertNotIn("magnitude_limit", text)
         text = entry(self.pages["listeners"], "score_listener")
         self.assertIn("```cpp\nscore_listener(std::int64_t every = 100, sink to = stderr_sink())\n```", text)
+
+    def test_has_what_a_program_calls(self):
+        text = entry(self.pages["runs"], "training")
+        self.assertIn("predictions predict(data_table const& rows) const\n", text)
+        self.assertIn("table_encoder const& encoder() const\n", text)
+        self.assertNotIn("detail::", text)
+        text = entry(self.pages["runs"], "predictions")
+        self.assertEqual(rows(text)["values"], ("std::vector<float>", "{}"))
+        self.assertIn("int count() const\n", text)
+        self.assertEqual(rows(entry(self.pages["runs"], "fit_report"))["stopped"], ("bool", "false"))
+        self.assertIn("training load_trained(std::string const& path, training_settings settings = {})\n",
+                      entry(self.pages["runs"], "load_trained"))
+        self.assertIn("training trainer(graph net, communicator& world, Description const& how, training_settings settings = {})\n",
+                      entry(self.pages["runs"], "trainer"))
+        text = entry(self.pages["data"], "data_table")
+        for call in ("int rows() const", "text_column texts(std::string_view column) const"):
+            self.assertIn(f"{call}\n", text)
+        text = entry(self.pages["data"], "split")  # overloads of two headers
+        for header in ("data_table", "split"):
+            self.assertIn(f"`#include <cohort/data/{header}.hpp>`", text)
+        self.assertIn("concept indexed_dataset\n", entry(self.pages["data"], "indexed_dataset"))
+        self.assertIn("Has members of confusion\\_matrix: `accuracy`", entry(self.pages["metrics"], "classification_report"))
+
+    def test_names_types_without_the_namespaces_around_them(self):
+        """Another namespace may be closed in front of them."""
+        self.assertIn("inputs", rows(entry(self.pages["settings"], "encoder_settings")))
+
+    def test_has_each_entry_once(self):
+        for page, text in self.pages.items():
+            titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+            self.assertEqual(sorted(set(titles)), sorted(titles), page)
 
     def test_links_every_entry_from_its_index(self):
         for page, text in self.pages.items():

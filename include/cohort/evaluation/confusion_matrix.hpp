@@ -39,6 +39,7 @@ class confusion_matrix {
   void read(detail::report_reader& in, std::int64_t most);
   void clear();
 
+  /// Number of classes, and of examples.
   int classes() const { return classes_; }
   std::int64_t examples() const { return examples_; }
 
@@ -51,14 +52,17 @@ class confusion_matrix {
   /// Number of examples that were predicted correctly.
   std::int64_t correct() const;
 
+  /// Fraction of examples that were predicted correctly.
   std::optional<double> accuracy() const;
 
+  /// Metric of class c against the others.
   std::optional<double> precision(int c) const { return of(c).precision(); }
   std::optional<double> recall(int c) const { return of(c).recall(); }
   std::optional<double> f_beta(int c, double beta = 1) const { return of(c).f_beta(beta); }
   std::optional<double> g_measure(int c) const { return of(c).g_measure(); }
   std::optional<double> mcc(int c) const { return of(c).mcc(); }
 
+  /// Metric of all classes; macro: the mean over the classes.
   std::optional<double> precision(averaging how = averaging::macro) const;
   std::optional<double> recall(averaging how = averaging::macro) const;
   std::optional<double> f_beta(averaging how = averaging::macro, double beta = 1) const;
