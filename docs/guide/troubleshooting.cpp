@@ -49,6 +49,10 @@ void data() {
   provoke("not finite", [&] { cohort::arrays(pixels, {1, 28, 28}, labels, 10); });
   provoke("file", [] { cohort::read_table("measurements.csv"); });
   provoke("csv", [] { cohort::parse_table("width,class\n3,a\nNA,b\n", "measurements.csv"); });
+  provoke("header", [] { cohort::parse_table("3,a\n4,b\n", "measurements.csv"); });
+  auto const table = cohort::parse_table("width,class\n3,a\n4,b\n", "measurements.csv");
+  provoke("column", [&] { cohort::table_encoder(table, {.target = "clas"}); });
+  provoke("separator", [] { cohort::parse_table("width;class\n3;a\n", "measurements.csv").texts("class"); });
 }
 
 void training() {

@@ -237,6 +237,12 @@ TEST(early_stopping, uses_the_numbers_that_fit_computes) {
       "fit does not compute the metric of the early stopping (early stopping by accuracy): expected fit "
       "with .validation = data and .metrics = {accuracy}, or a metric with its own data: .on(data), got "
       "validation loss");
+  how.listeners = {&by_loss};
+  how.validation = {};
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { run.fit(examples.data(), how); }),
+      "fit does not compute the metric of the early stopping (early stopping by validation loss): expected "
+      "fit with .validation = data, or a metric with its own data: .on(data), got no validation data");
 }
 
 template <class Strategy>

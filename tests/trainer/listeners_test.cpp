@@ -12,6 +12,7 @@
 #include <cohort/trainer/trainer.hpp>
 #include <string>
 #include <vector>
+#include "../checkpoint/refusals.hpp"
 
 namespace listeners_test {
 
@@ -55,6 +56,17 @@ TEST_F(listeners, score_reports_the_mean_loss_since_its_last_line) {
   score.on_step(nobody(), {.step = 2, .examples = 2, .loss = 0.5});
   score.on_step(nobody(), {.step = 3, .examples = 2, .loss = 0.25});
   EXPECT_EQ(said.lines, (texts{"step 2: loss 1.2500", "step 4: loss 0.3750"}));
+}
+
+TEST_F(listeners, must_not_be_null) {
+  std::array const numbers{0.F, 1.F};
+  std::array const labels{1};
+  score_listener score(2, {});
+  EXPECT_EQ(refusal_of<setting_error>([&] {
+              nobody().fit(arrays(numbers, {2}, labels, 2), {.listeners = {&score, nullptr}});
+            }),
+            "the listener is null (fit, listeners[1]): expected the address of a listener, got nullptr");
+  EXPECT_EQ(nobody().step(), 0);
 }
 
 TEST_F(listeners, performance_reports_median_waiting_and_speed_of_an_interval) {

@@ -118,6 +118,10 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
   return block(x);
 }
 
+/// Two layers without a tensor in front of them. Compilers print the line of the deleted function.
+template <layer First, layer Second>
+tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...
+
 /// Sum, element by element; shapes are broadcast as by `add`.
 ///
 /// Errors    problem() names the line of the right operand, because an operator has no argument for its own

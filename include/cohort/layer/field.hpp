@@ -17,14 +17,22 @@ struct field_name {
   constexpr field_name(char const (&name)[N]) { std::copy_n(name, N, text); }
 };
 
+namespace detail {
+
+/// A number with a fraction is no value of a field of whole numbers: `.units = 2.5` does not compile.
+template <class U, class T>
+inline constexpr bool sets_field =
+    std::convertible_to<U, T> && (std::floating_point<T> || !std::floating_point<U>);
+
+}  // namespace detail
+
 /// A field without a default: a layer without a value for it does not compile. The error contains `Name`.
 template <class T, field_name Name = "">
 struct required {
   T value;
   required() = delete;
   template <class U>
-  requires std::convertible_to<U, T>
-  constexpr required(U given) : value(given) {}
+  requires(detail::sets_field<U, T>) constexpr required(U given) : value(given) {}
   /// `.kernel = {3, 5}`
   template <class... U>
   requires(sizeof...(U) > 1 && std::constructible_from<T, U...>) constexpr required(U... given)
@@ -38,6 +46,8 @@ struct extent2 {
   int width = 0;
   constexpr extent2() = default;
   constexpr extent2(int both) : height(both), width(both) {}
+  template <std::floating_point F>
+  extent2(F) = delete;
   constexpr extent2(int h, int w) : height(h), width(w) {}
   constexpr bool operator==(extent2 const&) const = default;
 };
@@ -58,6 +68,8 @@ struct padding {
 
   constexpr padding() = default;
   constexpr padding(padding_mode m) : mode(m) {}
+  template <std::floating_point F>
+  padding(F) = delete;
   constexpr padding(int every_side) : padding(every_side, every_side, every_side, every_side) {}
   constexpr padding(int t, int b, int l, int r)
       : mode(padding_mode::sides), top(t), bottom(b), left(l), right(r) {}

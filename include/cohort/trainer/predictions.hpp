@@ -24,9 +24,9 @@ struct predictions {
 
   /// Number of examples.
   int count() const;
-  /// Output of example `i`, dense.
+  /// Output of example `i`, dense.  Errors: setting_error for an example that does not exist.
   std::span<float const> operator[](int i) const;
-  /// Index of the largest value in the output of example `i`; the lowest index on a tie.
+  /// Index of the largest value in the output of example `i`: the predicted class. The lowest index on a tie.
   int best(int i) const;
 };
 

@@ -90,10 +90,11 @@ class step_inputs {
                            .expected = to_string(wanted),
                            .got = to_string(inputs[i].dims)});
       if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>)
-        throw shape_error({.what = "an input of the batch has an unsupported element type",
-                           .where = {"input ", i},
-                           .expected = {"f32 or ", name_of(element_of<T>)},
-                           .got = {name_of(inputs[i].type)}});
+        throw shape_error(
+            {.what = "an input of the batch has an unsupported element type",
+             .where = {"input ", i},
+             .expected = {element_of<T> == element_type::f32 ? "" : "f32 or ", name_of(element_of<T>)},
+             .got = {name_of(inputs[i].type)}});
     }
   }
 

@@ -88,11 +88,13 @@ COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch
     if (one.name == metric_.name) return one.value;
     known += (known.empty() ? "" : ", ") + one.name;
   }
-  throw setting_error({.what = "fit does not compute the metric of the early stopping",
-                       .where = name(),
-                       .expected = {"fit with .validation = data and .metrics = {", metric_.name,
-                                    "}, or a metric with its own data: .on(data)"},
-                       .got = known.empty() ? "no validation data" : known});
+  throw setting_error(
+      {.what = "fit does not compute the metric of the early stopping",
+       .where = name(),
+       .expected = {"fit with .validation = data",
+                    metric_.name == metrics::loss.name ? "" : " and .metrics = {" + metric_.name + "}",
+                    ", or a metric with its own data: .on(data)"},
+       .got = known.empty() ? "no validation data" : known});
 }
 
 COHORT_CORE_INLINE std::string early_stopping_listener::state() const {

@@ -28,6 +28,12 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                          .where = "fit",
                          .expected = "at least 0",
                          .got = {how.epochs}});
+  for (std::size_t i = 0; i < how.listeners.size(); ++i)
+    if (!how.listeners[i])
+      throw setting_error({.what = "the listener is null",
+                           .where = {"fit, listeners[", i, "]"},
+                           .expected = "the address of a listener",
+                           .got = "nullptr"});
   check_dataset(state.net, state.element(), data);
   if (how.validation) validation_.emplace(state, *how.validation, how.metrics, how.sharding);
   if (!how.validation && !how.metrics.empty())

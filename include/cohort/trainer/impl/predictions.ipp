@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/predictions.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,11 @@ COHORT_CORE_INLINE int predictions::count() const {
 }
 
 COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const {
+  if (i < 0 || i >= count())
+    throw setting_error({.what = "there is no such example",
+                         .where = "predictions",
+                         .expected = {"an index of the ", count(), " examples"},
+                         .got = {i}});
   auto const size = static_cast<std::size_t>(example.elements());
   return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);
 }
