@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
+#include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/mpi.hpp>

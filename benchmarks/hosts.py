@@ -84,7 +84,7 @@ def mpirun(count, *command):
     """Returns the command that runs one rank on each of the first hosts, with the names of Open MPI 4 and 5."""
     agent = f"{sys.executable} {pathlib.Path(__file__).resolve()} agent"
     flags = ["--host", ",".join(f"{address(host)}:1" for host in range(count)), "--bind-to", "none"]
-    # Started one at a time: if daemons call back simultaneously, one launch in nine loses a connection (4.1.4).
+    # Started one at a time: if daemons call back simultaneously, one launch in nine fails (4.1.4).
     for name, value in (("plm_rsh_agent", agent), ("plm_rsh_no_tree_spawn", "1"), ("plm_rsh_num_concurrent", "1"),
                         ("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", f"{NETWORK}.0/24"),
                         ("oob_tcp_if_include", f"{NETWORK}.0/24")):

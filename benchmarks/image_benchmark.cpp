@@ -5,8 +5,8 @@
 // resize/HxW/to:HxW          bilinear with antialiasing
 // augment/HxW                copies a random crop of the padded image, randomly flipped, into the batch
 // jitter/HxW, rotate/HxW     changes the colours of the image, rotates it
-// file_batches/jpeg/HxW/batch:B/readers:R   the loader's batches from zip archives: read, decoded, scaled, by R
-//                            threads
+// file_batches/jpeg/HxW/batch:B/readers:R   the loader's batches from zip archives: read,
+//                            decoded and scaled by R threads
 // items_per_second: images per second, on one thread unless `readers` names more.
 #include "context.hpp"
 

@@ -62,8 +62,8 @@ def captured(torch, step):
     return replay
 
 
-# A learning rate that keeps the network near its initialisation. With a larger rate the network overfits the single batch,
-# and vanishing weights and gradients become denormal numbers, which make kernels ten times slower.
+# A learning rate that keeps the network near its initialisation. With a larger rate the network overfits the
+# single batch, and weights and gradients become denormal numbers, which make kernels ten times slower.
 STANDSTILL = 1e-6
 
 

@@ -3,10 +3,10 @@
 # consumer's build tree with the consumer's flags.
 
 # cohort_compiled_component(<name> <include directory> <implementation file>...)
-# Adds the static library cohort::<name>_compiled from the component's implementation files (impl/*.ipp), given
-# relative to the include directory. With cohort::<name> alone, every source of a user compiles them. Users of the
-# library see declarations only. It is built only if a target links it. The files are listed, not searched for,
-# because a prefix may still contain files of an older version.
+# Adds the static library cohort::<name>_compiled from the component's implementation files (impl/*.ipp),
+# given relative to the include directory. With cohort::<name> alone, every source of a user compiles them.
+# Users of the library see declarations only. It is built only if a target links it. The files are listed, not
+# searched for, because a prefix may still contain files of an older version.
 function(cohort_compiled_component name include_directory)
   # The files of a folder form one source, so that headers are parsed once. Explicit instantiations take long
   # to compile and are separate sources.

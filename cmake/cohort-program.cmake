@@ -7,10 +7,10 @@
 #   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added
 #   // flags: -ffast-math     <prefix>_flags    additional compile flags
 #   // label: slow            <prefix>_label    a test's label
-#   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test in
-#                                             Python starts that many ranks itself
-#   // mode: header-only      <prefix>_mode     links components header-only, without their compiled libraries;
-#                                             also implied by `flags`, which compiled libraries do not have
+#   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test
+#                                             in Python starts that many ranks itself
+#   // mode: header-only      <prefix>_mode     links components header-only, without compiled libraries; also
+#                                             implied by `flags`, which these do not have
 #   // suites: gradients      <prefix>_suites   test suites that the source does not register by TEST
 #   // alone: a reason        <prefix>_alone    the test is not compiled together with others
 function(cohort_rules file prefix)

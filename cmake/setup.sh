@@ -128,7 +128,7 @@ has_python_packages() {
   PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import numpy, safetensors.numpy' >/dev/null 2>&1
 }
 
-# ---- packages ------------------------------------------------------------------------------------------------------
+# ---- packages ----------------------------------------------------------------------------------------------
 distribution() {
   local ID='' VERSION_ID=''
   [ ! -r /etc/os-release ] || . /etc/os-release
@@ -196,7 +196,7 @@ if [ $with_clang = yes ] && ! has_sanitizers; then
 fi
 has_cmake || fail "CMake is too old: expected >= 3.25, got $(cmake --version | head -n 1)."
 
-# ---- Python wheels -------------------------------------------------------------------------------------------------
+# ---- Python wheels -----------------------------------------------------------------------------------------
 pip_quietly() { python3 -m pip --disable-pip-version-check --no-input --retries 2 "$@"; }
 
 demand_pip() {
@@ -229,7 +229,7 @@ get_wheels() {
   did=something
 }
 
-# ---- oneDNN --------------------------------------------------------------------------------------------------------
+# ---- oneDNN ------------------------------------------------------------------------------------------------
 # Prints the version of oneDNN in apt's lists, which are updated before if there are none.
 packaged_onednn() {
   has_command apt-cache || return 0
@@ -263,7 +263,7 @@ if ! has_onednn; then
   fi
 fi
 
-# ---- CUDA --------------------------------------------------------------------------------------------------------------
+# ---- CUDA --------------------------------------------------------------------------------------------------
 unpack_cuda() {
   local folder=$1 part
   unpack_wheels "$folder" <<'WHEELS' || return 1
@@ -304,7 +304,7 @@ if [ $with_cuda = yes ] && ! has_nccl; then
   has_nccl || fail "NCCL's files in $cuda are incomplete: please remove that folder and run cmake/setup.sh --cuda again."
 fi
 
-# ---- Python packages of the tests ------------------------------------------------------------------------------------
+# ---- Python packages of the tests --------------------------------------------------------------------------
 if [ $with_tests = yes ] && ! has_python_packages; then
   demand_pip
   mkdir -p "$cache"
@@ -315,7 +315,7 @@ if [ $with_tests = yes ] && ! has_python_packages; then
   did=something
 fi
 
-# ---- MNIST -----------------------------------------------------------------------------------------------------------
+# ---- MNIST -------------------------------------------------------------------------------------------------
 has_mnist() {
   local name
   for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do

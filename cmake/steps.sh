@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by the scripts: a step prints one line and the seconds that its command took. If the command fails, it prints the last
-# lines of its output, at most step_shows_lines.
+# Sourced by the scripts: a step prints one line and the seconds that its command took. If the command fails,
+# it prints the last lines of its output, at most step_shows_lines.
 #   step SENTENCE COMMAND...
 step_shows_lines=200
 step() {

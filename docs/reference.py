@@ -161,7 +161,7 @@ def declarations(path):
             scopes.append((opened.group(1).split("::"), depth))
         elif scopes and depth == scopes[-1][1] + 1:
             scope = [part for names, _ in scopes for part in names]
-            if scope[0] == "cohort" and not {"detail", "formula"} & set(scope):
+            if scope[0] == "cohort" and "detail" not in scope:
                 yield lines, number, scope
         depth += code.count("{") - code.count("}")
         while scopes and depth <= scopes[-1][1]:

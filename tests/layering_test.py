@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import statistics
 import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
@@ -11,12 +12,20 @@ FOLDERS = ("tensor error random execution io data optimizer layer graph backend 
            "checkpoint evaluation trainer").split()
 SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
                   "sys/types.h", "time.h", "unistd.h"}
-SLOW_HEADERS = {"iostream", "regex", "filesystem"}
+SLOW_HEADERS = {"filesystem", "fstream", "future", "iomanip", "iostream", "locale", "random", "ranges", "regex", "sstream"}
+COMMENT_COLUMNS = 110
+MEDIAN_HEADER = 60  # lines of a public header
 LONGEST_HEADER = {False: 300, True: 400}  # of public headers, and of those in detail/
 ENDLESS_WAITS = re.compile(
     r"(\.|->)wait\(|arrive_and_wait\(|(\.|->)acquire\(|pthread_cond_wait|\bsem_wait"
     r"|std::(shared_)?future|std::latch|std::barrier|std::promise|std::packaged_task|std::async")
-BOUNDED = re.compile(r"deadline|limit")  # the arguments of a wait must contain its bound
+# In the library: of threads, processes, descriptors, and in calls of MPI and CUDA. A test that waits has
+# ctest's limit.
+BLOCKING_CALLS = re.compile(
+    r"(\.|->)join\(\)|\bpthread_join\(|\bjthread\b|\bp?poll\(|\bepoll_p?wait2?\(|(?<![\w>])::p?select\(|\bwait(pid|id|3|4)\(|\batomic_wait|\bsigwait"
+    r"|\bsigsuspend\(|\bpause\(|\bF_SETLKW\b|\bflock\(|\bMPI_(Wait|Barrier|Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Bcast|Reduce|All|Gather|Scatter"
+    r"|Comm_(dup|split|create|accept|connect)\b)|(\.|->)\w*[sS]ynchronize\(|\b(\w*future\w*|\w*promise\w*)(\.|->)get\(")
+BOUNDED = re.compile(r"deadline|limit|timeout")  # the arguments of a wait must contain its bound
 UNARMED_WAITS = re.compile(r"(\.|->)wait\(\)")  # of a request: bounded by its communicator; of oneDNN's stream
 SLEEPS = re.compile(r"\bsleep_for|\bsleep_until|\busleep\(|\bnanosleep\(|\bsleep\(")
 
@@ -32,7 +41,7 @@ def includes(text):
     return re.findall(r'^\s*#\s*include\s*([<"][^>"]+[>"])', text, re.MULTILINE)
 
 
-def core_findings(folder, text):
+def core_findings(folder, text, implementation=False):
     """What is wrong with the includes of a header of include/cohort/<folder>; folder "" holds what joins all."""
     for quoted in includes(text):
         name = quoted[1:-1]
@@ -46,8 +55,8 @@ def core_findings(folder, text):
                 yield f"includes <{name}>, which is in none of the folders"
             elif FOLDERS.index(target) > FOLDERS.index(folder):
                 yield f"includes <{name}>, but {target} comes after {folder}"
-        elif name in SLOW_HEADERS:
-            yield f"includes <{name}>, which is slow to compile"
+        elif name in SLOW_HEADERS and not implementation:
+            yield f"includes <{name}>, which is slow to compile: .ipp files may"
         elif name.startswith("Random123/"):
             if folder != "random":
                 yield f"includes <{name}>, which is for random alone"
@@ -83,22 +92,74 @@ def surface_findings(text, internal):
         yield "is public and has no contract (///)"
 
 
+def declarations(text):
+    """The declarations at namespace scope: the namespace, written out, the line, the beginning of the text, and whether a
+    contract (///) stands directly before it, behind it, or before its namespace. Overloads share a contract."""
+    lines = [line.strip() for line in text.splitlines()]
+    source = "\n".join("" if line.lstrip().startswith("#") or line.endswith("\\") else line for line in code(text))
+    namespaces, before = [], (None, False)
+    depth, begin, constraint = 0, None, False  # braces below the innermost namespace; a declaration; inside requires {…}
+
+    def has_contract(line):
+        above = line - 2
+        while above >= 0 and lines[above].startswith("//") and not lines[above].startswith("///"):
+            above -= 1
+        return "///" in lines[line - 1] or above >= 0 and lines[above].startswith("///")
+
+    for token in re.finditer(r"(?:\binline\s+)?\bnamespace(\s+[\w:]+)?\s*\{|[{};]|[^\s{};]+", source):
+        line = source.count("\n", 0, token.start()) + 1
+        if token.group().endswith("{") and "namespace" in token.group() and depth == 0:
+            namespaces.append(((token.group(1) or "").strip(), has_contract(line)))
+            begin, before = None, (None, False)
+        elif token.group() == "}" and depth == 0:
+            namespaces = namespaces[:-1]
+            begin, before = None, (None, False)
+        else:
+            if begin is None and token.group() != ";":
+                begin = token.start()
+                beginning = source[begin:begin + 200]
+                if re.match(r"[\w\[:]", beginning):  # otherwise the end of a declaration that contains {…}
+                    name = re.search(r"([\w=+<>|*-]+)\(", beginning)
+                    same = name and name.group(1) == before[0] and lines[line - 2] != "" and before[1]
+                    known = bool(has_contract(line) or same or any(one for _, one in namespaces))
+                    before = (name.group(1) if name else None, known)
+                    yield "::".join(one for one, _ in namespaces), line, beginning, known
+            if token.group() == "{" and depth == 0:
+                constraint = re.search(r"\brequires\s*(\([^{}]*\))?\s*$", source[begin:token.start()]) is not None
+            depth += {"{": 1, "}": -1}.get(token.group(), 0)
+            if depth == 0 and (token.group() == ";" or token.group() == "}" and not constraint):
+                begin = None
+
+
 def open_namespaces(text):
     """The namespaces, written out, in which a header declares something."""
-    found, stack, depth = set(), [], 0
-    for line in code(text):
-        stripped = line.strip()
-        match = re.match(r"(?:inline )?namespace ([\w:]+) \{", stripped)
-        if match:
-            stack.append((match.group(1), depth))
-            depth += 1
-            continue
-        if stack and stripped and not stripped.startswith(("#", "}")) and depth == stack[-1][1] + 1:
-            found.add("::".join(name for name, _ in stack))
-        depth += line.count("{") - line.count("}")
-        while stack and depth <= stack[-1][1]:
-            stack.pop()
-    return found
+    return {namespace for namespace, _, _, _ in declarations(text)} - {""}
+
+
+def declared_names(text):
+    """The names of the declarations in public namespaces, as pairs of a namespace and a name."""
+    for namespace, _, declaration, _ in declarations(text):
+        if namespace.split("::")[0] == "cohort" and "detail" not in namespace.split("::"):
+            declaration = re.sub(r"^(template <[^;{(]*?>\s+(?=\S)|\[\[[^\]]*\]\]\s*|requires\b[^;{]*?\)\s+(?=[a-z]))+", "", declaration, flags=re.DOTALL)
+            name = re.match(r"(?:class|struct|concept|enum class|enum|union|using)\s+(?:\[\[.*?\]\]\s*)?(\w+)", declaration) \
+                or re.match(r"(?!static_assert|extern|friend|if\b)[^=;{(]*?\b(?<!operator)(\w+)\s*[=;{(]", declaration)
+            declared_elsewhere = re.match(r"(?:class|struct|enum class) \w+(?: : [\w:]+)?;|COHORT_", declaration)
+            if name and name.group(1) != "operator" and not declared_elsewhere:
+                yield namespace, name.group(1)
+
+
+# Declarations that need no contract: of what is defined elsewhere, and of what the compiler checks.
+WITHOUT_CONTRACT = re.compile(r"(template <[^>]*>\s*)?(class|struct|enum class) \w+( : [\w:]+)?;|static_assert|template <>|extern template"
+                              r"|COHORT_PLANS|(template <[^;{]*>\s*)?\w+\([^;{]*\)\s*->|(?!enum|class|struct)[^({=;]*\b\w+::\w+\s*[({]")
+
+
+def contract_findings(text):
+    """Public declarations without a contract."""
+    for namespace, line, declaration, documented in declarations(text):
+        if namespace.split("::")[0] == "cohort" and "detail" not in namespace.split("::") and not documented \
+                and not WITHOUT_CONTRACT.match(declaration):
+            yield f"line {line}: `{declaration.splitlines()[0]}` has no contract (///)"
+
 
 def call(text, begin):
     """The call whose name and parenthesis end at `begin`: up to the parenthesis that closes it."""
@@ -115,6 +176,22 @@ def waiting_findings(text):
     for found in ENDLESS_WAITS.finditer(text):
         if not (found.group().endswith("wait(") and BOUNDED.search(call(text, found.end()))):
             yield f"line {text[:found.start()].count(chr(10)) + 1}: {found.group()} has no deadline"
+
+
+def blocking_findings(text):
+    """Calls that may block without a bound: those whose arguments contain none, and whose line does not say why they end,
+    as in `// bounded: the thread has finished its work`."""
+    lines, source = text.splitlines(), "\n".join(code(text))
+    for found in BLOCKING_CALLS.finditer(source):
+        number = source[:found.start()].count("\n") + 1
+        if "bounded: " not in lines[number - 1] and not (found.group().endswith("(") and BOUNDED.search(call(source, found.end()))):
+            yield f"line {number}: {found.group()} has no deadline"
+
+
+def comment_findings(text):
+    for number, line in enumerate(text.splitlines(), start=1):
+        if len(line) > COMMENT_COLUMNS and re.match(r"\s*(//|#(?!\s*(if|elif|define|error|include|pragma)\b))", line):
+            yield f"line {number}: a comment of {len(line)} columns, at most {COMMENT_COLUMNS} are wanted"
 
 
 def sleeping_findings(text):
@@ -145,12 +222,18 @@ class sources_of_cohort(unittest.TestCase):
 
     def test_headers_include_only_what_comes_before_them(self):
         core = ROOT / "include/cohort"
-        self.check(lambda path, text: core_findings("/".join(path.relative_to(core).parts[:-1]).split("/")[0], text),
+        self.check(lambda path, text: core_findings("/".join(path.relative_to(core).parts[:-1]).split("/")[0], text,
+                                                    path.suffix == ".ipp"),
                    *(f"include/cohort/**/*.{kind}" for kind in ("hpp", "ipp", "tpp")))
 
     def test_headers_begin_alike_and_stay_short(self):
         self.check(lambda path, text: header_findings(text, is_internal(path.relative_to(ROOT))),
                    "include/**/*.hpp", "backends/*/include/**/*.hpp")
+
+    def test_public_headers_are_short_on_the_whole(self):
+        lengths = [len(text.splitlines()) for path, text in sources("include/**/*.hpp", "backends/*/include/**/*.hpp")
+                   if not is_internal(path.relative_to(ROOT))]
+        self.assertLessEqual(statistics.median(lengths), MEDIAN_HEADER)
 
     def test_headers_outside_of_detail_are_public_and_documented(self):
         self.check(lambda path, text: surface_findings(text, is_internal(path.relative_to(ROOT))),
@@ -171,6 +254,19 @@ class sources_of_cohort(unittest.TestCase):
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests")
                      for kind in ("hpp", "ipp", "tpp", "inc", "cpp")))
 
+    def test_the_library_does_not_block_without_a_deadline(self):
+        self.check(lambda path, text: blocking_findings(text),
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include") for kind in ("hpp", "ipp", "tpp", "inc")))
+
+    def test_public_declarations_have_contracts(self):
+        self.check(lambda path, text: () if is_internal(path.relative_to(ROOT)) else contract_findings(text),
+                   "include/**/*.hpp", "backends/*/include/**/*.hpp")
+
+    def test_comments_keep_to_their_columns(self):
+        self.check(lambda path, text: comment_findings(text),
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests", "docs")
+                     for kind in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "cmake", "txt", "sh")), "cmake/*")
+
     def test_no_test_sleeps(self):
         self.check(lambda path, text: sleeping_findings(text),
                    "tests/**/*.hpp", "tests/**/*.cpp")
@@ -185,34 +281,58 @@ def visibility_findings(text):
             yield f"`{found.strip()}` exists once in each shared library with hidden symbols: [[gnu::visibility(\"default\")]]"
 
 
-# Names at namespace scope, which has no indentation.
-NAMES = re.compile(r"\b(?:class|struct|concept|enum class)\s+(?:\[\[[^\]]*\]\]\s*)?(\w{4,})"   # types,
-                   r"|^(?:\[\[.*?\]\] ?)?[\w:<>&*][\w:<>&*, ]*?[ &*](\w{4,})\("           # functions
-                   r"|^using (\w{4,}) =", re.MULTILINE)
-
-
 def words(text):
     return set(re.findall(r"[A-Za-z_]\w+", text))
 
 
-class tests_of_headers(unittest.TestCase):
-    def test_every_public_header_has_its_test_or_is_used_by_another_one(self):
-        used, included = set(), set()
-        for _, text in sources("tests/**/*.cpp", "tests/**/*.hpp"):
-            used |= words("\n".join(code(text)))
-            included |= set(includes(text))
-        untested = []
-        for path, text in sources("include/cohort/*/*.hpp", "backends/*/include/cohort/*.hpp", "backends/*/include/cohort/*/*.hpp"):
-            folder, name = path.parent.name, path.stem
-            if path.is_relative_to(ROOT / "backends"):
-                folder = f"backends/{path.relative_to(ROOT).parts[1]}"
-            names = {one for match in NAMES.findall("\n".join(code(text))) for one in match if one}
-            mirrored = any((ROOT / "tests" / folder / f"{name}_test.{kind}").is_file() for kind in ("cpp", "py"))
-            here = "<" + str(path).rpartition("/include/")[2] + ">"
-            if folder != "detail" and names and not mirrored and not names & used and here not in included:
-                untested.append(str(path.relative_to(ROOT)))
-        self.assertEqual(untested, [])
+def with_local_includes(path):
+    """The texts of a test and of the headers that it includes by relative paths."""
+    seen, queue = {}, [path]
+    while queue:
+        one = queue.pop().resolve()
+        if one not in seen and one.is_file():
+            seen[one] = one.read_text(encoding="utf-8")
+            queue += [one.parent / quoted[1:-1] for quoted in includes(seen[one]) if quoted[0] == '"']
+    return seen.values()
 
+
+def covered_headers(text):
+    """The headers that a test says it covers: `// covers: layer/dense layer/conv2d`."""
+    return " ".join(re.findall(r"^// covers: (.+)$", text, re.MULTILINE)).split()
+
+
+class tests_of_headers(unittest.TestCase):
+    def headers(self):
+        """Public headers that declare something, by their names without cohort/ and .hpp."""
+        found = {}
+        for path, text in sources("include/cohort/*/*.hpp", "backends/*/include/cohort/*.hpp", "backends/*/include/cohort/*/*.hpp"):
+            names = {name for _, name in declared_names(text)}
+            if names and not is_internal(path.relative_to(ROOT)):
+                found[str(path).rpartition("/include/cohort/")[2].removesuffix(".hpp")] = path, names
+        return found
+
+    def test_every_public_header_has_its_test_or_one_that_covers_it(self):
+        headers, covered, complaints = self.headers(), {}, []
+        for path, text in sources("tests/**/*_test.cpp"):
+            for header in covered_headers(text):
+                if header not in headers:
+                    complaints.append(f"{path.relative_to(ROOT)} covers {header}, which is no public header")
+                    continue
+                covered[header] = path
+                used = words("\n".join("\n".join(code(one)) for one in with_local_includes(path)))
+                if not headers[header][1] & used:
+                    complaints.append(f"{path.relative_to(ROOT)} covers {header} and uses none of its names")
+        for header, (path, _) in headers.items():
+            folder = path.relative_to(ROOT / "include/cohort").parts[0] if path.is_relative_to(ROOT / "include") \
+                else f"backends/{path.relative_to(ROOT).parts[1]}"
+            mirrored = any((ROOT / "tests" / folder / f"{path.stem}_test.{kind}").is_file() for kind in ("cpp", "py"))
+            if mirrored == (header in covered):
+                complaints.append(f"{header} has a test of its own: no other one covers it" if mirrored else
+                                  f"{header} has no test: write tests/{folder}/{path.stem}_test.cpp, or `// covers: {header}` in another test")
+        self.assertEqual(complaints, [], "\n" + "\n".join(complaints))
+
+    def test_words_that_tests_cover_are_found(self):
+        self.assertEqual(covered_headers("// a\n// covers: layer/dense layer/conv2d\n// covers: x/y\n"), ["layer/dense", "layer/conv2d", "x/y"])
 
     def test_every_header_with_an_implementation_file_checks_the_build(self):
         """Directly or by a header that it includes, also in compiled mode."""
@@ -281,6 +401,43 @@ class the_rules_themselves(unittest.TestCase):
                      "inline int users(int of = 0) {", "inline namespace users {", "static constexpr inline int users = 0;", "inline bool const on = true;",
                      "template <> inline constexpr bool has<int> = true;", "inline auto made() { int x = 0; }"):
             self.assertEqual(list(visibility_findings(line)), [], line)
+
+    def test_namespaces_on_one_line_and_using_declarations_are_found(self):
+        for text in ("namespace cohort { int it(); }\n", "namespace cohort {\nusing detail::it;\n}\n", "namespace cohort { using detail::it; }\n",
+                     "namespace cohort::detail { int x; }\nnamespace cohort { int it(); }\n", "namespace cohort\n{\nint it();\n}\n"):
+            self.assertEqual(len(list(surface_findings(text, internal=True))), 1, text)
+        self.assertEqual(list(surface_findings("namespace cohort::detail { int it(); }\nnamespace cohort { namespace detail { int x; } }\n", True)), [])
+
+    def test_a_second_declaration_without_a_contract_is_found(self):
+        first = "namespace cohort {\n/// It.\nint it(int of = 0);\n"
+        for text in ("int other();\n", "\nstruct other {\n  int x;\n};\n", "\n// No contract.\nenum class other { one };\n", "\nint it(double);\n",
+                     "namespace inner { int other(); }\n", "inline constexpr int other = 1;\n", "template <class T>\nvoid other(T) {}\n"):
+            found = list(contract_findings(first + text + "}\n"))
+            self.assertEqual(len(found), 1, (text, found))
+        for text in ("int it(double);\n", "\nstruct other;\n", "\n/// Other.\ntemplate <class T>\nrequires requires(T x) { x(); }\nint other(T x = {}) {\n  return x;\n}\n",
+                     "\nnamespace detail {\nint other();\n}\n", "\nstatic_assert(true);\n", "/// Other.\n// A remark.\nint other();\n",
+                     "\nint other();  ///< other\n"):
+            self.assertEqual(list(contract_findings(first + text + "}\n")), [], text)
+
+    def test_calls_that_block_are_found(self):
+        for line in ("thread_.join();", "::poll(all, 1, -1);", "::ppoll(all, 1, nullptr, nullptr);", "::waitpid(child, &status, 0);", "MPI_Wait(&one, &status);",
+                     "MPI_Waitall(2, all, states);", "std::atomic_wait(&x, 0);", "future.get();", "pthread_join(t, nullptr);", "driver.StreamSynchronize(s);",
+                     "std::vector<std::jthread> all;", "thread_.join();  // it ends"):
+            self.assertEqual(len(list(blocking_findings(line))), 1, line)
+        for line in ("::poll(all, 1, milliseconds_to(deadline));", "thread_.join();  // bounded: it has ended", "join(a, b);", "MPI_Test(&one, &done, &status);",
+                     "data_table data_table::select(rows)", "values.get();", "// thread_.join();"):
+            self.assertEqual(list(blocking_findings(line)), [], line)
+
+    def test_headers_that_are_slow_to_compile_are_found(self):
+        for name in ("random", "future", "sstream", "regex", "iostream", "filesystem"):
+            self.assertEqual(len(list(core_findings("tensor", f"#include <{name}>\n"))), 1, name)
+            self.assertEqual(list(core_findings("tensor", f"#include <{name}>\n", implementation=True)), [], name)
+
+    def test_long_comments_are_found(self):
+        for line in ("// " + 110 * "x", "  /// " + 110 * "x", "# " + 110 * "x"):
+            self.assertEqual(len(list(comment_findings(line))), 1, line)
+        for line in ("// " + 107 * "x", "call(" + 110 * "x" + ");", '#error "' + 110 * "x"):
+            self.assertEqual(list(comment_findings(line)), [], line)
 
     def test_a_wait_planted_in_an_implementation_file_is_found(self):
         path, text = next(sources("include/cohort/communicator/impl/engine.ipp"))

@@ -23,28 +23,14 @@ unordered_map unordered_set utility valarray variant vector""".split()
 SYSTEM = """arpa/inet.h dirent.h dlfcn.h errno.h error.h fcntl.h glob.h grp.h math.h netdb.h netinet/in.h poll.h pthread.h pwd.h
 sched.h search.h semaphore.h signal.h spawn.h stdio.h stdlib.h string.h strings.h sys/ioctl.h sys/mman.h sys/resource.h
 sys/socket.h sys/stat.h sys/time.h sys/types.h sys/uio.h sys/wait.h termios.h time.h unistd.h wordexp.h""".split()
-DECLARED = [re.compile(pattern) for pattern in (
-    r"^(?:class|struct|concept|enum class|enum)\s+(?:\[\[.*?\]\]\s*)?(\w+)",
-    r"^using (\w+) =",
-    r"^(?:\[\[.*?\]\] ?)?[\w:<>&*][\w:<>&*, ]*?[ &*](\w+)\(",
-    r"\b(?:constexpr|inline)\b[^(=]*?[ &*](\w+)(?: =|\{|;)")]
 
 
 def public_names(text):
-    """Names in namespace cohort, and its inner namespaces, in a header's code."""
-    names, stack, depth = set(), [], 0
-    for line in layering_test.code(text):
-        opened = re.match(r"(?:inline )?namespace ([\w:]+) \{", line.strip())
-        scope = "::".join(name for name, _ in stack)
-        if opened:
-            if scope == "cohort":
-                names.add(opened.group(1))
-            stack.append((opened.group(1), depth))
-        elif scope == "cohort" and depth == len(stack):
-            names |= {name for pattern in DECLARED for name in pattern.findall(line) if name != "operator"}
-        depth += line.count("{") - line.count("}")
-        while stack and depth <= stack[-1][1]:
-            stack.pop()
+    """Names in namespace cohort, and its inner namespaces, in a header."""
+    names = set()
+    for namespace, name in layering_test.declared_names(text):
+        inner = re.sub(r"^cohort(::)?", "", namespace)
+        names.add(inner.split("::")[0] if inner else name)
     return names
 
 
@@ -93,7 +79,7 @@ inline constexpr int version = 1;
 template <class B>
 concept backend = true;
 }  // namespace cohort
-"""), {"array", "init", "detail", "group", "name_of", "identity", "version", "backend"})
+"""), {"array", "init", "group", "name_of", "identity", "version", "backend"})
         self.assertEqual(declared_in("std", ["array", "no_name", "launch"]), {"array", "launch"})
         self.assertEqual(declared_in("", ["group", "no_name"]), {"group"})
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds everything in build/tests and runs the tests, all but those of the preset full:   bash tests/run.sh [flags of ctest]
+# Builds everything in build/tests and runs the tests, all but those of the preset full:
+#   bash tests/run.sh [flags of ctest]
 # The environment variable CXX selects another compiler than the default.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

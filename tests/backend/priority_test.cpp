@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: backend/availability
 #include <gtest/gtest.h>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/reference.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: backend/tensor_backend
 #include <gtest/gtest.h>
 #include <cohort/backend/detail/reference_convolution.hpp>
 #include <cohort/backend/detail/reference_dense.hpp>

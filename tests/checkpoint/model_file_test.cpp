@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: checkpoint/model_content checkpoint/training_position
 #include <gtest/gtest.h>
 
 #include <cohort/backend/reference.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: checkpoint/safetensors_format
 #include <gtest/gtest.h>
 
 #include <cohort/checkpoint/safetensors.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstring>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: communicator/communicator
 #include <gtest/gtest.h>
 
 #include <array>

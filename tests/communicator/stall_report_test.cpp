@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: communicator/rank_progress
 #include <gtest/gtest.h>
 
 #include <cohort/communicator/detail/stall_report.hpp>

@@ -5,8 +5,8 @@
 
 FILE holds `#ifdef MUST_FAIL ... #else ... #endif`: what must not compile, and the corrected twin. Comments in it say
     // expect: TEXT          the compiler's output contains TEXT (any number of these, at least one)
-    // max-lines: N          and has at most N lines (20 unless said); where a compiler quotes a source line below a
-                             message (g++ 14: the whole network, for a note), the quotation is not counted
+    // max-lines: N          and has at most N lines (20 unless said); where a compiler quotes a source line
+                             below a message (g++ 14: the whole network, for a note), the quotation is not counted
 """
 import re
 import subprocess

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: data/description
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/concat.hpp>
 #include <cohort/data/detail/channel_statistics.hpp>
+#include <cohort/data/detail/rescale.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/split.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: error/source
 #include <gtest/gtest.h>
 #include <cohort/error/finding.hpp>
 

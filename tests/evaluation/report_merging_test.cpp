@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requirements on every report for merging: damaged bytes are rejected, and several reports use one pass.
+// covers: evaluation/evaluator
 #include <gtest/gtest.h>
 
 #include <array>

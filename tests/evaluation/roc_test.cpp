@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: evaluation/roc_curve
 #include <gtest/gtest.h>
 
 #include <algorithm>

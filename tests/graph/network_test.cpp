@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: graph/node
 #include <gtest/gtest.h>
 #include <cohort/graph/network.hpp>
 

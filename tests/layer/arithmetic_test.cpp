@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/scale layer/subset
 #include <gtest/gtest.h>
 #include <cohort/graph/network.hpp>
 

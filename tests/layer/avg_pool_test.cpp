@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/global_pool
 #include <gtest/gtest.h>
 #include <cohort/layer/avg_pool.hpp>
 #include <cohort/layer/global_pool.hpp>

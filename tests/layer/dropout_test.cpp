@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/gaussian_noise
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/built_in_kinds layer/field layer/host_kernel layer/layer
 #include <gtest/gtest.h>
 #include <cohort/layer/built_in_kinds.hpp>
 

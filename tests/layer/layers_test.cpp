@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/activation layer/dense layer/join layer/parameter
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 

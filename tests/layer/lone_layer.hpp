@@ -6,7 +6,8 @@
 
 /// Kernels of a single layer, run on numbers that a test provides; computes all gradients.
 ///
-/// Before    `run` or `forward`, which fill `output`; then `differentiate` fills diff_inputs and diff_parameters.
+/// Before    `run` or `forward`, which fill `output`; then `differentiate` fills diff_inputs and
+///           diff_parameters.
 template <class T = double>
 struct lone_layer {
   cohort::kind const* kind;

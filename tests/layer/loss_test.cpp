@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/binary_cross_entropy layer/hinge layer/huber layer/kullback_leibler layer/mean_absolute_error
+// covers: layer/mean_squared_error layer/softmax_cross_entropy
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/batch_norm layer/layer_norm layer/lrn
 #include <gtest/gtest.h>
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/layer_norm.hpp>
@@ -125,7 +126,8 @@ TEST(layer_norm, normalises_the_last_axes_of_each_example) {
 }
 
 TEST(lrn, divides_by_the_energy_of_neighbouring_channels) {
-  // three channels of one element, one neighbour each side: bases 1 + ½·(9 + 16), 1 + ½·(9 + 16 + 1), 1 + ½·(16 + 1)
+  // three channels of one element, one neighbour each side: bases 1 + ½·(9 + 16), 1 + ½·(9 + 16 + 1),
+  // 1 + ½·(16 + 1)
   passed const p(lrn{.k = 1, .n = 3, .alpha = 0.5, .beta = 0.5}, {3, 1, 1}, 1, {3, 4, 1}, {}, {1, 0, 0});
   expect_near(p.output, {3 / std::sqrt(13.5), 4 / std::sqrt(14), 1 / std::sqrt(9.5)});
   double const slope = -0.5 * 3 / std::pow(13.5, 1.5);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/bounded_activations layer/prelu layer/rectifying_activations layer/softmax
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/embedding layer/input layer/upsampling layer/zero_padding
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 

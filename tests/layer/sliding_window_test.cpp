@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/conv2d layer/max_pool
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 

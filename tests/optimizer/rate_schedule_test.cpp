@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: optimizer/schedule
 #include "golden_file.hpp"
 
 #include <gtest/gtest.h>

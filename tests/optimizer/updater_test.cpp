@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: optimizer/named_number optimizer/updaters
 #include <gtest/gtest.h>
 
 #include <cohort/optimizer/updater.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/channel_map
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/detail/folding.hpp>

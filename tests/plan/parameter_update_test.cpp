@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: optimizer/layer_override
 #include <gtest/gtest.h>
 
 #include <cmath>

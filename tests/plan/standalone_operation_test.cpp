@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: backend/operation
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/detail/standalone_operation.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: plan/tuning
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: strategy/sharing_by strategy/sharing_settings
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/strategy/sharing_by.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: tensor/memory_space
 #include <gtest/gtest.h>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/buffer.hpp>

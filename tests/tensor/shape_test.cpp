@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: tensor/element
 #include <gtest/gtest.h>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: trainer/checkpoint_listener
 #include <cohort/communicator/launch.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/load.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: trainer/pending_predictions
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <atomic>

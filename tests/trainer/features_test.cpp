@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses of a trained network besides training: features of its layers, parameters for other networks, several
 // heads.
+// covers: checkpoint/matching_layers
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
@@ -229,7 +230,7 @@ TEST(load_matching, refuses_models_without_common_layers_and_other_files) {
   EXPECT_EQ(made.checksum(), before);
 }
 
-// ---- several heads -----------------------------------------------------------------------------------------
+// ---- several heads ----------------------------------------------------------------------------------------
 
 constexpr auto two_heads = network<[](builder& net) {
   tensor const trunk = net.input({1, 8, 8}) | dense{.units = 12} | relu{};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: trainer/listener trainer/performance_listener trainer/progress_listener trainer/score_listener
 #include <gtest/gtest.h>
 #include <array>
 #include <cohort/backend/reference.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: trainer/evaluation_settings
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/backend/reference.hpp>

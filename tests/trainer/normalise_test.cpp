@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: data/sharding
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
@@ -29,7 +30,8 @@ using narrow = reference<float>;
 constexpr auto line =
     network<[](builder& net) { return net.input({2}) | dense{.units = 1} | mean_squared_error{}; }>();
 
-/// Prices of about 200,000 by area and rooms: numbers on which a network does not learn without a normalisation.
+/// Prices of about 200,000 by area and rooms: numbers on which a network does not learn without a
+/// normalisation.
 struct houses {
   std::vector<float> features, prices;
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: trainer/predictions
 #include <gtest/gtest.h>
 #include <chrono>
 #include <cohort/backend/reference.hpp>

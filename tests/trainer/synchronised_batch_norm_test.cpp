@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/synchronised_batch_norm
 #include <cohort/communicator/launch.hpp>
 #include <cohort/layer/synchronised_batch_norm.hpp>
 #include "../strategy/rank_cases.hpp"

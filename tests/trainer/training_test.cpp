@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: onednn
+// covers: trainer/trainer
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>

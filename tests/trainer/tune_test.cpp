@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: trainer/run_autotuner
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/io/detail/cached_file.hpp>
@@ -157,11 +158,12 @@ TEST_F(workers_by_calibration, are_read_from_the_cache) {
 
 TEST_F(workers_by_calibration, are_limited_by_the_memory) {
   training_settings settings{.workers = 0};
-  tune<wide>({.batch = 12, .processors = 3, .folder = folder})
-      ->choose_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
-        if (trial.workers > 1) throw memory_error({.what = "the plan does not fit"});
-        return detail::make_backend_handle<wide>(net, trial);
-      });
+  std::shared_ptr<run_autotuner> const choosing =
+      tune<wide>({.batch = 12, .processors = 3, .folder = folder});
+  choosing->choose_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
+    if (trial.workers > 1) throw memory_error({.what = "the plan does not fit"});
+    return detail::make_backend_handle<wide>(net, trial);
+  });
   EXPECT_EQ(settings.workers, 1);
   EXPECT_EQ(settings.threads, 3);
 }

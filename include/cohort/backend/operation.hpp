@@ -101,11 +101,13 @@ struct basic_operation {
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };
 
-/// The types for a backend B. Backends with equal layouts and kernels share them.
+/// An invocation of backend B. Backends with equal layouts and kernels share the type.
 template <class B>
 using invocation = basic_invocation<typename B::kernel, typename B::layout>;
+/// What backend B is to prepare.
 template <class B>
 using operation_request = basic_request<typename B::layout>;
+/// What backend B has prepared.
 template <class B>
 using backend_operation = basic_operation<typename B::kernel, typename B::layout>;
 

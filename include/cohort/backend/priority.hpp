@@ -106,8 +106,8 @@ auto visit_backend(std::type_identity<B>, sink const& log, Lacks&& unfit_reason,
 
 }  // namespace detail
 
-/// Selects a backend by `Choice` (a backend, required_backend<B> or priority<…>) and returns visit.operator()<B>() for
-/// it. Logs one line: the selected backend, and why others were skipped.
+/// Selects a backend by `Choice` (a backend, required_backend<B> or priority<…>) and returns
+/// visit.operator()<B>() for it. Logs one line: the selected backend, and why others were skipped.
 ///
 /// `unfit_reason`  used with priority<…>: unfit_reason.operator()<B>() returns, as a clause, why the usable
 ///                 backend B is unfit for the task; "" if it is fit.

@@ -22,7 +22,8 @@ struct stored_tensor {
 /// Metadata strings of a safetensors file. Sorted, so that equal metadata gives equal bytes.
 using safetensors_metadata = std::map<std::string, std::string>;
 
-inline constexpr std::size_t safetensors_header_limit = 100'000'000;  // bytes; the reference's limit
+/// Largest header in bytes; the limit of the reference implementation.
+inline constexpr std::size_t safetensors_header_limit = 100'000'000;
 
 /// Limits on the header of an untrusted file.
 struct safetensors_limits {

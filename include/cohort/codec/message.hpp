@@ -86,7 +86,7 @@ inline constexpr float most_thresholds = 0x1p16F;
 /// Range of thresholds, both ends included. It keeps 2¹⁶ thresholds and the remainder of an element finite
 /// and normal.
 inline constexpr float smallest_threshold = 0x1p-100F;
-inline constexpr float largest_threshold = 0x1p100F;
+inline constexpr float largest_threshold = 0x1p100F;  ///< see smallest_threshold
 
 /// Largest magnitude that a message adds to an element. It keeps the sum of two messages and a residual
 /// finite.

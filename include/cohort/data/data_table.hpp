@@ -36,8 +36,8 @@ struct table_examples {
 /// A table in memory, whose columns contain numbers or texts. Copies share the memory.
 ///
 /// Units     a missing number is NaN, a missing text has code −1 (missing_values::keep of read_table).
-/// Errors    setting_error, with all names, for a column that does not exist. data_error for texts in place of
-///           numbers, with the position of the first one, and for numbers in place of texts.
+/// Errors    setting_error, with all names, for a column that does not exist. data_error for texts in place
+///           of numbers, with the position of the first one, and for numbers in place of texts.
 class data_table {
  public:
   explicit data_table(std::shared_ptr<detail::table_content const> content) : content_(std::move(content)) {}

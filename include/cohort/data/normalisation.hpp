@@ -3,15 +3,14 @@
 #include <cohort/data/dataset.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cohort {
 
-/// How the channels of a part are rescaled: not at all, to mean 0 and standard deviation 1 (of the population),
-/// or so that the smallest value becomes 0 and the largest 1. A channel whose values are all equal becomes 0.
+/// How the channels of a part are rescaled: not at all, to mean 0 and standard deviation 1 (of the
+/// population), or so that the smallest value becomes 0 and the largest 1. A constant channel becomes 0.
 enum class rescaling : std::uint8_t { none, standardise, min_max };
 
 /// What a normalisation rescales. Class labels are never rescaled.
@@ -20,9 +19,9 @@ struct normalisation_settings {
   rescaling targets = rescaling::none;
 };
 
-/// The fitted maps of all inputs and targets, in their order: one map per channel, the first axis of a part (a
-/// feature of a row, a channel of an image); one for a scalar; none for a part that is not rescaled. A list is
-/// empty if it rescales nothing.
+/// The fitted maps of all inputs and targets, in their order: one map per channel, the first axis of a part
+/// (a feature of a row, a channel of an image); one for a scalar; none for a part that is not rescaled. A
+/// list is empty if it rescales nothing.
 struct normalisation {
   std::vector<std::vector<channel_scaling>> inputs{};
   std::vector<std::vector<channel_scaling>> targets{};
@@ -42,21 +41,11 @@ struct normalisation {
 /// Errors    shape_error if the number of parts or channels differs.
 dataset normalised(dataset const& data, normalisation const& how);
 
-/// Fits the maps to all examples of a data set; of a stream: to its first epoch. `training::normalise` fits over
-/// all ranks. `readers`: threads (loader_settings).
+/// Fits the maps to all examples of a data set; of a stream: to its first epoch. `training::normalise` fits
+/// over all ranks. `readers`: threads (loader_settings).
 ///
 /// Errors    data_error if there are no examples; setting_error to rescale targets that are class labels.
 normalisation fit_normalisation(dataset const& data, normalisation_settings const& how = {}, int readers = 1);
-
-namespace detail {
-
-/// Rescales examples of f32 or f64 in place, count × …, or maps them back.
-///
-/// Before    the number of maps divides the number of elements of an example; 0: nothing happens.
-enum class direction : std::uint8_t { forth, back };
-void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps, direction which);
-
-}  // namespace detail
 
 }  // namespace cohort
 

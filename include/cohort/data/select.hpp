@@ -6,7 +6,7 @@
 
 namespace cohort {
 
-/// Returns the examples `indices` of a data set, in this order, without copies. An index may occur repeatedly.
+/// Returns the examples `indices` of a data set, in this order, without copies. An index may repeat.
 ///
 /// Errors    setting_error for an index out of range, with its position, or if `data` is a stream.
 dataset select(dataset const& data, std::vector<std::int64_t> indices);

@@ -43,9 +43,9 @@ struct encoded_column {
   int width() const { return is_text ? static_cast<int>(vocabulary.size()) + (other ? 1 : 0) : 1; }
 };
 
-/// Encodes tables as examples, as learned from a training table: the vocabularies, the replacements of missing
-/// numbers, and the classes. Tables are encoded by the names of their columns, so their order does not matter
-/// and other columns are ignored.
+/// Encodes tables as examples, as learned from a training table: the vocabularies, the replacements of
+/// missing numbers, and the classes. Tables are encoded by the names of their columns, so their order does
+/// not matter and other columns are ignored.
 ///
 /// Shapes    input "columns" (Σ width), f32: numbers, and texts as one-hot vectors, in the order of the
 ///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
@@ -59,8 +59,8 @@ class table_encoder {
   /// Returns the examples of a table with the same columns. A table without the target's column gives
   /// examples without targets, for prediction.
   ///
-  /// Errors    setting_error for a missing column; data_error, with column and row, for a missing number if it
-  ///           is not imputed, a text that is not in the vocabulary if there is no slot for others, or an
+  /// Errors    setting_error for a missing column; data_error, with column and row, for a missing number if
+  ///           it is not imputed, a text that is not in the vocabulary if there is no slot for others, or an
   ///           unknown label.
   arrays examples(data_table const& table) const;
 
@@ -73,11 +73,7 @@ class table_encoder {
   /// Returns the names of the classes; empty if the target is a column of numbers.
   std::vector<std::string> const& label_names() const { return label_names_; }
 
-  /// Serialises the encoder as one line of JSON, for example to keep it beside a model.
   friend std::string to_json(table_encoder const& encoder);
-  /// Restores an encoder written by to_json.
-  ///
-  /// Errors    data_error with the path of a field that is unknown, missing or invalid.
   friend table_encoder table_encoder_from_json(io::json_value value);
 
  private:
@@ -89,7 +85,11 @@ class table_encoder {
   std::vector<std::string> label_names_;
 };
 
+/// Serialises the encoder as one line of JSON, for example to keep it beside a model.
 std::string to_json(table_encoder const& encoder);
+/// Restores an encoder written by to_json.
+///
+/// Errors    data_error with the path of a field that is unknown, missing or invalid.
 table_encoder table_encoder_from_json(io::json_value value);
 
 }  // namespace cohort

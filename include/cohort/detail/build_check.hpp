@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks how a program is compiled. Every header with an implementation file includes this one, directly or not.
+// Checks how a program is compiled. Every header with an implementation file reaches this one.
 #include <cohort/version.hpp>
 
 #if __cplusplus < 202002L
@@ -25,8 +25,8 @@
 #ifdef COHORT_CORE_COMPILED
 namespace cohort::detail {
 
-/// Every object file that is compiled against the compiled library refers to this object. Its type contains the
-/// library's version. A program of another version does not link.
+/// Every object file that is compiled against the compiled library refers to this object. Its type contains
+/// the library's version. A program of another version does not link.
 template <int major, int minor, int patch>
 struct compiled_library {
   static char const has_this_version;

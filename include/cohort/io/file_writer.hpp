@@ -6,13 +6,6 @@
 #include <string>
 #include <string_view>
 
-namespace cohort::detail {
-
-/// Synchronises the folder's entries with the disk (fsync).
-void synchronise_folder(std::string const& folder);
-
-}  // namespace cohort::detail
-
 namespace cohort::io {
 
 /// Writes a file atomically: to a temporary file in the same folder, which `commit` renames.

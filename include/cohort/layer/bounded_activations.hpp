@@ -1,93 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cmath>
+#include <cohort/layer/detail/bounded_formulas.hpp>
 #include <cohort/layer/pointwise.hpp>
 
 namespace cohort {
 
-namespace formula {
-
-struct sigmoid {
-  static constexpr std::string_view kind_name = "sigmoid";
-  template <class T>
-  static T value(T x) {
-    return 1 / (1 + std::exp(-x));
-  }
-  template <class T>
-  static T derivative(T y) {
-    return y * (1 - y);
-  }
-};
-
-struct hard_sigmoid {
-  static constexpr std::string_view kind_name = "hard_sigmoid";
-  template <class T>
-  static T value(T x) {
-    T const line = T(0.2) * x + T(0.5);
-    return line < 0 ? 0 : line > 1 ? 1 : line;
-  }
-  template <class T>
-  static T derivative(T y) {
-    return y > 0 && y < 1 ? T(0.2) : 0;
-  }
-};
-
-struct tanh {
-  static constexpr std::string_view kind_name = "tanh";
-  template <class T>
-  static T value(T x) {
-    return std::tanh(x);
-  }
-  template <class T>
-  static T derivative(T y) {
-    return (1 - y) * (1 + y);
-  }
-};
-
-struct hard_tanh {
-  static constexpr std::string_view kind_name = "hard_tanh";
-  template <class T>
-  static T value(T x) {
-    return x < -1 ? -1 : x > 1 ? 1 : x;
-  }
-  template <class T>
-  static T derivative(T y) {
-    return y > -1 && y < 1 ? 1 : 0;
-  }
-};
-
-struct softsign {
-  static constexpr std::string_view kind_name = "softsign";
-  template <class T>
-  static T value(T x) {
-    return x / (1 + std::abs(x));
-  }
-  /// A function of x: for large |x|, 1 − |y| has no significant digits, but the derivative is still not
-  /// negligible.
-  template <class T>
-  static T derivative(T x, T) {
-    T const slope = 1 / (1 + std::abs(x));
-    return slope * slope;
-  }
-};
-
-}  // namespace formula
-
 /// 1 / (1 + e⁻ˣ)
-using sigmoid = pointwise<formula::sigmoid>;
+using sigmoid = pointwise<detail::formula::sigmoid>;
 
 /// 0.2x + 0.5 clipped to [0, 1]. The derivative at both ends is 0.
 ///
 /// Source    Deeplearning4j and Keras 2; PyTorch uses x/6 + 0.5.
-using hard_sigmoid = pointwise<formula::hard_sigmoid>;
+using hard_sigmoid = pointwise<detail::formula::hard_sigmoid>;
 
 /// tanh x. The type has a longer name than its kind ("tanh"), to avoid a conflict with ::tanh.
-using tanh_activation = pointwise<formula::tanh>;
+using tanh_activation = pointwise<detail::formula::tanh>;
 
 /// x clipped to [−1, 1]. The derivative at both ends is 0.
-using hard_tanh = pointwise<formula::hard_tanh>;
+using hard_tanh = pointwise<detail::formula::hard_tanh>;
 
 /// x / (1 + |x|)
-using softsign = pointwise<formula::softsign>;
+using softsign = pointwise<detail::formula::softsign>;
 
 }  // namespace cohort

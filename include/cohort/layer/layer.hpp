@@ -32,7 +32,8 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///   `kind_name`                 constexpr std::string_view, unique among the kinds of a program
 ///   `fields()`                  std::tuple of field{"name", &L::member}: the leading members, in their order
 ///   `infer(inputs)`             constexpr; shapes without the batch extent → inference
-///   `name` and `at`             the last members: std::string_view name{}; source_line at = source_line::here();
+///   `name` and `at`             the last members:
+///                               std::string_view name{}; source_line at = source_line::here();
 ///
 /// Optional (default)
 ///   `max_inputs`                the largest number of inputs (1)

@@ -83,7 +83,7 @@ struct pointwise {
   }
 };
 
-namespace formula {
+namespace detail::formula {
 
 struct identity {
   static constexpr std::string_view kind_name = "identity";
@@ -97,9 +97,9 @@ struct identity {
   }
 };
 
-}  // namespace formula
+}  // namespace detail::formula
 
 /// y = x. Gives a name to a tensor.
-using identity_activation = pointwise<formula::identity>;
+using identity_activation = pointwise<detail::formula::identity>;
 
 }  // namespace cohort

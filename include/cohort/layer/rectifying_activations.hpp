@@ -1,133 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cmath>
-#include <cohort/layer/bounded_activations.hpp>
-#include <numbers>
+#include <cohort/layer/detail/rectifying_formulas.hpp>
+#include <cohort/layer/pointwise.hpp>
 
 namespace cohort {
 
-namespace formula {
-
-struct relu6 {
-  static constexpr std::string_view kind_name = "relu6";
-  template <class T>
-  static T value(T x) {
-    return x < 0 ? 0 : x > 6 ? 6 : x;
-  }
-  template <class T>
-  static T derivative(T y) {
-    return y > 0 && y < 6 ? 1 : 0;
-  }
-};
-
-struct selu {
-  static constexpr std::string_view kind_name = "selu";
-  static constexpr double alpha = 1.6732632423543772848;
-  static constexpr double lambda = 1.0507009873554804934;
-  template <class T>
-  static T value(T x) {
-    return x > 0 ? T(lambda) * x : T(lambda * alpha) * std::expm1(x);
-  }
-  template <class T>
-  static T derivative(T y) {
-    return y > 0 ? T(lambda) : y + T(lambda * alpha);
-  }
-};
-
-struct softplus {
-  static constexpr std::string_view kind_name = "softplus";
-  /// The exponential is only computed for −|x|, so it cannot overflow.
-  template <class T>
-  static T value(T x) {
-    return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x)));
-  }
-  template <class T>
-  static T derivative(T x, T) {
-    return sigmoid::value(x);
-  }
-};
-
-struct swish {
-  static constexpr std::string_view kind_name = "swish";
-  template <class T>
-  static T value(T x) {
-    return x * sigmoid::value(x);
-  }
-  template <class T>
-  static T derivative(T x, T y) {
-    T const s = sigmoid::value(x);
-    return s + y * (1 - s);
-  }
-};
-
-struct gelu {
-  static constexpr std::string_view kind_name = "gelu";
-  template <class T>
-  static T value(T x) {
-    return x * normal_cdf(x);
-  }
-  template <class T>
-  static T derivative(T x, T) {
-    T const density = std::exp(-x * x / 2) * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-    return normal_cdf(x) + x * density;
-  }
-
- private:
-  /// Φ(x) = ½·erfc(−x/√2), accurate also for x ≪ 0.
-  template <class T>
-  static T normal_cdf(T x) {
-    return std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
-  }
-};
-
-struct mish {
-  static constexpr std::string_view kind_name = "mish";
-  template <class T>
-  static T value(T x) {
-    return x * gate(x);
-  }
-  template <class T>
-  static T derivative(T x, T) {
-    T const t = gate(x);
-    return t + x * sigmoid::value(x) * (1 - t) * (1 + t);
-  }
-
- private:
-  /// tanh(softplus(x)) = ((1 + e^x)² − 1) / ((1 + e^x)² + 1), computed from e^−|x|: no overflow and one
-  /// exponential.
-  template <class T>
-  static T gate(T x) {
-    T const e = std::exp(-std::abs(x));
-    T const difference = x < 0 ? e * (e + 2) : 1 + 2 * e;
-    return difference / (difference + 2 * (x < 0 ? 1 : e * e));
-  }
-};
-
-}  // namespace formula
-
 /// x clipped to [0, 6]. The derivative at both ends is 0.
-using relu6 = pointwise<formula::relu6>;
+using relu6 = pointwise<detail::formula::relu6>;
 
 /// λ·x if x > 0, else λ·α·(e^x − 1). α and λ have the values that preserve mean 0 and variance 1.
 ///
 /// Source    Klambauer, Unterthiner, Mayr and Hochreiter, NIPS 2017.
-using selu = pointwise<formula::selu>;
+using selu = pointwise<detail::formula::selu>;
 
 /// ln(1 + e^x)
-using softplus = pointwise<formula::softplus>;
+using softplus = pointwise<detail::formula::softplus>;
 
 /// x·sigmoid(x); also called SiLU.
-using swish = pointwise<formula::swish>;
+using swish = pointwise<detail::formula::swish>;
 
 /// x·Φ(x), with the exact normal distribution function Φ, not the tanh approximation.
 ///
 /// Source    Hendrycks and Gimpel, 2016.
-using gelu = pointwise<formula::gelu>;
+using gelu = pointwise<detail::formula::gelu>;
 
 /// x·tanh(softplus(x))
 ///
 /// Source    Misra, BMVC 2020.
-using mish = pointwise<formula::mish>;
+using mish = pointwise<detail::formula::mish>;
 
 /// x if x > 0, else α·(e^x − 1).
 ///

@@ -13,6 +13,7 @@
 
 namespace cohort {
 
+/// Direction of a kernel.
 enum class plan_pass : std::uint8_t { forward, backward };
 
 /// Kernel of a plan, for tables and traces. `seconds` and `calls` are zero until a profile is taken.

@@ -19,8 +19,7 @@ struct machine_peaks {
   machine_peaks of_one(int workers) const;
 };
 
-/// Fraction of the roofline that a kernel reaches: the minimum time for its arithmetic or its memory traffic,
-/// whichever is longer, divided by its time.
+/// Fraction of the roofline that a kernel reaches.
 ///
 /// Units     `share` 0: unknown. Above 1: its tensors were in caches (by_memory), or the peak is too low.
 /// Source    Williams, Waterman and Patterson, Roofline: an insightful visual performance model, CACM 2009.
@@ -29,6 +28,8 @@ struct roofline {
   bool by_memory = false;
 };
 
+/// Returns the minimum time for a kernel's arithmetic or its memory traffic, whichever is longer, divided by
+/// its time in seconds. Share 0 without peaks or time.
 constexpr roofline roofline_of(machine_peaks const& peaks, double flops, double bytes, bool bf16,
                                double seconds) {
   if (!(peaks.flops > 0) || !(peaks.bytes_per_second > 0) || !(seconds > 0)) return {};

@@ -3,6 +3,7 @@
 #include <cohort/execution/detail/least_seconds.hpp>
 #include <cohort/plan/detail/describe_machine.hpp>
 #include <cohort/plan/detail/standalone_operation.hpp>
+#include <cohort/plan/detail/step_autotuner.hpp>
 #include <cohort/plan/tuning.hpp>
 #include <limits>
 #include <optional>

@@ -3,6 +3,7 @@
 #include <cohort/codec/compressor.hpp>
 #include <cohort/strategy/detail/asynchronous_sharing.hpp>
 #include <cohort/strategy/detail/gradient_sharing.hpp>
+#include <cohort/strategy/detail/sharing_text.hpp>
 #include <cohort/strategy/detail/update_sharing.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
 #include <memory>
@@ -33,8 +34,8 @@ namespace cohort {
 ///           arrive, as Deeplearning4j does; with `slower_if_stale` as s / τ, where τ is the message's age in
 ///           steps. A rank waits only for a rank that is 32 steps behind. That bounds the messages in flight,
 ///           and delays votes by as many steps.
-///           sharing_group::process: the ranks of one process send one message, of their weighted mean or of the sum
-///           of their steps. With `unbounded` each rank sends its own.
+///           sharing_group::process: the ranks of one process send one message, of their weighted mean or of
+///           the sum of their steps. With `unbounded` each rank sends its own.
 /// Order     a message is encoded when all buckets are complete. At an epoch's end everything sent has been
 ///           applied; gradients that would be applied in a later epoch are returned to the residuals.
 /// Before    rank r has the gradient g_r of the mean over its examples, whose weight is m_r.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/build_check.hpp>
-#include <string>
-#include <string_view>
 
 namespace cohort {
 
@@ -43,14 +41,6 @@ struct sharing_settings {
   ///           route::merged with a staleness other than 0.
   void check() const;
 };
-
-namespace detail {
-
-/// Text of a sharing strategy: its compressor and settings. Its hash identifies the run in messages and in
-/// checkpoints with pending messages, so the text must not change.
-std::string sharing_text(std::string_view compressor, sharing_settings const& settings);
-
-}  // namespace detail
 
 }  // namespace cohort
 

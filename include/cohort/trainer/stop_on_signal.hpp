@@ -12,8 +12,8 @@ namespace cohort {
 /// Order     replaces the process's action for SIGTERM while at least one object exists (one per rank if
 ///           ranks are threads), in all of its shared libraries; a second signal ends the process. If its
 ///           thread has no alternate signal stack, the constructor installs one; the destructor must run on
-///           the same thread. oneDNN's kernels need it: they save the stack pointer in memory that a handler's
-///           frame on the normal stack would overwrite.
+///           the same thread. oneDNN's kernels need it: they save the stack pointer in memory that a
+///           handler's frame on the normal stack would overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();

@@ -36,9 +36,9 @@ void check_training_settings(training_settings const& settings);
 
 /// Prepares a network for training.
 ///
-/// `Choice`  a backend, `required_backend<B>`, or `priority<A, B, …>`: the first one that is available on this machine
-///           and has kernels for all layers. `exchange_strategy` keeps the parameters of the ranks of `world`
-///           equal. `world` must outlive the training. Rank 0 logs.
+/// `Choice`  a backend, `required_backend<B>`, or `priority<A, B, …>`: the first one that is available on
+///           this machine and has kernels for all layers. `exchange_strategy` keeps the parameters of the
+///           ranks of `world` equal. `world` must outlive the training. Rank 0 logs.
 /// Order     collective unless the strategy is `no_exchange`.
 /// Errors    setting_error; backend_error with the layer that the backend has no kernel for; memory_error.
 template <class Choice>

@@ -103,9 +103,9 @@ class training {
   /// Order     collective.
   epoch_report end_epoch();
 
-  /// Fits a normalisation to `data`, over all ranks, and uses it from now on: fit, evaluate, predict and single
-  /// steps rescale inputs and targets; predictions and reports are in the targets' own units, the loss is not.
-  /// Model files and checkpoints contain it.
+  /// Fits a normalisation to `data`, over all ranks, and uses it from now on: fit, evaluate, predict and
+  /// single steps rescale inputs and targets; predictions and reports are in the targets' own units, the loss
+  /// is not. Model files and checkpoints contain it.
   ///
   /// Order     collective.
   /// Errors    those of fit_normalisation and evaluate. After an error the former normalisation is in use.

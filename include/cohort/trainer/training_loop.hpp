@@ -27,8 +27,8 @@ class step_in_parts;
 ///     }
 ///     run.end_epoch();
 ///
-/// Several pairs of forward and backward before a step accumulate gradients over micro-batches. The strategy's
-/// begin then gets the first micro-batch's numbers of examples, its later hooks those of the whole step.
+/// Several pairs of forward and backward before a step accumulate gradients over micro-batches. The
+/// strategy's begin then gets the first micro-batch's numbers of examples, its later hooks the step's.
 ///
 /// Order     collective: all ranks make the same calls in the same order. Between forward and step the run
 ///           makes no other steps, and no evaluations; predict is possible.
@@ -59,8 +59,8 @@ class training_loop {
   ///
   /// Shapes    run.parameters().elements(). Running statistics and frozen layers have elements too, which are
   ///           not gradients and must not be changed.
-  /// Order     the first call of gradients, gradient, clip_norm and step after backward exchanges. The span is
-  ///           valid until step; later calls return the same elements.
+  /// Order     the first call of gradients, gradient, clip_norm and step after backward exchanges. The span
+  ///           is valid until step; later calls return the same elements.
   /// Errors    setting_error if T is not the type of the parameters (training::parameters().type()).
   template <class T = float>
   std::span<T> gradients() {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/batch_sums
 #include <gtest/gtest.h>
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/cross_worker_statistics.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: gpu slow
-// The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone may.
+// The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone
+// may.
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/trainer/own_backend.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: image/image_window
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
+#include <cohort/image/detail/copy_window.hpp>
 
 #include "../../data/refused.hpp"
 #include "image_files.hpp"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: image/image
 #include <algorithm>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/decode.hpp>
+#include <cohort/image/detail/planes_of.hpp>
 #include <cstring>
 
 #include "../../data/refused.hpp"

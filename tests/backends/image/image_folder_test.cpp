@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: image/image_settings
 #include <cohort/data/loader.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ranks: 2 3
-// What MPI refuses to the channel on which ranks tell each other how they are. MPI's profiling interface lets it refuse.
+// What MPI refuses to the channel on which ranks tell each other how they are. MPI's profiling interface lets
+// it refuse.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

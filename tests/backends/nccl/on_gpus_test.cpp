@@ -2,8 +2,8 @@
 // needs: mpi
 // label: gpu slow
 // ranks: 1 2
-// Sums, relatives and training by the real NCCL, between as many GPUs as there are ranks; where a machine has fewer they are
-// skipped, which this label alone may.
+// Sums, relatives and training by the real NCCL, between as many GPUs as there are ranks; where a machine has
+// fewer they are skipped, which this label alone may.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: onednn/backend
 #include <gtest/gtest.h>
 #include <cohort/onednn.hpp>
 

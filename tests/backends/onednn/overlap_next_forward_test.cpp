@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: onednn
-// Layers that take a step late, with working copies of their weights: in other layouts, or in bf16 and written along.
+// Layers that take a step late, with working copies of their weights: in other layouts, or in bf16 and
+// written along.
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/onednn.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// User-defined types link against the compiled library. Both modes, and shared libraries with hidden symbols, share
-// the state of the process.
+// User-defined types link against the compiled library. Both modes, and shared libraries with hidden symbols,
+// share the state of the process.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/trainer/own_backend.hpp>

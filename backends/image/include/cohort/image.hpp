@@ -10,6 +10,7 @@
 #include <cohort/image/image.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/image_settings.hpp>
+#include <cohort/image/image_window.hpp>
 #include <cohort/image/mixed.hpp>
 #include <cohort/image/pack_files.hpp>
 #include <cohort/image/resize.hpp>

@@ -28,12 +28,7 @@ inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 }  // namespace baseline_f32
 
 #if defined(__x86_64__) || defined(__i386__)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+#include <cohort/execution/detail/begin_avx2.inc>
 namespace avx2_f32 {
 inline constexpr bool compresses = false;
 using ints [[gnu::vector_size(32)]] = std::int32_t;
@@ -43,15 +38,7 @@ inline unsigned mask_above(ints x, ints bound) {
 inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 #include <cohort/codec/detail/threshold_simd.inc>
 }  // namespace avx2_f32
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq,popcnt"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq,popcnt")
-#endif
+#include <cohort/execution/detail/begin_avx512.inc>
 namespace avx512_f32 {
 inline constexpr bool compresses = true;
 using ints [[gnu::vector_size(64)]] = std::int32_t;
@@ -68,11 +55,7 @@ inline sent_element* append(sent_element* to, std::uint16_t mask, ints elements)
 }
 #include <cohort/codec/detail/threshold_simd.inc>
 }  // namespace avx512_f32
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include <cohort/execution/detail/end_simd.inc>
 #endif
 
 COHORT_CORE_INLINE void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,

@@ -309,8 +309,10 @@ COHORT_CORE_INLINE bool engine::end_thread() {
   bool const ended =
       changed_.wait_for(lock, poisoned() ? patience : settings.deadline, [&] { return ended_; });
   lock.unlock();
-  ended ? progress_thread_.join()
-        : progress_thread_.detach();  // joining is bounded: the thread has finished its work
+  if (ended)
+    progress_thread_.join();  // bounded: the thread has finished its work
+  else
+    progress_thread_.detach();
   return ended;
 }
 

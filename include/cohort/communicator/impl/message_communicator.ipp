@@ -2,12 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/dissemination_barrier.hpp>
+#include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/communicator/detail/messages.hpp>
 #include <cohort/communicator/detail/ring_allgather.hpp>
 #include <cohort/communicator/detail/ring_allgatherv.hpp>
 #include <cohort/communicator/detail/ring_reduce_scatter.hpp>
 #include <cohort/communicator/detail/tree_broadcast.hpp>
-#include <cohort/communicator/message_communicator.hpp>
 #include <cohort/detail/config.hpp>
 #include <numeric>
 #include <utility>
@@ -29,12 +29,13 @@ COHORT_CORE_INLINE pending_operation message_communicator::start_allreduce(eleme
 }
 
 COHORT_CORE_INLINE pending_operation message_communicator::start_allreduce(elements data, reduction how,
-                                                                 allreduce_algorithm algorithm) {
+                                                                           allreduce_algorithm algorithm) {
   return collective("allreduce", advance_of(algorithm), data, how,
                     scratch_of(algorithm, *engine_, data, size()));
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_reduce_scatter(elements data, reduction how) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_reduce_scatter(elements data,
+                                                                                reduction how) {
   return collective("reduce_scatter", ring_reduce_scatter, data, how,
                     scratch_of_ring(*engine_, data, size()));
 }
@@ -44,7 +45,7 @@ COHORT_CORE_INLINE pending_operation message_communicator::start_allgather(eleme
 }
 
 COHORT_CORE_INLINE pending_operation message_communicator::start_allgatherv(std::span<std::byte const> mine,
-                                                                  gathered& all) {
+                                                                            gathered& all) {
   all.first.resize(ranks_->members.size() + 1);
   all.first[static_cast<std::size_t>(rank()) + 1] = mine.size();
   elements const sizes(std::span(all.first).subspan(1));
@@ -60,12 +61,13 @@ COHORT_CORE_INLINE pending_operation message_communicator::start_barrier() {
 }
 
 COHORT_CORE_INLINE pending_operation message_communicator::start_send(std::span<std::byte const> data, int to,
-                                                            int tag) {
+                                                                      int tag) {
   check_rank("a message", to);
   return message("send", send_message, to, tag, [&](task& t) { t.mine = data; });
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::start_receive(std::span<std::byte> data, int from, int tag) {
+COHORT_CORE_INLINE pending_operation message_communicator::start_receive(std::span<std::byte> data, int from,
+                                                                         int tag) {
   check_rank("a message", from);
   return message("receive", receive_message, from, tag, [&](task& t) {
     t.data = {data.data(), element_type::u8, data.size()};
@@ -127,9 +129,10 @@ COHORT_CORE_INLINE traffic message_communicator::sent() const {
   return {engine_->bytes_sent.load(), engine_->messages_sent.load(), engine_->progress_seconds()};
 }
 
-COHORT_CORE_INLINE pending_operation message_communicator::collective(std::string_view name, bool (*advance)(task&),
-                                                            elements data, reduction how, std::size_t scratch,
-                                                            int root) {
+COHORT_CORE_INLINE pending_operation message_communicator::collective(std::string_view name,
+                                                                      bool (*advance)(task&), elements data,
+                                                                      reduction how, std::size_t scratch,
+                                                                      int root) {
   if (data.space)
     throw setting_error({.what = "this communicator cannot access device memory",
                          .where = {this->name(), ", ", name},
@@ -163,18 +166,3 @@ COHORT_CORE_INLINE void message_communicator::check_rank(char const* what, int r
 }
 
 }  // namespace cohort::detail
-
-namespace cohort {
-
-COHORT_CORE_INLINE std::unique_ptr<communicator> make_communicator(std::unique_ptr<detail::transport> over,
-                                                                   communicator_settings settings) {
-  auto const all = std::make_shared<detail::rank_group>();
-  all->rank = over->rank();
-  all->members.resize(static_cast<std::size_t>(over->size()));
-  std::iota(all->members.begin(), all->members.end(), 0);
-  std::shared_ptr<detail::engine> const engine(new detail::engine(std::move(over), std::move(settings)),
-                                               detail::engine::close);
-  return std::make_unique<detail::message_communicator>(engine, all);
-}
-
-}  // namespace cohort

@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Mean, variance, smallest and largest value per channel of the parts that a normalisation rescales. The parts
-/// of a data set are added on different ranks and merged.
+/// Mean, variance, smallest and largest value per channel of the parts that a normalisation rescales. The
+/// parts of a data set are added on different ranks and merged.
 ///
 /// Exact     the same batches in the same order give the same bits; merged parts agree with the whole to a
 ///           relative 1e-12.
@@ -21,8 +21,8 @@ class channel_statistics {
   explicit channel_statistics(data_description const& description, normalisation_settings const& how);
 
   void add(batch const& examples);
-  /// All sums: the number of examples, then four numbers per channel. Equal descriptions and settings give the
-  /// same number of sums.
+  /// All sums: the number of examples, then four numbers per channel. Equal descriptions and settings give
+  /// the same number of sums.
   std::vector<double> sums() const;
   /// Adds the sums of other statistics.  Before: as many as sums() has.
   void merge(std::span<double const> sums);

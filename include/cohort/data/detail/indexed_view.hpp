@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Base of the views of indexed data sets. Derived classes override locate if their examples may be in memory.
+/// Base of the views of indexed data sets. Derived classes override locate for examples in memory.
 struct indexed_view : dataset_interface {
   bool indexed() const override { return true; }
   bool locate(std::span<std::int64_t const>, std::size_t, std::byte const**) const override { return false; }

@@ -72,7 +72,7 @@ COHORT_CORE_INLINE void batch_readers::stop() {
   lock.unlock();
   for (std::thread& one : threads_)
     if (ended)
-      one.join();
+      one.join();  // bounded: the reader has finished its work
     else
       one.detach();
 }

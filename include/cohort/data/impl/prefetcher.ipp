@@ -82,7 +82,7 @@ COHORT_CORE_INLINE prefetcher::prefetcher(dataset data, loader_settings const& s
 
 COHORT_CORE_INLINE prefetcher::~prefetcher() {
   if (queue_->stop(deadline_))
-    thread_.join();
+    thread_.join();  // bounded: the thread has finished its work
   else
     thread_.detach();
 }

@@ -30,6 +30,9 @@ void remove_file(std::string const& path);
 /// Removes the folder if it exists and is empty.
 void remove_empty_folder(std::string const& path);
 
+/// Synchronises the folder's entries with the disk (fsync).
+void synchronise_folder(std::string const& folder);
+
 }  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED

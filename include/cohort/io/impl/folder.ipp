@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,15 @@ COHORT_CORE_INLINE void remove_file(std::string const& path) {
 COHORT_CORE_INLINE void remove_empty_folder(std::string const& path) {
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
     refuse_file("cannot remove the folder", path, errno);
+}
+
+COHORT_CORE_INLINE void synchronise_folder(std::string const& folder) {
+  int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) refuse_file("cannot synchronise the folder with the disk", folder, errno);
+  // EINVAL: the file system does not support fsync on folders.
+  int const error_number = ::fsync(handle) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(handle);
+  if (error_number != 0) refuse_file("cannot synchronise the folder with the disk", folder, error_number);
 }
 
 }  // namespace cohort::detail

@@ -5,6 +5,7 @@
 #include <cohort/plan/detail/in_place.hpp>
 #include <cohort/plan/detail/plan_rows.hpp>
 #include <cohort/plan/detail/recomputed_steps.hpp>
+#include <cohort/plan/detail/step_autotuner.hpp>
 #include <cohort/plan/detail/step_request.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/plan_settings.hpp>

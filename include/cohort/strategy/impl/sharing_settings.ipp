@@ -4,7 +4,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
-#include <cstddef>
 
 namespace cohort {
 
@@ -27,22 +26,3 @@ COHORT_CORE_INLINE void sharing_settings::check() const {
 }
 
 }  // namespace cohort
-
-namespace cohort::detail {
-
-COHORT_CORE_INLINE std::string sharing_text(std::string_view compressor, sharing_settings const& settings) {
-  constexpr std::string_view routes[]{"by size", "to all", "merged"};
-  bool const bounded = settings.max_staleness != unbounded;
-  return text_of(
-      {compressor, " of ",
-       settings.share == share::gradient ? "gradients"
-       : settings.mean                   ? "steps (mean)"
-                                         : "steps",
-       ", warm-up ", settings.warm_up, ", buffers every ", settings.sync_buffers, ", messages ",
-       routes[static_cast<std::size_t>(settings.route)],
-       settings.group == sharing_group::process && bounded ? ", one per process" : ", one per rank",
-       ", staleness ", bounded ? text_of({settings.max_staleness}) : "unbounded",
-       settings.slower_if_stale ? ", rate divided by staleness" : ""});
-}
-
-}  // namespace cohort::detail

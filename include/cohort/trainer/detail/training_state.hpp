@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/data/detail/rescale.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/graph.hpp>

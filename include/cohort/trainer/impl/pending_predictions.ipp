@@ -1,60 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/pending_predictions.hpp>
-#include <cstring>
-
-namespace cohort::detail {
-
-COHORT_CORE_INLINE batched_call::batched_call(std::vector<tensor_view> inputs, int examples,
-                                              clock::time_point until)
-    : count(examples), limit(until), inputs_(std::move(inputs)) {}
-
-COHORT_CORE_INLINE bool batched_call::is_over() const {
-  std::lock_guard const lock(mutex_);
-  return over_ || clock::now() >= limit;
-}
-
-COHORT_CORE_INLINE void batched_call::copy_input(std::size_t i, std::byte* to) const {
-  std::lock_guard const lock(mutex_);
-  if (!over_) std::memcpy(to, inputs_[i].data, inputs_[i].bytes());
-}
-
-COHORT_CORE_INLINE void batched_call::answer(predictions made) {
-  std::lock_guard const lock(mutex_);
-  if (!over_) made_ = std::move(made);
-  end();
-}
-
-COHORT_CORE_INLINE void batched_call::fail(std::exception_ptr why) {
-  std::lock_guard const lock(mutex_);
-  if (!over_) why_ = std::move(why);
-  end();
-}
-
-COHORT_CORE_INLINE void batched_call::cancel() {
-  std::lock_guard const lock(mutex_);
-  end();
-}
-
-COHORT_CORE_INLINE predictions batched_call::wait_for_answer() {
-  std::unique_lock lock(mutex_);
-  if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
-    over_ = true;
-    why_ = std::make_exception_ptr(deadline_error({.what = "the call was not answered within its deadline"}));
-  }
-  if (why_) std::rethrow_exception(why_);
-  why_ = std::make_exception_ptr(setting_error({.what = "get was called twice for one call"}));
-  return std::move(made_);
-}
-
-COHORT_CORE_INLINE void batched_call::end() {
-  over_ = true;
-  ended_.notify_all();
-}
-
-}  // namespace cohort::detail
 
 namespace cohort {
 

@@ -4,6 +4,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
 #include <cohort/image/crop.hpp>
+#include <cohort/image/detail/copy_window.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -2,9 +2,6 @@
 #pragma once
 #include <array>
 #include <cohort/image/image.hpp>
-#include <cohort/random/stream.hpp>
-#include <cohort/tensor/shape.hpp>
-#include <cstdint>
 
 namespace cohort {
 
@@ -45,17 +42,6 @@ struct colour_change {
 ///           A factor of 1 and a shift of 0 change nothing.
 image recoloured(image const& from, colour_change const& how);
 
-namespace detail {
-
-/// Changes the colours of channels × height × width bytes.
-///
-/// Before    1 or 3 channels.
-void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how);
-
-/// Returns the random change for a stream, from its elements first … first + 4.
-colour_change drawn(colour_jitter const& how, random_stream const& chance, std::uint64_t first);
-
-}  // namespace detail
 }  // namespace cohort
 
 #ifndef COHORT_IMAGE_COMPILED

@@ -1,68 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/image/image.hpp>
-#include <cohort/tensor/shape.hpp>
-#include <cstddef>
-#include <cstring>
+#include <cohort/image/image_window.hpp>
 
 namespace cohort {
-
-/// A window of an image; may extend beyond its edges.
-struct image_window {
-  int top = 0;
-  int left = 0;
-  int height = 0;
-  int width = 0;
-  bool operator==(image_window const&) const = default;
-};
-
-/// Returns a centred window. If the extents differ by an odd number, the extra row is at the bottom and the
-/// extra column on the right.
-constexpr image_window centre_window(int height, int width, int window_height, int window_width) {
-  auto const before = [](int whole, int part) {
-    return (whole - part) / 2 - ((whole - part) % 2 < 0 ? 1 : 0);
-  };
-  return {before(height, window_height), before(width, window_width), window_height, window_width};
-}
-
-namespace detail {
-
-/// Copies a window of channels × height × width elements, mirrored if `flip`. Elements beyond the edges are
-/// zero bytes.
-///
-/// Before    `to` has space for channels × window and does not overlap `from`.
-template <std::size_t Bytes>
-void copy_window(std::byte const* from, shape const& dims, image_window const& window, bool flip,
-                 std::byte* to) {
-  struct element {
-    std::byte bytes[Bytes];
-  };
-  int const width = dims[2];
-  int const first = std::clamp(-window.left, 0, window.width);  // window column: first one inside the image
-  int const last = std::clamp(width - window.left, first, window.width);  // one past the last
-  auto const bytes = [](int elements) { return static_cast<std::size_t>(elements) * Bytes; };
-  for (int channel = 0; channel < dims[0]; ++channel)
-    for (int y = window.top; y < window.top + window.height; ++y, to += bytes(window.width)) {
-      if (y < 0 || y >= dims[1] || first == last) {
-        std::memset(to, 0, bytes(window.width));
-        continue;
-      }
-      std::byte const* const row = from
-                                   + (static_cast<std::size_t>(channel) * static_cast<std::size_t>(dims[1])
-                                      + static_cast<std::size_t>(y))
-                                         * bytes(width);
-      std::memset(to, 0, bytes(first));
-      std::memcpy(to + bytes(first), row + bytes(window.left + first), bytes(last - first));
-      std::memset(to + bytes(last), 0, bytes(window.width - last));
-      if (flip) {
-        auto* const elements = reinterpret_cast<element*>(to);
-        std::reverse(elements, elements + window.width);
-      }
-    }
-}
-
-}  // namespace detail
 
 /// Returns the part of the image in a window; zeros beyond the edges.
 ///

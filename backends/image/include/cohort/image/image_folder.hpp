@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/dataset.hpp>
+#include <cohort/image/detail/image_reader.hpp>
 #include <cohort/image/image_settings.hpp>
 #include <cstddef>
 #include <cstdint>

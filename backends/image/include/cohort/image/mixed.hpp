@@ -55,11 +55,12 @@ int label_at(std::byte const* label, tensor_description const& what, std::int64_
 /// A data set that mixes each example with another one, anew in every epoch. The class label becomes a
 /// distribution, which softmax_cross_entropy accepts. An indexed data set over another one.
 ///
-/// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label of
-///           n classes, which becomes n numbers, f32. Other parts, key and weight are those of the example.
+/// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label
+///           of n classes, which becomes n numbers, f32. Other parts, key and weight are those of the
+///           example.
 /// Moves     two examples are read for a mixed one.
-/// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get: data_error
-///           for a label out of range.
+/// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get:
+///           data_error for a label out of range.
 /// Exact     an example is a function of (seed, epoch, index) and of both examples: the same on any rank, in
 ///           any order, on any thread. Mixed bytes are rounded to nearest.
 template <indexed_dataset D>

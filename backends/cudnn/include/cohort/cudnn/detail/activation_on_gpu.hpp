@@ -3,6 +3,7 @@
 #include <cohort/backend/operation.hpp>
 #include <cohort/cudnn/detail/gpu_layout.hpp>
 #include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/layer/bounded_activations.hpp>
 #include <cohort/layer/rectifying_activations.hpp>
 #include <type_traits>
 

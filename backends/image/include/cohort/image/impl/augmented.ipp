@@ -5,6 +5,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/augmented.hpp>
+#include <cohort/image/detail/recolour.hpp>
 #include <cohort/image/rotate.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/finite.hpp>

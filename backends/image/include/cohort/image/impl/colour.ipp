@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/image/colour.hpp>
+#include <cohort/image/detail/recolour.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/tensor/shape.hpp>
 #include <cstddef>
 #include <utility>
 

@@ -3,6 +3,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
+#include <cohort/image/detail/copy_window.hpp>
 
 namespace cohort {
 

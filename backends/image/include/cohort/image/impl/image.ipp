@@ -18,11 +18,3 @@ COHORT_IMAGE_INLINE std::uint8_t const* image::plane(int channel) const {
 }
 
 }  // namespace cohort
-
-namespace cohort::detail {
-
-COHORT_IMAGE_INLINE std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
-  return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);
-}
-
-}  // namespace cohort::detail

@@ -3,6 +3,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/jpeg.hpp>
+#include <cohort/image/detail/planes_of.hpp>
 #include <cstdint>
 
 namespace cohort::detail {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/planes_of.hpp>
 #include <cohort/image/detail/png.hpp>
 #include <cstdint>
 

@@ -35,7 +35,7 @@ COHORT_NCCL_INLINE bool nccl::sums_in(memory_space const& space) const {
   return family_ && dynamic_cast<detail::compute_stream const*>(&space);
 }
 
-COHORT_NCCL_INLINE request nccl::start_allreduce(elements data, reduction how) {
+COHORT_NCCL_INLINE pending_operation nccl::start_allreduce(elements data, reduction how) {
   if (!data.space) return over_->start_allreduce(data, how);
   auto const* const computed = dynamic_cast<detail::compute_stream const*>(data.space);
   if (!family_ || !computed)
@@ -54,19 +54,19 @@ COHORT_NCCL_INLINE request nccl::start_allreduce(elements data, reduction how) {
   return pending_operation(one);
 }
 
-COHORT_NCCL_INLINE request nccl::start_reduce_scatter(elements data, reduction how) {
+COHORT_NCCL_INLINE pending_operation nccl::start_reduce_scatter(elements data, reduction how) {
   return over_->start_reduce_scatter(data, how);
 }
 
-COHORT_NCCL_INLINE request nccl::start_allgatherv(std::span<std::byte const> mine, gathered& all) {
+COHORT_NCCL_INLINE pending_operation nccl::start_allgatherv(std::span<std::byte const> mine, gathered& all) {
   return over_->start_allgatherv(mine, all);
 }
 
-COHORT_NCCL_INLINE request nccl::start_send(std::span<std::byte const> data, int to, int tag) {
+COHORT_NCCL_INLINE pending_operation nccl::start_send(std::span<std::byte const> data, int to, int tag) {
   return over_->start_send(data, to, tag);
 }
 
-COHORT_NCCL_INLINE request nccl::start_receive(std::span<std::byte> data, int from, int tag) {
+COHORT_NCCL_INLINE pending_operation nccl::start_receive(std::span<std::byte> data, int from, int tag) {
   return over_->start_receive(data, from, tag);
 }
 

@@ -4,7 +4,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
-#include <cohort/image/image_settings.hpp>
+#include <cohort/image/detail/image_reader.hpp>
 #include <cohort/image/resize.hpp>
 #include <cstring>
 #include <utility>

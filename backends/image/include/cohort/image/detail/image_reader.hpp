@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/description.hpp>
+#include <cohort/image/decode.hpp>
+#include <cohort/image/image_settings.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Returns the image in the size of the examples.
+///
+/// Errors    data_error naming `where` for another size with fitting::refuse.
+image fit_to_size(image from, int height, int width, fitting how, std::string const& where);
+
+/// Converts files to examples, for all data sets of image files.
+class image_reader {
+ public:
+  image_reader(image_settings settings, std::vector<std::string> labels);
+
+  /// Whether the settings give no size: use_size_of must then be called with the first file.
+  bool needs_size() const { return settings_.height == 0; }
+  void use_size_of(std::span<std::byte const> file, std::string const& where);
+
+  data_description describe() const;
+
+  void write(std::span<std::byte const> file, std::string const& where, std::string const& path,
+             std::int32_t label, example_view& out) const;
+
+  std::size_t max_file_bytes() const { return settings_.max_file_bytes; }
+
+ private:
+  decoding how() const;
+
+  image_settings settings_;
+};
+
+/// Returns whether a name is that of an image file; false for hidden files.
+///
+/// Errors    data_error for other names.
+bool is_image_file(std::string_view name, std::string const& where);
+
+/// Throws setting_error for a list with a duplicate label.
+void require_unique(std::vector<std::string> labels);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/image_reader.ipp>
+#endif

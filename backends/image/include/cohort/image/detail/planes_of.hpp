@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/image/image.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace cohort::detail {
+
+/// Grey value of a colour: ITU-R BT.601's luma in 16 fractional bits, as libjpeg computes it.
+constexpr std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
+  return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);
+}
+
+/// Converts interleaved pixels, `Step` bytes apart, to planes. The first byte of a pixel is grey, or the
+/// first three are red, green and blue.
+template <int Step>
+image planes_of(std::uint8_t const* from, int channels, int height, int width) {
+  constexpr bool coloured = Step >= 3;
+  image made(channels, height, width);
+  std::size_t const n = made.plane_bytes();
+  std::uint8_t* const red = made.plane(0);
+  if (channels == 1) {
+    for (std::size_t i = 0; i < n; ++i, from += Step)
+      red[i] = coloured ? luma(from[0], from[1], from[2]) : *from;
+    return made;
+  }
+  std::uint8_t* const green = made.plane(1);
+  std::uint8_t* const blue = made.plane(2);
+  for (std::size_t i = 0; i < n; ++i, from += Step) {
+    red[i] = from[0];
+    green[i] = from[coloured ? 1 : 0];
+    blue[i] = from[coloured ? 2 : 0];
+  }
+  return made;
+}
+
+}  // namespace cohort::detail

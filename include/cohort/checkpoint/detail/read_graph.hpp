@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <cohort/layer/kind.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Text of a hash in files: 16 hexadecimal digits.
+std::string hash_text(std::uint64_t hash);
+
+/// Hash of the graph that from_json(to_json(net)) returns: a name equal to the generated one counts as no
+/// name.
+std::uint64_t serialised_hash(graph_view net);
+
+/// Parses a network with the given layer kinds; see from_json.
+graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> kinds);
+
+/// Returns the built-in kinds, followed by `user_kinds`.
+///
+/// Errors    setting_error if two kinds have the same name.
+std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds);
+
+}  // namespace cohort::detail

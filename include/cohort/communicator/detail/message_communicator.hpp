@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/detail/allreduce_algorithm.hpp>
+#include <cohort/communicator/detail/engine.hpp>
+#include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/detail/transport.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace cohort::detail {
+
+/// Communicator over a transport, which it shares with its relatives.
+///
+/// Units     a tag on the wire is (context, number of the collective) or (context, tag of the message), 11
+///           and 12 bits: MPI over UCX has tags of 23 bits. The context distinguishes relatives.
+class message_communicator final : public communicator {
+ public:
+  message_communicator(std::shared_ptr<engine> shared_engine, std::shared_ptr<rank_group const> ranks);
+
+  std::string_view name() const override { return engine_->wire->name(); }
+  int rank() const override { return ranks_->rank; }
+  int size() const override { return static_cast<int>(ranks_->members.size()); }
+  communicator_settings const& settings() const override { return engine_->settings; }
+
+  pending_operation start_broadcast(elements data, int root) override;
+  pending_operation start_allreduce(elements data, reduction how) override;
+  /// With an algorithm that the caller chooses, the same on every rank.
+  pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
+  pending_operation start_reduce_scatter(elements data, reduction how) override;
+  pending_operation start_allgather(elements data) override;
+  pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) override;
+  pending_operation start_barrier() override;
+
+  pending_operation start_send(std::span<std::byte const> data, int to, int tag) override;
+  pending_operation start_receive(std::span<std::byte> data, int from, int tag) override;
+  std::optional<arrival> probe(int from, int tag) override;
+  arrival wait_for_message(int from, int tag) override;
+
+  std::unique_ptr<communicator> split(int color, int order) override;
+  std::unique_ptr<communicator> duplicate() override { return split(0, rank()); }
+
+  void abort(std::string const& why) noexcept override;
+  void note(rank_progress here) noexcept override { engine_->wire->note(here); }
+  traffic sent() const override;
+
+ private:
+  static constexpr int tag_bits = 12;
+  static constexpr std::uint32_t largest_context = (1U << (transport::tag_bits - tag_bits)) - 1;
+  static_assert(largest_tag < 1 << tag_bits);
+
+  template <class Describe>
+  pending_operation start(std::string_view name, bool (*advance)(task&), channel on, std::size_t scratch,
+                          Describe describe) {
+    return pending_operation(engine_->start(scratch, [&](task& t) {
+      t.name = name;
+      t.advance = advance;
+      t.ranks = ranks_;
+      t.on = on;
+      if (on == channel::collective)
+        t.tag = ranks_->context << tag_bits | (started_++ & ((1U << tag_bits) - 1));
+      describe(t);
+    }));
+  }
+  pending_operation collective(std::string_view name, bool (*advance)(task&), elements data, reduction how,
+                               std::size_t scratch = 0, int root = 0);
+  template <class Describe>
+  pending_operation message(std::string_view name, bool (*advance)(task&), int peer, int tag,
+                            Describe describe) {
+    if (tag < 0 || tag > largest_tag)
+      throw setting_error(
+          {.what = "the tag of a message is out of range", .expected = {"0 to ", largest_tag}, .got = {tag}});
+    return start(name, advance, channel::peer, 0, [&](task& t) {
+      t.peer = peer;
+      t.tag = ranks_->context << tag_bits | static_cast<std::uint32_t>(tag);
+      describe(t);
+    });
+  }
+
+  std::optional<arrival> probe_message(std::string_view name, bool (*advance)(task&), int from, int tag);
+
+  void check_rank(char const* what, int rank) const;
+
+  std::shared_ptr<engine> engine_;
+  std::shared_ptr<rank_group const> ranks_;
+  std::uint32_t started_ = 0;  // collectives; under the engine's lock
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/message_communicator.ipp>
+#endif

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/strategy/sharing_settings.hpp>
+#include <string>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// Text of a sharing strategy: its compressor and settings. Its hash identifies the run in messages and in
+/// checkpoints with pending messages, so the text must not change.
+std::string sharing_text(std::string_view compressor, sharing_settings const& settings);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/sharing_text.ipp>
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/strategy/detail/sharing_text.hpp>
+#include <cstddef>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::string sharing_text(std::string_view compressor, sharing_settings const& settings) {
+  constexpr std::string_view routes[]{"by size", "to all", "merged"};
+  bool const bounded = settings.max_staleness != unbounded;
+  return text_of(
+      {compressor, " of ",
+       settings.share == share::gradient ? "gradients"
+       : settings.mean                   ? "steps (mean)"
+                                         : "steps",
+       ", warm-up ", settings.warm_up, ", buffers every ", settings.sync_buffers, ", messages ",
+       routes[static_cast<std::size_t>(settings.route)],
+       settings.group == sharing_group::process && bounded ? ", one per process" : ", one per rank",
+       ", staleness ", bounded ? text_of({settings.max_staleness}) : "unbounded",
+       settings.slower_if_stale ? ", rate divided by staleness" : ""});
+}
+
+}  // namespace cohort::detail
