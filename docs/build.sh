@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the reference of what a program calls, and of all layers, losses, updaters, schedules, settings, listeners,
-# metrics and strategies as Markdown:
+# Writes the reference of what a program calls, and of all layers, losses, updaters, schedules, settings,
+# listeners, metrics and strategies as Markdown:
 #   bash docs/build.sh [FOLDER]      the default folder is build/docs
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Malformed tables: a text is rejected by a data_error with its position, or it is read, written and read again.
-// The bits of the first byte select the settings: a tab as separator (1), no header (2), missing values kept
-// (4) or their rows dropped (8), blanks trimmed (16), f64 (32).
+// Malformed tables: a text is rejected by a data_error with its position, or it is read, written and read
+// again. The bits of the first byte select the settings: a tab as separator (1), no header (2), missing
+// values kept (4) or their rows dropped (8), blanks trimmed (16), f64 (32).
 // To run it by hand for any time, with new inputs written to the first folder:
 //   build/…/tests/data_read_table_fuzz some/folder tests/data/read_table_fuzz
 #include <charconv>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// covers: trainer/predictions
 #include <gtest/gtest.h>
 #include <chrono>
 #include <cohort/backend/reference.hpp>

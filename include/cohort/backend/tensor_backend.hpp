@@ -37,8 +37,9 @@ namespace cohort {
 /// Optional:
 ///
 /// `is_gpu`                    static: true for a GPU backend (see priority)
-/// `supports(kind, inputs, output)`   static: whether `prepare` supports a layer of these shapes; priority skips
-///                             the backend otherwise. Without it, a supported kind is supported in every shape
+/// `supports(kind, inputs, output)`   static: whether `prepare` supports a layer of these shapes; priority
+///                             skips the backend otherwise. Without it, a supported kind is supported in
+///                             every shape
 /// `is_rounded_copy(a, b)`     for working copies that are narrower than the parameters: whether b stores
 ///                             each element of a at the same index
 /// `round(from, to, i, n)`     rounds n scalars to the elements i, i + 1, … of such a copy; same bits as a

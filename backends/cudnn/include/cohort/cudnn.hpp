@@ -53,7 +53,8 @@ class cudnn {
 
   /// Whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
-  /// Whether it has kernels for such a layer with inputs of these shapes: `add` and `multiply` do not broadcast.
+  /// Whether it has kernels for such a layer with inputs of these shapes: `add` and `multiply` do not
+  /// broadcast.
   static bool supports(kind const& k, std::span<shape const> inputs, shape const& output);
 
   /// Whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.

@@ -118,8 +118,8 @@ constexpr bool fields_match_members() {
   return true;
 }
 
-/// Whether no member of L but `settings`, `name` and `at` is missing in fields(): the members after the listed
-/// ones are initialised by values of these three.
+/// Whether fields() lists all members of L but `settings`, `name` and `at`: the members after the listed ones
+/// are initialised by values of these three.
 template <layer L>
 constexpr bool fields_are_complete() {
   return []<std::size_t... I>(std::index_sequence<I...>) {

@@ -39,7 +39,8 @@ enum class combination { weighted_mean, sum, mean };
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages can only be added, so for a weighted mean they are
-///           encoded from the array times m_r / (expected mean weight); otherwise decoded messages are weighted.
+///           encoded from the array times m_r / (expected mean weight). Otherwise decoded messages are
+///           weighted.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;
