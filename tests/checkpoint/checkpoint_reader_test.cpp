@@ -48,7 +48,7 @@ TEST(checkpoint_reader, returns_what_was_saved) {
   EXPECT_EQ(reader.ranks(), 2);
   EXPECT_EQ(reader.manifest().settings_hash, 77u);
   EXPECT_EQ(reader.manifest().network_hash, saved.run.net.hash());
-  EXPECT_EQ(reader.manifest().library_version, version);
+  EXPECT_EQ(reader.manifest().library_version, cohort::library_version);
   EXPECT_EQ(shared_value(reader), 2);
   EXPECT_EQ(own_value(reader, 0), 2000);
   EXPECT_EQ(own_value(reader, 1), 2001);

@@ -41,7 +41,7 @@ TEST(manifest, is_readable) {
   EXPECT_EQ(to_json(of_two_ranks()), R"({
   "format": "cohort checkpoint",
   "format_version": 1,
-  "library_version": ")" + std::string(version)
+  "library_version": ")" + std::string(library_version)
                                          + R"(",
   "step": 812,
   "epoch": 3,

@@ -29,7 +29,7 @@ TEST(cache, reads_each_example_once) {
 TEST(cache, keeps_the_examples_of_epoch_0) {
   dataset const data = cache(weighted(3));
   EXPECT_EQ(read(data, 4).first, (values{0, 1, 2}));
-  dataset const random = map(
+  dataset const random = mapped(
       data, [](std::int64_t, example_view& one) { one.edit<float>(0)[0] += static_cast<float>(one.epoch); });
   EXPECT_EQ(read(random, 4).first, (values{4, 5, 6}));
 }

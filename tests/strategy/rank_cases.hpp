@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
+#include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/random/stream.hpp>
@@ -668,13 +669,12 @@ inline void one_rank_stops_all(communicator& world, bool averages) {
 
 /// Bytes that all ranks together send in an allreduce, according to its contract.
 inline double bytes_of_a_sum(int ranks, double bytes) {
-  using detail::allreduce_algorithm;
-  allreduce_algorithm const way = detail::choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks);
-  if (way == allreduce_algorithm::ring) return 2.0 * (ranks - 1) * bytes;
+  detail::allreduce_algorithm const way = detail::choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks);
+  if (way == detail::allreduce_algorithm::ring) return 2.0 * (ranks - 1) * bytes;
   int rounds = 0;
   while (2 << rounds <= ranks) ++rounds;
   int const taking_part = 1 << rounds;
-  int const messages = way == allreduce_algorithm::doubling ? taking_part * rounds : 2 * (taking_part - 1);
+  int const messages = way == detail::allreduce_algorithm::doubling ? taking_part * rounds : 2 * (taking_part - 1);
   return (messages + 2.0 * (ranks - taking_part)) * bytes;
 }
 

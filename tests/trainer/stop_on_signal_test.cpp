@@ -69,7 +69,9 @@ TEST(stop_on_signal, leaves_no_freed_signal_stack_if_objects_end_in_the_order_in
   first.reset();
   second.reset();
   EXPECT_EQ(signal_stack().ss_flags, former.ss_flags);
-  if (!(former.ss_flags & SS_DISABLE)) EXPECT_EQ(signal_stack().ss_sp, former.ss_sp);
+  if (!(former.ss_flags & SS_DISABLE)) {
+    EXPECT_EQ(signal_stack().ss_sp, former.ss_sp);
+  }
 }
 
 }  // namespace stop_on_signal_test

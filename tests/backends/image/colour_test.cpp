@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/image/colour.hpp>
+#include <cohort/image/detail/recolour.hpp>
 #include <fstream>
 #include <set>
 #include <sstream>
