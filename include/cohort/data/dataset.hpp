@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -91,6 +92,8 @@ struct example_rows {
 ///                same example.
 /// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
 ///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
+/// label(i)       optional: returns the class label of the first target of example i, for splits that read no
+///                more of it; nullopt if only get knows it.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -157,6 +160,15 @@ class batch_writer {
   bool keyed_;
 };
 
+/// Returns the class label of an example as data.label(i) gives it; nullopt without such a member.
+template <class D>
+std::optional<std::int64_t> label_in(D const& data, std::int64_t i) {
+  if constexpr (requires { std::optional<std::int64_t>(data.label(i)); })
+    return data.label(i);
+  else
+    return {};
+}
+
 /// Interface of a stream_dataset's cursor.
 struct stream_cursor {
   virtual ~stream_cursor() = default;
@@ -178,6 +190,8 @@ struct dataset_interface {
                       std::byte const** addresses) const = 0;
   virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
                                               std::int64_t position) const = 0;
+  /// See indexed_dataset.
+  virtual std::optional<std::int64_t> label(std::int64_t) const { return {}; }
 
   /// Returns whether every example is in memory, without weights and keys.
   bool in_memory() const { return locate({}, 0, nullptr); }
@@ -230,6 +244,8 @@ struct dataset_model final : dataset_interface {
     }
   }
 
+  std::optional<std::int64_t> label(std::int64_t i) const override { return label_in(*data_, i); }
+
  private:
   Pointer data_;
 };
@@ -281,6 +297,11 @@ class dataset {
     require_random_access("get");
     model_->get(i, out);
   }
+
+  /// Returns the class label of the first target of example i; nullopt if only get knows it.
+  ///
+  /// Before    indexed().
+  std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }
 
   /// Throws setting_error if the data set is a stream; `user` names what needs random access.
   void require_random_access(char const* user) const;

@@ -33,6 +33,7 @@ class class_weighted {
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
+  std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
   void get(std::int64_t i, example_view& out) const {
     data_.get(i, out);
     std::int64_t const label =

@@ -34,6 +34,10 @@ class concatenated_examples final : public indexed_view {
     }
     return true;
   }
+  std::optional<std::int64_t> label(std::int64_t i) const override {
+    std::size_t const which = part_of(i);
+    return parts_[which].label(i - begin_of(which));
+  }
 
  private:
   std::size_t part_of(std::int64_t i) const {

@@ -61,6 +61,7 @@ class normalised_view final : public dataset_interface {
                                       std::int64_t position) const override {
     return data_.model().open(shard, shards, epoch, position);
   }
+  std::optional<std::int64_t> label(std::int64_t i) const override { return data_.label(i); }
 
  private:
   dataset data_;

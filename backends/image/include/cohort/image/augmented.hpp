@@ -7,7 +7,7 @@
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 namespace cohort {
@@ -99,6 +99,7 @@ class augmented {
 
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return data_.size(); }
+  std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
   D const& data() const { return data_; }
 
   void get(std::int64_t i, example_view& out) const {
