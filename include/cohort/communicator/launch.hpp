@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <condition_variable>
@@ -66,6 +67,7 @@ struct outcome {
 template <class Body>
 void run_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& body, outcome& all) noexcept {
   std::exception_ptr failure;
+  launch_scope const launched(world->size());
   try {
     body(*world);
   } catch (...) {
@@ -141,6 +143,7 @@ struct self {
   }
   template <class Body>
   static int launch(communicator_settings settings, Body&& body) {
+    detail::launch_scope const launched(1);
     body(*make_self(std::move(settings)));
     return 0;
   }

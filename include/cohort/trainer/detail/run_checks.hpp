@@ -43,7 +43,8 @@ void check_sharding(communicator& world, dataset const& data, sharding how, std:
 /// Order     collective with sharding::local.
 std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, sharding how);
 
-/// Requires the same network, settings, strategy, data and position on every rank.
+/// Requires the same network, settings, strategy, data and position on every rank, and a communicator in a
+/// launch of several ranks.
 ///
 /// Order     collective.
 /// Errors    setting_error, the same on every rank.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/fingerprint.hpp>
@@ -160,8 +161,22 @@ COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int6
   return text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ", position});
 }
 
+/// Returns whether the run has one rank.
+///
+/// Errors    setting_error if that is a mistake: the ranks of a launch would train networks of their own.
+COHORT_CORE_INLINE bool has_single_rank(training_state const& run) {
+  if (!run.has_given_world && launched_ranks > 1)
+    throw setting_error({.what = "a trainer without communicator trains a network of its own on each rank",
+                         .where = {"a launch of ", launched_ranks, " ranks"},
+                         .expected =
+                             "trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, "
+                             "make_self(), std::make_unique<no_exchange>())",
+                         .got = "trainer<B>(net)"});
+  return run.world->size() == 1;
+}
+
 COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how) {
-  if (run.world->size() == 1) return;
+  if (has_single_rank(run)) return;
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
@@ -179,7 +194,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
 }
 
 COHORT_CORE_INLINE void check_run(training_state& run) {
-  if (run.world->size() == 1) return;
+  if (has_single_rank(run)) return;
   std::vector<shared_fact> facts = facts_of(run);
   facts.push_back({"beginning", beginning_of(run, 0)});
   require_same(*run.world, facts);
