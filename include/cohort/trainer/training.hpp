@@ -135,7 +135,7 @@ class training {
   bool has_common_steps() const;
 
   /// Requests a stop or a checkpoint. At the next meeting all ranks agree on it and call their listeners'
-  /// on_vote. Thread-safe.
+  /// on_vote: after a step, or between two epochs if a listener's on_epoch requests it. Thread-safe.
   void request(votes const& wanted);
 
   /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set

@@ -82,7 +82,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     while (next == after_step::next_step) next = run_step(epoch);
     bool const ended = next == after_step::next_epoch;
     align_step_counts();
-    votes const agreed = runner_.end_of_epoch();
+    votes agreed = runner_.end_of_epoch();
     epoch.steps = position.step - first_step;
     report_.steps += epoch.steps;
     epoch.weight = state_.epoch_sums.weight;
@@ -98,8 +98,12 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
       if (validation_) epoch.validation = validation_->measure_all(run_, {.batch = how_.batch});
       report_.history.add(epoch);
       for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
+      votes const now = runner_.meet_between_epochs();
+      agreed.stop |= now.stop;
+      agreed.save |= now.save;
     }
-    report_.stopped = !ended || notify_of_votes(agreed);
+    bool const stops = notify_of_votes(agreed);
+    report_.stopped = !ended || (stops && e + 1 < how_.epochs);
   }
   for (listener* one : how_.listeners) one->on_end(run_);
 }
