@@ -29,6 +29,8 @@ class fit_history {
   std::string csv() const;
 
   /// Adds a row. The first row determines the columns.
+  ///
+  /// Errors    setting_error for a row of other columns.
   void add(epoch_report const& done);
 
  private:

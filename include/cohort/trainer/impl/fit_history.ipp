@@ -28,6 +28,11 @@ COHORT_CORE_INLINE void fit_history::add(epoch_report const& done) {
       names_.push_back(one.name);
       columns_.emplace_back();
     }
+  if (done.validation.size() + fixed != names_.size())
+    throw setting_error({.what = "a row of the history has other numbers than the first one",
+                         .where = "fit_history",
+                         .expected = {names_.size() - fixed, " numbers of the validation"},
+                         .got = {done.validation.size()}});
   double const row[]{static_cast<double>(done.epoch + 1), done.loss, static_cast<double>(done.examples),
                      done.seconds};
   for (std::size_t c = 0; c < std::size(row); ++c) columns_[c].push_back(row[c]);

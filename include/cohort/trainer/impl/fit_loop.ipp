@@ -13,6 +13,17 @@
 
 namespace cohort::detail {
 
+/// Errors    setting_error for a metric whose column in the history would have the name of another one.
+COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
+  fit_history const columns;
+  for (metric const& one : metrics)
+    if (std::ranges::find(columns.names(), one.name) != columns.names().end())
+      throw setting_error({.what = "a metric has the name of another column of the history",
+                           .where = "metrics",
+                           .expected = "a name other than epoch, loss, examples and seconds",
+                           .got = one.name});
+}
+
 COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, dataset const& data,
                                       fit_settings const& how)
     : run_(run),
@@ -35,6 +46,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                          .where = "fit",
                          .expected = ".validation = data beside .metrics",
                          .got = {how.metrics.size(), " metrics without validation data"}});
+  check_metric_names(how.metrics);
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
   data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
