@@ -98,7 +98,7 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
   stored_channel_bytes = each * bytes_of(part.stored);
   channel_bytes = each * bytes_of(part.type);
   for (channel_scaling const& one : part.channels)
-    channels.push_back({scale * one.scale, offset * one.scale + one.offset});
+    channels.push_back(channel_scaling{scale, offset}.then(one));
 }
 
 COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::byte* destination) const {

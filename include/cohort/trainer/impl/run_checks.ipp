@@ -12,6 +12,7 @@
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/version.hpp>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -154,6 +155,9 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
           {"element type", std::string(name_of(run.parameters().type()))},
           {"seed", text_of({run.settings.seed})},
           {"settings", describe(run.settings)},
+          {"normalisation", run.preparation.rescaling.empty()
+                                ? "none"
+                                : text_of({"hash ", fnv1a(run.preparation.rescaling.to_json())})},
           {"strategy", run.exchange_strategy->describe()}};
 }
 
@@ -241,6 +245,43 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
     if (size != 0 && size != static_cast<std::size_t>(data.count))
       refuse("the batch has the wrong number of elements in a list", list,
              text_of({data.count, ", one for each example"}), text_of({size}));
+}
+
+COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const& how) {
+  auto const check = [&](std::vector<std::vector<channel_scaling>> const& all, std::vector<int> const& nodes,
+                         char const* kind, auto example_of) {
+    auto const refuse = [](std::string where, clause expected, clause got) {
+      throw shape_error({.what = "a normalisation does not fit the network",
+                         .where = std::move(where),
+                         .expected = std::move(expected),
+                         .got = std::move(got)});
+    };
+    if (!all.empty() && all.size() != nodes.size()) refuse(kind, {nodes.size()}, {all.size()});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].empty()) continue;
+      std::optional<shape> const example = example_of(nodes[i]);
+      if (!example) refuse(net.name(nodes[i]), "no maps for class labels", {all[i].size()});
+      tensor_description const part{.example = *example};
+      int const channels = example->rank == 0 ? 1 : (*example)[0];
+      if (!part.accepts(all[i].size()))
+        refuse(net.name(nodes[i]),
+               {channels, example->elements() > channels ? text_of({" or ", example->elements()}) : "",
+                channels == 1 && example->elements() == 1 ? " map" : " maps"},
+               {all[i].size()});
+      for (channel_scaling const& one : all[i])
+        if (!is_finite(one.scale) || !is_finite(one.offset) || one.scale == 0)
+          throw setting_error({.what = "a map of a normalisation cannot be used",
+                               .where = net.name(nodes[i]),
+                               .expected = "a finite scale other than 0 and a finite offset",
+                               .got = {one.scale, " and ", one.offset}});
+    }
+  };
+  check(how.inputs, net.with_role(layer_role::input), "inputs",
+        [&](int node) { return std::optional(net[node].output); });
+  check(how.targets, net.with_role(layer_role::loss), "targets", [&](int node) {
+    target_spec const wanted = net.kind(node).target(net.fields(node), net.input_shapes(node));
+    return wanted.numbers ? std::optional(wanted.values) : std::nullopt;
+  });
 }
 
 COHORT_CORE_INLINE void check_common_steps(training_state const& run, char const* what) {
