@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/channel_normalisation.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/normalisation.hpp>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -45,6 +47,21 @@ TEST(channel_normalisation, is_applied_when_the_batch_is_made) {
   std::vector<double> const wanted{-2, -1.2, 0.5, 0.5, -0.4, -1.2, 0.3, 0.1};
   expect_near(all_inputs(rescaled{images(), {.mean = {0.5, 0}, .deviation = {0.25, 2}}}), wanted, 1e-6);
   EXPECT_EQ(all_inputs(rescaled{images(), {}}), all_inputs(images()));
+}
+
+TEST(channel_normalisation, has_the_bits_of_a_fitted_normalisation) {
+  std::vector<std::uint8_t> all;
+  for (int i = 0; i < 256; ++i)
+    all.insert(all.end(), {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(255 - i)});
+  std::vector<std::uint8_t> const zeros(256, 0);
+  arrays const data(all, {2, 1, 1}, zeros, 1, 1 / 255.0);
+  channel_normalisation const how{.mean = {0.485, 0.456}, .deviation = {0.229, 0.224}};
+  normalisation const fitted{{{channel_scaling::from(0.485, 0.229), channel_scaling::from(0.456, 0.224)}},
+                             {}};
+  loader batches(normalised(data, fitted), {.batch = 256, .shuffle = false}),
+      others(rescaled{data, how}, {.batch = 256, .shuffle = false});
+  auto const one = batches.next()->input().as<float>(), other = others.next()->input().as<float>();
+  EXPECT_TRUE(std::ranges::equal(one, other));
 }
 
 TEST(channel_normalisation, refuses_what_it_cannot_normalise) {

@@ -115,7 +115,18 @@ TEST(data_table, is_split_by_rows) {
       EXPECT_EQ(std::ranges::count(held_out.texts("kind").codes, 1), 6);
     }
   }
-  EXPECT_THROW(split(table, 0.8, {.stratified_by = "x"}), data_error);
+  EXPECT_THROW(split(table, 0.8, {.stratified_by = "y"}), setting_error);
+}
+
+TEST(data_table, is_stratified_by_numbers_too) {
+  std::string text = "x,survived\n";
+  for (int i = 0; i < 90; ++i) text += std::to_string(i) + (i % 9 == 0 ? ",?\n" : i % 3 ? ",1\n" : ",0\n");
+  auto const [training, held_out] = split(parse_table(text, "t", {.missing = missing_values::keep}), 0.8,
+                                          {.seed = 1, .stratified_by = "survived"});
+  std::span<float const> const held = held_out.numbers("survived");
+  EXPECT_EQ(std::ranges::count(held, 1.0F), 12);
+  EXPECT_EQ(std::ranges::count(held, 0.0F), 4);
+  EXPECT_EQ(std::ranges::count_if(held, [](float x) { return x != x; }), 2);
 }
 
 TEST(data_table, gives_a_series_of_columns) {

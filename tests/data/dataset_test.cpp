@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: data/example_view
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/loader.hpp>
@@ -215,6 +216,17 @@ TEST(example_view, edits_a_copy_of_elements_in_the_data_sets_memory) {
   }
 }
 
+TEST(example_view, refuses_elements_of_another_type) {
+  cohort::example_view one;
+  one.allocate(made_up(3).describe());
+  EXPECT_EQ(
+      refused<cohort::shape_error>([&] { one.edit<float>(0); }),
+      "the elements of an example have another type (part 0 of the data set): expected fill or edit of u8, "
+      "got f32");
+  EXPECT_THROW(one.fill<double>(1), cohort::shape_error);
+  EXPECT_NO_THROW(one.fill(0));
+}
+
 TEST(example_view, owns_another_example_of_the_same_epoch) {
   made_up const data(3);
   cohort::example_view one;
@@ -224,6 +236,7 @@ TEST(example_view, owns_another_example_of_the_same_epoch) {
   EXPECT_EQ(source.epoch, 5);
   EXPECT_EQ(source.weight, 1);
   EXPECT_EQ(&one.source(data.describe()), &source);
+  EXPECT_NE(&one.source(data.describe(), 1), &source);
 }
 
 }  // namespace dataset_test

@@ -9,6 +9,7 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/split.hpp>
+#include <cohort/data/windows.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
@@ -117,6 +118,27 @@ TEST(normalisation, rescales_the_channels_of_images_after_their_scale) {
   EXPECT_NEAR(values[6], 1, 1e-5);
 }
 
+TEST(normalisation, rescales_the_columns_of_windows) {
+  std::vector<float> rows;
+  for (int t = 0; t < 40; ++t)
+    rows.insert(rows.end(), {static_cast<float>(t % 2), static_cast<float>(1000 + 4 * (t % 2))});
+  dataset const data = windows(time_series(rows, 2), {.length = 4});
+  normalisation const fitted = fit_normalisation(data, {.targets = rescaling::standardise});
+  ASSERT_EQ(fitted.inputs[0].size(), 8U) << "one map per element";
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(fitted.inputs[0][i], fitted.inputs[0][i % 2]);
+  std::vector<float> const values = all_of(normalised(data, fitted));
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(std::abs(values[i]), 1, 1e-6) << i;
+  EXPECT_EQ(fitted.targets[0].size(), 2U);
+}
+
+TEST(normalisation, of_channels_and_of_elements_can_follow_each_other) {
+  std::vector<float> const values{1, 2, 3, 4};
+  dataset const data = arrays({array_view{.values = {values.data(), {1, 2, 2}}}});
+  normalisation const channels{{{{2, 0}, {10, 0}}}, {}}, elements{{{{1, 1}, {1, 2}, {1, 3}, {1, 4}}}, {}};
+  EXPECT_EQ(all_of(normalised(normalised(data, channels), elements)), (std::vector<float>{3, 6, 33, 44}));
+  EXPECT_EQ(all_of(normalised(normalised(data, elements), channels)), (std::vector<float>{4, 8, 60, 80}));
+}
+
 TEST(normalisation, passes_through_views_and_is_part_of_what_concat_compares) {
   houses const examples(60);
   normalisation const fitted = fit_normalisation(examples.data());
@@ -131,8 +153,10 @@ TEST(normalisation, keeps_its_bits_as_json) {
   normalisation const fitted = fit_normalisation(examples.data(), {.targets = rescaling::min_max});
   EXPECT_EQ(normalisation::from_json(fitted.to_json(), "model"), fitted);
   for (char const* text :
-       {"", "{}", R"({"inputs": [], "targets": [{"shift": [1], "factor": []}]})",
-        R"({"inputs": [{"shift": [0], "factor": [0]}], "targets": []})", R"({"inputs": 1, "targets": []})"})
+       {"", "{}", R"({"inputs": []})", R"({"inputs": [], "targets": [], "masks": []})",
+        R"({"inputs": 1, "targets": []})", R"({"inputs": [[[1]]], "targets": []})",
+        R"({"inputs": [[[1, 0, 0]]], "targets": []})", R"({"inputs": [[[0, 1]]], "targets": []})",
+        R"({"inputs": [[{"scale": 1, "offset": 0}]], "targets": []})"})
     EXPECT_THROW(normalisation::from_json(text, "model"), data_error) << text;
 }
 
@@ -151,6 +175,14 @@ TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
             "a normalisation does not fit the data set (input ): expected 3 channels of f32 or f64, got "
             "4, f32");
   EXPECT_THROW(normalised(classes, fitted), shape_error);
+  dataset const indices =
+      arrays({array_view{.name = "word", .values = {wide.data(), {40, 1}}, .features = feature_axis::none}});
+  EXPECT_TRUE(fit_normalisation(indices).empty());
+  EXPECT_EQ(refused<shape_error>([&] {
+              normalised(indices, normalisation{{{{2, 0}}}, {}});
+            }),
+            "a normalisation does not fit the data set (input word): expected 1 channels of f32 or f64, got "
+            "1, indices");
   EXPECT_THROW(channel_statistics(examples.data().describe(), {}).result(), data_error);
 }
 

@@ -134,6 +134,11 @@ TEST(split, names_the_example_with_an_invalid_label) {
                {"label, example 2", "0 to 2", "got 3"});
 }
 
+TEST(split, checks_its_settings_before_it_reads_labels) {
+  EXPECT_THROW(split(mislabelled(), 1.5, {.stratified = true}), setting_error);
+  EXPECT_THROW(k_fold(mislabelled(), 1, {.stratified = true}), setting_error);
+}
+
 TEST(k_fold, holds_each_example_out_once) {
   for (bool const stratified : {false, true}) {
     std::vector<data_split> const folds = k_fold(numbers(32), 5, {.seed = 3, .stratified = stratified});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/io/json.hpp>
@@ -67,6 +68,11 @@ TEST(table_encoder, replaces_missing_numbers_as_in_the_training_table) {
   EXPECT_EQ(filled(settings), 50);
   EXPECT_EQ(filled({.target = "income", .impute = imputation::median}), 40);
   EXPECT_EQ(filled({.target = "income", .impute = imputation::constant, .constant = -1}), -1);
+  expect_parts(refused<setting_error>([] {
+                 table_encoder(training(),
+                               {.target = "income", .impute = imputation::constant, .constant = NAN});
+               }),
+               {"encoder_settings::constant", "a finite number"});
   data_table const even = parse_table("a,b\n1,1\n,2\n4,3\n", "t", keep);
   EXPECT_EQ(inputs_of(table_encoder(even, {.impute = imputation::median}).examples(even)),
             (values{1, 1, 2.5F, 2, 4, 3}));

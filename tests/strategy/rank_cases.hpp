@@ -669,12 +669,14 @@ inline void one_rank_stops_all(communicator& world, bool averages) {
 
 /// Bytes that all ranks together send in an allreduce, according to its contract.
 inline double bytes_of_a_sum(int ranks, double bytes) {
-  detail::allreduce_algorithm const way = detail::choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks);
+  detail::allreduce_algorithm const way =
+      detail::choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks);
   if (way == detail::allreduce_algorithm::ring) return 2.0 * (ranks - 1) * bytes;
   int rounds = 0;
   while (2 << rounds <= ranks) ++rounds;
   int const taking_part = 1 << rounds;
-  int const messages = way == detail::allreduce_algorithm::doubling ? taking_part * rounds : 2 * (taking_part - 1);
+  int const messages =
+      way == detail::allreduce_algorithm::doubling ? taking_part * rounds : 2 * (taking_part - 1);
   return (messages + 2.0 * (ranks - taking_part)) * bytes;
 }
 

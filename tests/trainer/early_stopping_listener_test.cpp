@@ -60,7 +60,7 @@ TEST(early_stopping, stops_the_run_after_a_period_without_improvement) {
   fit_report const report = trained(run, stopping, 50);
   EXPECT_TRUE(report.stopped);
   EXPECT_EQ(run.epoch(), 8);
-  EXPECT_EQ(run.step(), 8 * 3 + 2) << "asked in the next epoch's first step, agreed in the second";
+  EXPECT_EQ(run.step(), 8 * 3) << "no step of the next epoch";
   EXPECT_EQ(stopping.best(), 0.75);
   EXPECT_EQ(stopping.best_epoch(), 5);
   EXPECT_EQ(best, (std::vector<std::int64_t>{1, 2, 5}));
@@ -103,9 +103,38 @@ TEST(early_stopping, does_not_affect_a_run_that_finishes_and_restarts_after_a_st
   EXPECT_FALSE(trained(run, stopping, 2).stopped);
   EXPECT_TRUE(trained(run, stopping, 2).stopped) << "epoch 3 was the second without improvement";
   EXPECT_EQ(run.epoch(), 3);
-  EXPECT_FALSE(trained(run, stopping, 2).stopped);
+  EXPECT_FALSE(trained(run, stopping, 2).stopped) << "epoch 5 was the second again, but also the last";
   EXPECT_EQ(run.epoch(), 5);
   EXPECT_EQ(stopping.best(), 3);
+  EXPECT_FALSE(trained(run, stopping, 1).stopped) << "a further fit counts anew";
+  EXPECT_EQ(run.step(), 6 * 3);
+}
+
+TEST(early_stopping, stops_all_ranks_before_the_next_epoch) {
+  bright_thirds const examples(24);
+  auto const stopped_at = [&](auto how, bool only_rank_1) {
+    std::vector<std::int64_t> steps(2);
+    launch<threads>(2, [&](communicator& world) {
+      struct requesting final : listener {
+        bool active;
+        explicit requesting(bool a) : active(a) {}
+        void on_epoch(training& run, epoch_report const& done) override {
+          if (active && done.epoch == 1) run.request({.stop = true});
+        }
+      } requests(!only_rank_1 || world.rank() == 1);
+      training run = trainer<narrow>(small, world, how);
+      fit_report const report = run.fit(examples.data(), {.batch = 4, .epochs = 9, .listeners = {&requests}});
+      EXPECT_TRUE(report.stopped);
+      EXPECT_EQ(report.history.size(), 2U);
+      steps[static_cast<std::size_t>(world.rank())] = run.step();
+    });
+    return steps;
+  };
+  std::vector<std::int64_t> const two_epochs{6, 6};
+  for (bool const only_rank_1 : {false, true}) {
+    EXPECT_EQ(stopped_at(allreduce{}, only_rank_1), two_epochs);
+    EXPECT_EQ(stopped_at(parameter_averaging{.every = 2}, only_rank_1), two_epochs);
+  }
 }
 
 /// A folder for one test, removed at its end.

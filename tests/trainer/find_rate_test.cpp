@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <cmath>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/data/normalisation.hpp>
 #include <cohort/trainer/find_rate.hpp>
 #include <string>
 #include <vector>
@@ -90,6 +91,17 @@ TEST(find_rate, keeps_the_ratio_of_rates_and_ends_at_numbers_that_are_not_finite
                                     {.from = 1e30, .to = 1e35, .steps = 50, .batch = 10, .stop_at = 1e300});
   EXPECT_LT(wild.rows.size(), 50U);
   EXPECT_EQ(narrow_run.checksum(), before);
+}
+
+TEST(find_rate, rescales_the_data_as_fit_does) {
+  bright_thirds const examples(60);
+  normalisation const fitted = fit_normalisation(examples.data());
+  training plain = trainer<narrow>(small, plain_sgd()), rescaling = trainer<narrow>(small, plain_sgd());
+  rescaling.normalise(fitted);
+  rate_search const how{.steps = 10, .batch = 10};
+  EXPECT_EQ(find_rate(rescaling, examples.data(), how).csv(),
+            find_rate(plain, normalised(examples.data(), fitted), how).csv());
+  EXPECT_NE(find_rate(rescaling, examples.data(), how).csv(), find_rate(plain, examples.data(), how).csv());
 }
 
 TEST(find_rate, refuses_invalid_settings) {

@@ -94,4 +94,20 @@ TEST(fit_history, has_no_row_of_an_epoch_that_was_stopped) {
   EXPECT_EQ(run.fit(examples.data(), {.batch = 10, .epochs = 5, .listeners = {&stop}}).history.size(), 1U);
 }
 
+TEST(fit_history, refuses_equal_names_and_rows_of_other_columns) {
+  bright_thirds const examples(24);
+  training run = trainer<reference<float>>(small);
+  metric const loss = metrics::mean_of("loss", [](tensor_view, tensor_view) { return 1.0; });
+  EXPECT_EQ(
+      refusal_of<setting_error>(
+          [&] { run.fit(examples.data(), {.validation = examples.data(), .metrics = {loss}}); }),
+      "a metric has the name of another column of the history (metrics): expected a name other than epoch, "
+      "loss, examples and seconds, got loss");
+  fit_history history;
+  history.add({.validation = {{"a", 1}}});
+  EXPECT_THROW(history.add({}), setting_error);
+  EXPECT_THROW(history.add({.validation = {{"a", 1}, {"b", 2}}}), setting_error);
+  EXPECT_EQ(history.size(), 1U);
+}
+
 }  // namespace fit_history_test

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: data/sharding
 #include <gtest/gtest.h>
+#include <cmath>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/model_content.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/split.hpp>
 #include <cohort/data/table_encoder.hpp>
+#include <cohort/data/windows.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/random/stream.hpp>
@@ -17,9 +20,12 @@
 #include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
+#include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
 
 namespace normalise_test {
@@ -193,6 +199,145 @@ TEST(normalise, an_encoder_of_tables_is_part_of_models_and_checkpoints) {
   training resumed = trainer<narrow>(net, settings);
   ASSERT_TRUE(resume(resumed, folder / "kept"));
   EXPECT_EQ(resumed.predict(asked).values, answers.values);
+}
+
+TEST(normalise, refuses_maps_that_do_not_fit_the_network) {
+  scratch_folder const folder;
+  houses const seen(20);
+  training run = trainer<narrow>(line, settings);
+  run.normalise(seen.data(), both);
+  normalisation const fitted = run.normalisation();
+  EXPECT_EQ(refusal_of<shape_error>([&] {
+              run.normalise(normalisation{{{{1, 0}, {1, 0}, {1, 0}}}, {}});
+            }),
+            "a normalisation does not fit the network (input_1): expected 2 maps, got 3");
+  EXPECT_EQ(refusal_of<shape_error>([&] {
+              run.normalise(normalisation{{}, {{{1, 0}, {1, 0}}}});
+            }),
+            "a normalisation does not fit the network (mean_squared_error_1): expected 1 map, got 2");
+  EXPECT_EQ(refusal_of<shape_error>([&] {
+              run.normalise(normalisation{{{}, {}}, {}});
+            }),
+            "a normalisation does not fit the network (inputs): expected 1, got 2");
+  for (double const scale : {0.0, std::nan(""), HUGE_VAL})
+    EXPECT_THROW(run.normalise(normalisation{{{{scale, 0}, {1, 0}}}, {}}), setting_error) << scale;
+  EXPECT_EQ(run.normalisation(), fitted) << "after an error the former one is in use";
+  constexpr auto wider =
+      network<[](builder& net) { return net.input({3}) | dense{.units = 1} | mean_squared_error{}; }>();
+  training other = trainer<narrow>(wider, settings);
+  EXPECT_THROW(other.normalise(fitted), shape_error);
+}
+
+TEST(normalise, names_a_model_file_whose_maps_do_not_fit_its_network) {
+  scratch_folder const folder;
+  training run = trainer<narrow>(line, settings);
+  model_content content(run.network());
+  content.add_parameters(run.parameters());
+  content.add_metadata("data/normalisation", normalisation{{{{2, 0}}}, {}}.to_json());
+  save_model(folder / "model", content);
+  run.normalise(normalisation{{{{2, 0}, {3, 0}}}, {}});
+  for (auto const& read : {std::function<void()>([&] { run.load(folder / "model"); }),
+                           std::function<void()>([&] { load_trained<narrow>(folder / "model"); })}) {
+    std::string const why = refusal_of<data_error>(read);
+    EXPECT_NE(why.find("data/normalisation"), why.npos) << why;
+    EXPECT_NE(why.find("expected 2 maps, got 1"), why.npos) << why;
+  }
+  EXPECT_EQ(run.normalisation().inputs[0].size(), 2U);
+}
+
+TEST(normalise, is_the_same_on_every_rank) {
+  houses const seen(60);
+  EXPECT_EQ(refusal_of<setting_error>([&] {
+              launch<threads>(2, [&](communicator& world) {
+                training run = trainer<narrow>(line, world, allreduce{}, settings);
+                if (world.rank() == 1) run.normalise(fit_normalisation(seen.data()));
+                run.fit(seen.data(), few);
+              });
+            }).substr(0, 44),
+            "the ranks of this run differ (normalisation)");
+  EXPECT_THROW(launch<threads>(2,
+                               [&](communicator& world) {
+                                 training run = trainer<narrow>(line, world, allreduce{}, settings);
+                                 run.normalise(seen.data(),
+                                               world.rank() == 0 ? both : normalisation_settings{});
+                               }),
+               setting_error);
+}
+
+TEST(normalise, does_not_change_during_fit) {
+  houses const seen(40);
+  struct changing final : listener {
+    dataset data;
+    explicit changing(dataset d) : data(std::move(d)) {}
+    void on_epoch(training& run, epoch_report const&) override { run.normalise(data); }
+  } changes(seen.data());
+  training run = trainer<narrow>(line, settings);
+  EXPECT_THROW(run.fit(seen.data(), {.batch = 8, .listeners = {&changes}}), setting_error);
+}
+
+/// Rows with an area and a city, whose index an embedding reads.
+data_table cities(int rows) {
+  std::string text = "area,city,rent\n";
+  for (int i = 0; i < rows; ++i)
+    text += std::to_string(20 + 7 * i % 90) + (i % 3 ? ",Rome," : ",Bern,") + std::to_string(900 + i) + '\n';
+  return parse_table(text, "flats.csv");
+}
+
+TEST(normalise, leaves_the_indices_of_embeddings_unchanged) {
+  data_table const flats = cities(50);
+  table_encoder const encoder(flats, {.target = "rent", .regression = true, .indexed = {"city"}});
+  graph const net = graph::build([&](builder& b) {
+    tensor const area = b.input({1}), city = b.input({1});
+    return concat(area | dense{.units = 2}, city | embedding{.vocabulary = 2, .width = 2} | flatten{})
+           | dense{.units = 1} | mean_squared_error{};
+  });
+  arrays const encoded = encoder.examples(flats);
+  training run = trainer<narrow>(net, settings);
+  run.normalise(encoded, both);
+  EXPECT_EQ(run.normalisation().inputs[0].size(), 1U);
+  EXPECT_TRUE(run.normalisation().inputs[1].empty());
+  EXPECT_TRUE(fit_normalisation(encoded).inputs[1].empty());
+  EXPECT_NO_THROW(run.fit(encoded, few));
+  // The network shows which inputs are indices, even if the data does not.
+  std::vector<float> const areas(50, 3), indices(50, 1), rents(50, 5);
+  arrays const plain({array_view{.name = "area", .values = {areas.data(), {50, 1}}},
+                      array_view{.name = "city", .values = {indices.data(), {50, 1}}}},
+                     {array_view{.name = "rent", .values = {rents.data(), {50, 1}}}});
+  run.normalise(plain);
+  EXPECT_TRUE(run.normalisation().inputs[1].empty());
+}
+
+TEST(normalise, predicts_rows_whatever_their_target_column_contains) {
+  data_table const flats = cities(50);
+  table_encoder const encoder(flats, {.target = "rent", .regression = true});
+  graph const net = graph::build([&](builder& b) {
+    return b.input(encoder.examples(flats).describe().inputs[0].example) | dense{.units = 1}
+           | mean_squared_error{};
+  });
+  training run = trainer<narrow>(net, settings);
+  run.keep(encoder);
+  predictions const answers = run.predict(parse_table("area,city\n50,Rome\n60,Bern\n", "asked"));
+  for (char const* text :
+       {"area,city,rent\n50,Rome,?\n60,Bern,?\n", "area,city,rent\n50,Rome,low\n60,Bern,high\n"})
+    EXPECT_EQ(run.predict(parse_table(text, "asked", {.missing = missing_values::keep})).values,
+              answers.values);
+  EXPECT_EQ(run.predict(flats.select({})).count(), 0);
+}
+
+TEST(normalise, rescales_the_columns_of_windows) {
+  std::vector<float> weather;  // of sizes that differ by 1,000
+  for (int t = 0; t < 120; ++t)
+    weather.insert(weather.end(), {std::sin(0.3F * static_cast<float>(t)),
+                                   1000 + 50 * std::sin(0.3F * static_cast<float>(t) + 1)});
+  dataset const data = windows(time_series(weather, 2), {.length = 6, .targets = {"c1"}});
+  graph const net = graph::build([&](builder& b) {
+    return b.input({6, 2}) | dense{.units = 1} | mean_squared_error{};
+  });
+  training run = trainer<narrow>(net, {.updater = sgd{.rate = 0.05}});
+  run.normalise(data, both);
+  EXPECT_LT(run.fit(data, {.batch = 8, .epochs = 30}).loss, 1e-3) << "a sine is a linear recurrence";
+  predictions const next = run.predict(tensor_view(weather.data(), {1, 6, 2}));
+  EXPECT_NEAR(next[0][0], weather[13], 5) << "in the column's own units";
 }
 
 }  // namespace normalise_test

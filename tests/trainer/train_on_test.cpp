@@ -199,4 +199,34 @@ TEST(train_on, refuses_ranks_that_disagree) {
   });
 }
 
+TEST(trainer, without_communicator_does_not_train_in_a_launch_of_several_ranks) {
+  bright_thirds const examples(24);
+  auto const train_in = [&](int ranks, auto const& train) {
+    return refusal_of<setting_error>([&] { launch<threads>(ranks, [&](communicator&) { train(); }); });
+  };
+  auto const fit = [&] { trainer<narrow>(small).fit(examples.data(), {.batch = 8}); };
+  EXPECT_EQ(
+      train_in(2, fit),
+      "a trainer without communicator trains a network of its own on each rank (a launch of 2 ranks): "
+      "expected trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, make_self(), "
+      "std::make_unique<no_exchange>()), got trainer<B>(net)");
+  EXPECT_NE(train_in(2,
+                     [&] {
+                       training run = trainer<narrow>(small);
+                       loader batches(examples.data(), {.batch = 8});
+                       run.train_on(*batches.next());
+                     }),
+            "");
+  EXPECT_EQ(train_in(1, fit), "");
+  EXPECT_NO_THROW(fit()) << "outside of a launch";
+  EXPECT_EQ(train_in(2,
+                     [&] {
+                       trainer<narrow>(small, make_self(), std::make_unique<no_exchange>())
+                           .fit(examples.data(), {.batch = 8});
+                     }),
+            "");
+  EXPECT_EQ(train_in(2, [&] { trainer<narrow>(small).evaluate(examples.data()); }), "")
+      << "prediction and evaluation need no other rank";
+}
+
 }  // namespace train_on_test

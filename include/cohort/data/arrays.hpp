@@ -28,6 +28,7 @@ struct array_view {
   int classes = 0;  ///< if > 0: values are class labels 0 … classes − 1
   std::vector<std::string> label_names = {};
   std::optional<element_type> as = std::nullopt;  ///< element type in the batch
+  feature_axis features = feature_axis::first;
 };
 
 namespace detail {

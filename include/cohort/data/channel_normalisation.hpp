@@ -21,6 +21,7 @@ namespace detail {
 
 /// Makes the elements in the batch (element − mean) / deviation. Does nothing for empty lists.
 ///
+/// Exact     the bits of `normalised` by a fitted map of the same mean and deviation.
 /// Errors    setting_error for lists of other lengths than the number of channels, a mean that is not finite,
 ///           or a deviation that is not a finite number above 0. shape_error if elements are not numbers in
 ///           the batch, or the part is a scalar.

@@ -96,7 +96,8 @@ struct table_split {
 /// Settings of the split of a table.
 struct table_split_settings {
   std::uint64_t seed = 0;
-  std::string stratified_by = {};  ///< a column of texts, each of which is divided in the same proportion
+  /// A column, each text or number of which is divided in the same proportion, and so are missing values.
+  std::string stratified_by = {};
 };
 
 /// Divides the rows of a table randomly, into copies. Both parts keep the order of the rows.

@@ -2,66 +2,19 @@
 #pragma once
 #include <cohort/data/batch.hpp>
 #include <cohort/data/description.hpp>
+#include <cohort/data/example_view.hpp>
 #include <cohort/data/transform.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace cohort {
-
-/// One example: a pointer to each part, which is either in the data set's memory or in this view's memory.
-class example_view {
- public:
-  float weight = 1;        ///< set by the data set if it is weighted
-  std::string_view key;    ///< set by the data set if it is keyed
-  std::int64_t epoch = 0;  ///< set by the caller: the epoch for which the example is requested
-
-  /// Sets part `part` to the packed elements at `data`.
-  ///
-  /// Before    the elements remain valid until the next example is requested.
-  void point(std::size_t part, void const* data) { parts_[part].data = static_cast<std::byte const*>(data); }
-  /// Returns this view's memory for part `part`. The data set writes the part's elements to it.
-  template <class T = std::byte>
-  T* fill(std::size_t part) {
-    parts_[part].data = parts_[part].memory.data();
-    return reinterpret_cast<T*>(parts_[part].memory.data());
-  }
-  /// Returns the elements of part `part` in this view's memory, to be changed there. Copies them if they are
-  /// in the data set's memory.
-  ///
-  /// Before    T is the C++ type of the part's stored elements.
-  template <class T>
-  std::span<T> edit(std::size_t part) {
-    return {reinterpret_cast<T*>(copied(part)), parts_[part].bytes / sizeof(T)};
-  }
-  /// Returns the elements of part `part`.
-  std::byte const* at(std::size_t part) const { return parts_[part].data; }
-
-  /// Allocates memory for every part of an example.
-  void allocate(data_description const& description);
-
-  /// Returns another example of this view's epoch, owned by this view, with memory for every part of
-  /// `description`: for data sets that compute an example from another data set's.
-  example_view& source(data_description const& description);
-
- private:
-  struct stored_part {
-    std::byte const* data = nullptr;
-    std::size_t bytes = 0;
-    reusable_buffer memory{};
-  };
-
-  std::byte* copied(std::size_t part);
-
-  std::vector<stored_part> parts_;
-  std::unique_ptr<example_view> source_;
-};
 
 /// A part of all examples, stored with a constant stride. Batches are gathered without calls of get().
 struct example_rows {
@@ -78,6 +31,8 @@ struct example_rows {
 ///                same example.
 /// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
 ///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
+/// label(i)       optional: returns the class label of the first target of example i, for splits that read no
+///                more of it; nullopt if only get knows it.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -144,6 +99,15 @@ class batch_writer {
   bool keyed_;
 };
 
+/// Returns the class label of an example as data.label(i) gives it; nullopt without such a member.
+template <class D>
+std::optional<std::int64_t> label_in(D const& data, std::int64_t i) {
+  if constexpr (requires { std::optional<std::int64_t>(data.label(i)); })
+    return data.label(i);
+  else
+    return {};
+}
+
 /// Interface of a stream_dataset's cursor.
 struct stream_cursor {
   virtual ~stream_cursor() = default;
@@ -165,6 +129,8 @@ struct dataset_interface {
                       std::byte const** addresses) const = 0;
   virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
                                               std::int64_t position) const = 0;
+  /// See indexed_dataset.
+  virtual std::optional<std::int64_t> label(std::int64_t) const { return {}; }
 
   /// Returns whether every example is in memory, without weights and keys.
   bool in_memory() const { return locate({}, 0, nullptr); }
@@ -217,6 +183,8 @@ struct dataset_model final : dataset_interface {
     }
   }
 
+  std::optional<std::int64_t> label(std::int64_t i) const override { return label_in(*data_, i); }
+
  private:
   Pointer data_;
 };
@@ -268,6 +236,11 @@ class dataset {
     require_random_access("get");
     model_->get(i, out);
   }
+
+  /// Returns the class label of the first target of example i; nullopt if only get knows it.
+  ///
+  /// Before    indexed().
+  std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }
 
   /// Throws setting_error if the data set is a stream; `user` names what needs random access.
   void require_random_access(char const* user) const;

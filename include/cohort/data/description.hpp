@@ -2,6 +2,9 @@
 #pragma once
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,12 +15,24 @@ struct channel_scaling {
   double scale = 1;
   double offset = 0;
   bool operator==(channel_scaling const&) const = default;
+
+  /// Returns the map of `zero` to 0 and of `zero` + `unit` to 1.
+  static channel_scaling from(double zero, double unit);
+  /// Returns the map that applies this one, and then `next`.
+  channel_scaling then(channel_scaling const& next) const;
 };
+
+/// The features of a part, each of which a normalisation rescales by a map of its own.
+///
+/// first     the indices of the first axis: channels of an image, columns of a row.
+/// last      the indices of the last axis: columns of the rows of a window.
+/// none      the elements are indices, for an embedding: never rescaled.
+enum class feature_axis : std::uint8_t { first, last, none };
 
 /// Description of one tensor of every example: in the data set and in the batch.
 ///
 /// Shapes    `example` excludes the batch dimension; a class label is a scalar. `channels`: one per index of
-///           the first axis, or empty.
+///           the first axis, or per element; or empty.
 /// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`. The
 ///           scaling of the element's channel is applied after that.
 struct tensor_description {
@@ -30,6 +45,15 @@ struct tensor_description {
   std::vector<channel_scaling> channels = {};
   int classes = 0;                            ///< class labels are 0 … classes − 1; 0: not a class label
   std::vector<std::string> label_names = {};  ///< one per class, or empty
+  feature_axis features = feature_axis::first;
+
+  /// Returns whether `maps` maps can rescale the part, which needs numbers that are no indices: one map per
+  /// index of the first axis (1 for a scalar), or one per element.
+  bool accepts(std::size_t maps) const;
+  /// Applies maps to the elements in the batch, after their present scaling.
+  ///
+  /// Before    accepts(maps.size()).
+  void rescale(std::span<channel_scaling const> maps);
 
   /// Returns whether scaling or an offset changes the elements.
   bool rescaled() const { return scale != 1 || offset != 0 || !channels.empty(); }

@@ -9,19 +9,20 @@
 
 namespace cohort {
 
-/// How the channels of a part are rescaled: not at all, to mean 0 and standard deviation 1 (of the
-/// population), or so that the smallest value becomes 0 and the largest 1. A constant channel becomes 0.
+/// How the features of a part (feature_axis) are rescaled: not at all, to mean 0 and standard deviation 1 (of
+/// the population), or so that the smallest value becomes 0 and the largest 1. A feature whose values are all
+/// equal becomes 0.
 enum class rescaling : std::uint8_t { none, standardise, min_max };
 
-/// What a normalisation rescales. Class labels are never rescaled.
+/// What a normalisation rescales. Class labels and indices are never rescaled.
 struct normalisation_settings {
   rescaling inputs = rescaling::standardise;
   rescaling targets = rescaling::none;
 };
 
-/// The fitted maps of all inputs and targets, in their order: one map per channel, the first axis of a part
-/// (a feature of a row, a channel of an image); one for a scalar; none for a part that is not rescaled. A
-/// list is empty if it rescales nothing.
+/// The fitted maps of all inputs and targets, in their order: one map per index of the first axis of a part
+/// (a column of a row, a channel of an image); one for a scalar; one per element of a window of a series, the
+/// same in all its rows; none for a part that is not rescaled. A list is empty if it rescales nothing.
 struct normalisation {
   std::vector<std::vector<channel_scaling>> inputs{};
   std::vector<std::vector<channel_scaling>> targets{};

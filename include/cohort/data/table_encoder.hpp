@@ -63,6 +63,8 @@ class table_encoder {
   ///           it is not imputed, a text that is not in the vocabulary if there is no slot for others, or an
   ///           unknown label.
   arrays examples(data_table const& table) const;
+  /// The same without targets, whatever the table's target column contains: for prediction.
+  arrays inputs(data_table const& table) const;
 
   std::vector<encoded_column> const& columns() const { return columns_; }
   /// Returns one input column.  Errors: setting_error if there is none of this name.
@@ -78,6 +80,8 @@ class table_encoder {
 
  private:
   table_encoder() = default;
+
+  arrays encoded(data_table const& table, bool with_target) const;
 
   std::vector<encoded_column> columns_;
   std::string target_;

@@ -33,15 +33,11 @@ class class_weighted {
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
+  std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
   void get(std::int64_t i, example_view& out) const {
     data_.get(i, out);
     std::int64_t const label =
-        detail::class_label(description_.targets[0], out.at(description_.inputs.size()));
-    if (label < 0 || label >= static_cast<std::int64_t>(weights_.size()))
-      throw data_error({.what = "a class label is out of range",
-                        .where = {description_.targets[0].name, ", example ", i},
-                        .expected = {"0 to ", weights_.size() - 1},
-                        .got = {label}});
+        detail::checked_class_label(description_.targets[0], out.at(description_.inputs.size()), i);
     out.weight = (has_weights_ ? out.weight : 1.0F) * weights_[static_cast<std::size_t>(label)];
   }
 

@@ -40,9 +40,9 @@ struct early_stopping_settings {
 /// of its own (metrics::accuracy.on(held)), or of a function of the run, needs no validation data.
 ///
 /// Order     collective: every rank has one with the same settings.
-/// After     all ranks agree on the stop at their next meeting: fit returns with `stopped` a few steps into
-///           the next epoch. The parameters are the last ones unless `restore_best`. Checkpoints store the
-///           state and, with `restore_best`, the best parameters, so a resumed run continues to count.
+/// After     fit returns with `stopped` before the next epoch. The parameters are the last ones unless
+///           `restore_best`. Checkpoints store the state and, with `restore_best`, the best parameters, so a
+///           resumed run continues to count. A further fit counts anew after a stop.
 /// Moves     `restore_best`: one copy of the parameters in host memory.
 /// Errors    setting_error for invalid settings, or if fit does not compute the metric.
 /// Exact     `restore_best` restores the parameters bit for bit.
@@ -51,8 +51,7 @@ class early_stopping_listener final : public listener {
   explicit early_stopping_listener(metric judge, early_stopping_settings how = {});
 
   void on_epoch(training& run, epoch_report const& done) override;
-  void on_step(training& run, step_report const&) override;
-  /// Resets the count for a further fit, if this listener requested the stop.
+  /// Resets the count for a further fit, if this listener requested the stop; on_end does that, too.
   void on_vote(training&, votes const& all) override;
   /// Restores the best parameters.
   void on_end(training& run) override;
@@ -73,6 +72,7 @@ class early_stopping_listener final : public listener {
  private:
   double measured(training& run, epoch_report const& done) const;
   bool better(double now) const;
+  void restart();
   void log_check(std::int64_t epoch, double now, bool best) const;
 
   metric metric_;

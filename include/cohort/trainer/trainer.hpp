@@ -32,6 +32,9 @@ std::string unsupported_layer(graph_view net) {
 /// Errors    setting_error for values out of range.
 void check_training_settings(training_settings const& settings);
 
+/// Remembers that the run was made without a communicator.
+void mark_without_world(training& made);
+
 }  // namespace detail
 
 /// Prepares a network for training.
@@ -76,11 +79,17 @@ training trainer(graph net, communicator& world, Description const& how, trainin
 }
 
 /// The same for one rank.
+///
+/// Errors    in a launch of several ranks, fit and single steps throw setting_error, because each rank would
+///           train a network of its own. If you want that, pass make_self() and a strategy.
 template <class Choice>
 training trainer(graph net, training_settings settings = {},
                  std::unique_ptr<strategy> exchange_strategy = nullptr) {
   if (!exchange_strategy) exchange_strategy = std::make_unique<no_exchange>();
-  return trainer<Choice>(std::move(net), make_self(), std::move(exchange_strategy), std::move(settings));
+  training made =
+      trainer<Choice>(std::move(net), make_self(), std::move(exchange_strategy), std::move(settings));
+  detail::mark_without_world(made);
+  return made;
 }
 
 }  // namespace cohort

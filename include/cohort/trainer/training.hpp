@@ -3,9 +3,9 @@
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
+#include <cohort/data/dataset.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/table_encoder.hpp>
-#include <cohort/data/dataset.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/io/byte_sink.hpp>
@@ -105,13 +105,18 @@ class training {
 
   /// Fits a normalisation to `data`, over all ranks, and uses it from now on: fit, evaluate, predict and
   /// single steps rescale inputs and targets; predictions and reports are in the targets' own units, the loss
-  /// is not. Model files and checkpoints contain it.
+  /// is not. Model files and checkpoints contain it. Inputs that only embeddings read are indices: unchanged.
+  /// `readers`: threads (loader_settings).
   ///
-  /// Order     collective.
+  /// Order     collective, not during fit.
   /// Errors    those of fit_normalisation and evaluate. After an error the former normalisation is in use.
   void normalise(dataset const& data, normalisation_settings const& how = {},
-                 cohort::sharding sharding = cohort::sharding::global);
-  /// Uses a fitted normalisation from now on; an empty one ends the rescaling. The same on every rank.
+                 cohort::sharding sharding = cohort::sharding::global, int readers = 1);
+  /// Uses a fitted normalisation from now on; an empty one ends the rescaling.
+  ///
+  /// Order     not during fit; the same on every rank, which fit checks.
+  /// Errors    shape_error if it does not fit the network; setting_error for a scale of 0 or a number that
+  ///           is not finite.
   void normalise(cohort::normalisation with);
   cohort::normalisation const& normalisation() const;
 
@@ -122,9 +127,10 @@ class training {
   ///
   /// Errors    setting_error if there is none.
   table_encoder const& encoder() const;
-  /// Returns the network's first output for each row of a table, which the kept encoder encodes. Thread-safe.
+  /// Returns the network's first output for each row of a table, which the kept encoder encodes. The target's
+  /// column is ignored. Thread-safe.
   ///
-  /// Errors    those of encoder and of table_encoder::examples.
+  /// Errors    those of encoder and of table_encoder::inputs.
   predictions predict(data_table const& rows) const;
 
   /// Returns whether all ranks call their listeners' on_step in the same steps.
@@ -135,7 +141,7 @@ class training {
   bool has_common_steps() const;
 
   /// Requests a stop or a checkpoint. At the next meeting all ranks agree on it and call their listeners'
-  /// on_vote. Thread-safe.
+  /// on_vote: after a step, or between two epochs if a listener's on_epoch requests it. Thread-safe.
   void request(votes const& wanted);
 
   /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set
@@ -186,7 +192,7 @@ class training {
   void save(io::byte_sink_ref to, bool updater_state = false);
 
   /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
-  /// step and epoch.
+  /// step and epoch. Normalisation and encoder become those of the file, none if it has none.
   ///
   /// Errors    file_error; data_error with the difference between the file's network and this one. After an
   ///           error nothing has changed.
@@ -194,8 +200,8 @@ class training {
   void load(model_file const& from);
 
   /// Copies the parameters of those layers whose names and shapes match layers of another network's model.
-  /// Returns which layers were copied, and why the others were not. Updater state, step and epoch are
-  /// unchanged.
+  /// Returns which layers were copied, and why the others were not. Updater state, step, epoch, normalisation
+  /// and encoder are unchanged.
   ///
   /// Order     not collective: every rank makes the same call.
   /// Errors    those of load, except that the networks may differ; data_error if no layer matches. After an

@@ -82,6 +82,7 @@ TEST(file_batches, contain_the_examples_of_the_folder) {
   EXPECT_EQ(packed.describe().targets[0].label_names, (std::vector<std::string>{"ant", "cat", "dog"}));
   EXPECT_EQ(packed.describe().inputs[0].example, cohort::shape(3, 6, 8));
   EXPECT_EQ(all_of(packed), all_of(folder));
+  for (std::int64_t i = 0; i < 15; ++i) EXPECT_EQ(packed.label(i), example_of(packed, i).label);
   EXPECT_NE(packed.paths(), folder.paths());
   EXPECT_EQ(packed.archive_of(4), archives[1]);
   EXPECT_EQ(file_batches(archives).paths(), packed.paths());

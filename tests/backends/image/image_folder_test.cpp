@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: image/image_settings
+#include <cohort/data/cache.hpp>
+#include <cohort/data/concat.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/normalisation.hpp>
+#include <cohort/data/select.hpp>
+#include <cohort/data/split.hpp>
+#include <cohort/data/weighted_by_class.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/augmented.hpp>
 #include <cohort/image/crop.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/resize.hpp>
@@ -227,6 +234,26 @@ TEST(image_folder, reads_cifar10) {
   }
   for (int const count : counts) EXPECT_EQ(count, counts[0]);
   EXPECT_NEAR(sum / (3072.0 * static_cast<double>(train.size())), 0.473, 0.003);  // of all 50,000 images
+}
+
+TEST(image_folder, is_stratified_without_reading_files) {
+  scratch_folder const at;
+  for (int i = 0; i < 12; ++i) put(at / ((i % 3 ? "cat/" : "ant/") + std::to_string(i) + ".png"), {});
+  image_folder const folder(at.path(), {.height = 4, .width = 4});
+  cohort::dataset const views[]{
+      folder,
+      cohort::augmented(folder, {.height = 2, .width = 2}),
+      cohort::weighted_by_class(cohort::dataset(folder), {1, 2}),
+      cohort::cache(folder),
+      cohort::concat(cohort::select(folder, 0, 2), cohort::select(folder, 2, 10)),
+      cohort::normalised(folder, cohort::normalisation{{{{1, 0}, {1, 0}, {1, 0}}}, {}})};
+  for (cohort::dataset const& data : views) {
+    auto const [training, held_out] = cohort::split(data, 0.5, {.stratified = true});
+    int cats = 0;
+    for (std::int64_t i = 0; i < held_out.size(); ++i) cats += static_cast<int>(held_out.label(i).value());
+    EXPECT_EQ(cats, 4);
+    EXPECT_EQ(cohort::k_fold(data, 2, {.stratified = true}).size(), 2U);
+  }
 }
 
 }  // namespace image_folder_test

@@ -7,6 +7,7 @@
 #include <cohort/image/mixed.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "../../data/refused.hpp"
@@ -192,6 +193,44 @@ TEST(mixed, refuses_what_it_cannot_mix) {
                {"channels x height x width", "got 3"});
   arrays const unlabelled({array_view{.name = "input", .values = {row.data(), shape(1, 1, 1, 3)}}});
   expect_parts(refused<shape_error>([&] { mixed(unlabelled, {.mixup = 1}); }), {"class label", "got none"});
+}
+
+/// The same images with keys and weights. Pixels and key are valid until the next example is requested.
+class keyed {
+ public:
+  keyed() : data_(plain()), what_(data_.describe()) { what_.keyed = what_.weighted = true; }
+  data_description const& describe() const { return what_; }
+  std::int64_t size() const { return data_.size(); }
+  void get(std::int64_t i, example_view& out) const {
+    static thread_local std::string key;
+    static thread_local std::vector<std::byte> pixels;
+    data_.get(i, out);
+    pixels.assign(out.at(0), out.at(0) + 24);
+    out.point(0, pixels.data());
+    key = "example " + std::to_string(i);
+    out.key = key;
+    out.weight = static_cast<float>(i + 1);
+  }
+
+ private:
+  arrays data_;
+  data_description what_;
+};
+
+TEST(mixed, mixes_examples_that_are_valid_until_the_next_one) {
+  mixing const how{.mixup = 1, .cutmix = 1, .seed = 3};
+  EXPECT_EQ(epoch_of(mixed(keyed(), how), 1), epoch_of(mixed(plain(), how), 1));
+}
+
+TEST(mixed, keeps_the_key_and_the_weight_of_the_example) {
+  mixed const data(keyed(), {.mixup = 1, .cutmix = 1, .seed = 3});
+  loader batches(data, {.batch = 8});
+  batches.start(0);
+  while (batch const* b = batches.next())
+    for (std::size_t row = 0; row < b->keys.size(); ++row) {
+      EXPECT_EQ(b->keys[row], "example " + std::to_string(b->indices[row]));
+      EXPECT_EQ(b->weights[row], static_cast<float>(b->indices[row] + 1));
+    }
 }
 
 }  // namespace mixed_test

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/detail/exit_at_once.hpp>
+#include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/detail/config.hpp>
@@ -55,6 +56,7 @@ struct outcome {
 COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator> world, rank_body body,
                                  outcome& all) noexcept {
   std::exception_ptr failure;
+  launch_scope const launched(world->size());
   try {
     body(*world);
   } catch (...) {
@@ -138,6 +140,7 @@ COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, d
 }
 
 COHORT_CORE_INLINE int self::run(communicator_settings settings, detail::rank_body body) {
+  detail::launch_scope const launched(1);
   body(*make_self(std::move(settings)));
   return 0;
 }

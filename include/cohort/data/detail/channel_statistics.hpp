@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Mean, variance, smallest and largest value per channel of the parts that a normalisation rescales. The
+/// Mean, variance, smallest and largest value per feature of the parts that a normalisation rescales. The
 /// parts of a data set are added on different ranks and merged.
 ///
 /// Exact     the same batches in the same order give the same bits; merged parts agree with the whole to a
@@ -21,8 +21,7 @@ class channel_statistics {
   explicit channel_statistics(data_description const& description, normalisation_settings const& how);
 
   void add(batch const& examples);
-  /// All sums: the number of examples, then four numbers per channel. Equal descriptions and settings give
-  /// the same number of sums.
+  /// All sums: five numbers per feature. Equal descriptions and settings give the same number of sums.
   std::vector<double> sums() const;
   /// Adds the sums of other statistics.  Before: as many as sums() has.
   void merge(std::span<double const> sums);
@@ -31,16 +30,19 @@ class channel_statistics {
   normalisation result() const;
 
  private:
-  struct channel {
+  struct feature {
     double count = 0, mean = 0, squares = 0, lowest = 0, highest = 0;  // squares: Σ (x − mean)²
-    void merge(channel const& more);
+    void merge(feature const& more);
+    channel_scaling map(rescaling how) const;
   };
   struct part {
     bool input;
     std::size_t which;  // of the inputs or targets
     rescaling how;
-    std::size_t each;  // elements of a channel in an example
-    std::vector<channel> channels;
+    std::size_t each;      // elements of a feature in an example
+    std::size_t step;      // between these elements
+    std::size_t distance;  // from a feature's first element to the next one's
+    std::vector<feature> features;
   };
 
   template <class T>

@@ -13,9 +13,13 @@ namespace cohort::detail {
 std::vector<std::int64_t> order_to_divide(std::int64_t count, std::span<std::int64_t const> labels,
                                           std::uint64_t seed, std::string_view purpose);
 
+/// Errors    setting_error if a fraction is not between 0 and 1, or their sum is not 1.
+void check_fractions(std::span<double const> fractions);
+
 /// Divides an order into parts of these fractions, each spread evenly over the order, and sorts the parts.
 ///
-/// Errors    setting_error if a fraction is not between 0 and 1, their sum is not 1, or a part is empty.
+/// Before    check_fractions(fractions).
+/// Errors    setting_error if a part is empty.
 std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
                                               std::span<double const> fractions);
 

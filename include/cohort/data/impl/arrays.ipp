@@ -85,7 +85,8 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
                           .scale = a.scale,
                           .offset = a.offset,
                           .classes = a.classes,
-                          .label_names = a.label_names};
+                          .label_names = a.label_names,
+                          .features = a.features};
   transform_of(part);
   return part;
 }

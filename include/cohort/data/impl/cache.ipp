@@ -43,6 +43,7 @@ class cached_examples final : public indexed_view {
     if (!weights_.empty()) out.weight = weights_[at];
     if (!keys_.empty()) out.key = keys_[at];
   }
+  std::optional<std::int64_t> label(std::int64_t i) const override { return data_.label(i); }
 
  private:
   std::byte* address(std::size_t part, std::size_t i) const {

@@ -31,11 +31,10 @@ COHORT_CORE_INLINE void normalise(tensor_description& part, channel_normalisatio
   };
   check("mean", how.mean, -1e300, "a finite number");
   check("deviation", how.deviation, 1e-300, "a finite number above 0");
-  part.channels.resize(channels);
-  for (std::size_t c = 0; c < channels; ++c) {
-    channel_scaling& one = part.channels[c];
-    one = {one.scale / how.deviation[c], (one.offset - how.mean[c]) / how.deviation[c]};
-  }
+  std::vector<channel_scaling> maps;
+  for (std::size_t c = 0; c < channels; ++c)
+    maps.push_back(channel_scaling::from(how.mean[c], how.deviation[c]));
+  part.rescale(maps);
 }
 
 }  // namespace cohort::detail

@@ -10,35 +10,34 @@
 
 namespace cohort::detail {
 
-inline constexpr std::size_t sums_of_channel = 5;
-
-/// Number of channels of a part: its first axis; 1 for a scalar.
-COHORT_CORE_INLINE std::size_t channels_of(tensor_description const& part) {
-  return part.example.rank == 0 ? 1 : static_cast<std::size_t>(part.example[0]);
-}
+inline constexpr std::size_t sums_of_feature = 5;
 
 COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const& description,
                                                           normalisation_settings const& how)
     : inputs_(description.inputs.size()), targets_(description.targets.size()) {
   auto const add_parts = [&](std::vector<tensor_description> const& all, bool input, rescaling rescaled) {
     for (std::size_t which = 0; rescaled != rescaling::none && which < all.size(); ++which) {
-      bool const numbers = all[which].type == element_type::f32 || all[which].type == element_type::f64;
+      tensor_description const& what = all[which];
+      bool const numbers = what.type == element_type::f32 || what.type == element_type::f64;
       if (!numbers && !input)
         throw setting_error({.what = "class labels cannot be rescaled",
-                             .where = {"target ", all[which].name},
+                             .where = {"target ", what.name},
                              .expected = "numbers, or normalisation_settings::targets = rescaling::none",
-                             .got = std::string(name_of(all[which].type))});
-      if (!numbers) continue;  // indices, for an embedding
-      std::size_t const channels = channels_of(all[which]);
-      auto const elements = static_cast<std::size_t>(all[which].example.elements());
-      parts_.push_back({input, which, rescaled, elements / channels, std::vector<channel>(channels)});
+                             .got = std::string(name_of(what.type))});
+      if (!numbers || what.features == feature_axis::none) continue;  // indices, for an embedding
+      bool const last = what.features == feature_axis::last;
+      shape const& dims = what.example;
+      auto const features = static_cast<std::size_t>(dims.rank == 0 ? 1 : dims[last ? dims.rank - 1 : 0]);
+      std::size_t const each = static_cast<std::size_t>(dims.elements()) / features;
+      parts_.push_back({input, which, rescaled, each, last ? features : 1, last ? 1 : each,
+                        std::vector<feature>(features)});
     }
   };
   add_parts(description.inputs, true, how.inputs);
   add_parts(description.targets, false, how.targets);
 }
 
-COHORT_CORE_INLINE void channel_statistics::channel::merge(channel const& more) {
+COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) {
   if (!(more.count > 0)) return;
   if (!(count > 0)) {
     *this = more;
@@ -52,16 +51,25 @@ COHORT_CORE_INLINE void channel_statistics::channel::merge(channel const& more) 
   highest = std::max(highest, more.highest);
 }
 
+COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(rescaling how) const {
+  if (!(count > 0))
+    throw data_error({.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
+  if (!(highest > lowest)) return channel_scaling::from(lowest, 1);  // the deviation is a rounding error
+  return how == rescaling::standardise ? channel_scaling::from(mean, std::sqrt(squares / count))
+                                       : channel_scaling::from(lowest, highest - lowest);
+}
+
 template <class T>
 void channel_statistics::add_to(part& to, std::span<T const> values) {
-  std::size_t const elements = to.each * to.channels.size();
+  std::size_t const elements = to.each * to.features.size();
   if (values.empty()) return;
-  for (std::size_t c = 0; c < to.channels.size(); ++c) {
-    channel batch{.lowest = static_cast<double>(values[c * to.each]),
-                  .highest = static_cast<double>(values[c * to.each])};
-    auto const for_each = [&](auto f) {
-      for (std::size_t row = c * to.each; row < values.size(); row += elements)
-        for (std::size_t i = row; i < row + to.each; ++i) f(static_cast<double>(values[i]));
+  for (std::size_t f = 0; f < to.features.size(); ++f) {
+    std::size_t const first = f * to.distance;
+    feature batch{.lowest = static_cast<double>(values[first]),
+                  .highest = static_cast<double>(values[first])};
+    auto const for_each = [&](auto visit) {
+      for (std::size_t row = first; row < values.size(); row += elements)
+        for (std::size_t i = 0; i < to.each; ++i) visit(static_cast<double>(values[row + i * to.step]));
     };
     double sum = 0;
     for_each([&](double x) {
@@ -72,7 +80,7 @@ void channel_statistics::add_to(part& to, std::span<T const> values) {
     batch.count = static_cast<double>(values.size() / elements * to.each);
     batch.mean = sum / batch.count;
     for_each([&](double x) { batch.squares += (x - batch.mean) * (x - batch.mean); });
-    to.channels[c].merge(batch);
+    to.features[f].merge(batch);
   }
 }
 
@@ -89,36 +97,28 @@ COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
 COHORT_CORE_INLINE std::vector<double> channel_statistics::sums() const {
   std::vector<double> all;
   for (part const& one : parts_)
-    for (channel const& c : one.channels)
-      all.insert(all.end(), {c.count, c.mean, c.squares, c.lowest, c.highest});
+    for (feature const& f : one.features)
+      all.insert(all.end(), {f.count, f.mean, f.squares, f.lowest, f.highest});
   return all;
 }
 
 COHORT_CORE_INLINE void channel_statistics::merge(std::span<double const> sums) {
   for (part& one : parts_)
-    for (channel& c : one.channels) {
-      c.merge({sums[0], sums[1], sums[2], sums[3], sums[4]});
-      sums = sums.subspan(sums_of_channel);
+    for (feature& f : one.features) {
+      f.merge({sums[0], sums[1], sums[2], sums[3], sums[4]});
+      sums = sums.subspan(sums_of_feature);
     }
 }
 
 COHORT_CORE_INLINE normalisation channel_statistics::result() const {
   normalisation made;
   for (part const& one : parts_) {
-    std::vector<channel_scaling> map;
-    for (channel const& c : one.channels) {
-      if (!(c.count > 0))
-        throw data_error(
-            {.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
-      bool const standardised = one.how == rescaling::standardise;
-      double const width = standardised ? std::sqrt(c.squares / c.count) : c.highest - c.lowest;
-      double const scale =
-          c.highest > c.lowest ? 1 / width : 1;  // of equal values, width is a rounding error
-      map.push_back({scale, -(standardised && c.highest > c.lowest ? c.mean : c.lowest) * scale});
-    }
+    std::vector<channel_scaling> maps;
+    for (std::size_t repeated = 0; repeated < (one.distance == 1 ? one.each : 1); ++repeated)
+      for (feature const& f : one.features) maps.push_back(f.map(one.how));
     auto& list = one.input ? made.inputs : made.targets;
     list.resize(one.input ? inputs_ : targets_);
-    list[one.which] = std::move(map);
+    list[one.which] = std::move(maps);
   }
   return made;
 }

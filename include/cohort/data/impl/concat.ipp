@@ -34,6 +34,10 @@ class concatenated_examples final : public indexed_view {
     }
     return true;
   }
+  std::optional<std::int64_t> label(std::int64_t i) const override {
+    std::size_t const which = part_of(i);
+    return parts_[which].label(i - begin_of(which));
+  }
 
  private:
   std::size_t part_of(std::int64_t i) const {
@@ -75,8 +79,9 @@ COHORT_CORE_INLINE void require_same_examples(data_description const& first, dat
                          .where = where + ", " + a.name,
                          .expected = layout_text(a),
                          .got = layout_text(b)});
-    if (a.channels != b.channels)
-      refuse("the data sets are normalised differently", a.name, "the same normalisation", "another one, or none");
+    if (a.channels != b.channels || a.features != b.features)
+      refuse("the data sets are normalised differently", a.name, "the same normalisation",
+             "another one, or none");
     if (a.classes != b.classes)
       refuse("the data sets have different classes", a.name, text_of({a.classes, " classes"}),
              text_of({b.classes, " classes"}));

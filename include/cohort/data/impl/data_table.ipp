@@ -7,6 +7,7 @@
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <iterator>
 #include <utility>
 
@@ -181,14 +182,40 @@ COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const
   });
 }
 
+}  // namespace cohort
+
+namespace cohort::detail {
+
+/// Numbers the values of a column; −1 for missing ones.
+COHORT_CORE_INLINE std::vector<std::int64_t> strata_of(data_table const& table, std::string const& column) {
+  if (table.has_texts(column)) {
+    text_column const by = table.texts(column);
+    return {by.codes.begin(), by.codes.end()};
+  }
+  return with_real(table.number_type(), [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    std::vector<real> values;
+    std::ranges::copy_if(table.numbers<real>(column), std::back_inserter(values),
+                         [](real value) { return is_finite(value); });
+    std::ranges::sort(values);
+    std::vector<std::int64_t> strata;
+    for (real const value : table.numbers<real>(column))
+      strata.push_back(is_finite(value) ? std::ranges::lower_bound(values, value) - values.begin() : -1);
+    return strata;
+  });
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
 COHORT_CORE_INLINE table_split split(data_table const& table, double training_fraction,
                                      table_split_settings const& settings) {
-  std::vector<std::int64_t> labels;
-  if (!settings.stratified_by.empty()) {
-    text_column const by = table.texts(settings.stratified_by);
-    labels.assign(by.codes.begin(), by.codes.end());
-  }
   double const fractions[]{training_fraction, 1 - training_fraction};
+  detail::check_fractions(fractions);
+  std::vector<std::int64_t> const labels = settings.stratified_by.empty()
+                                               ? std::vector<std::int64_t>()
+                                               : detail::strata_of(table, settings.stratified_by);
   auto const parts =
       detail::divide(detail::order_to_divide(table.rows(), labels, settings.seed, "split"), fractions);
   return {table.select(parts[0]), table.select(parts[1])};

@@ -10,29 +10,6 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void example_view::allocate(data_description const& description) {
-  parts_.resize(description.parts());
-  for (std::size_t part = 0; part < parts_.size(); ++part) {
-    tensor_description const& d = description.part(part);
-    parts_[part].bytes = static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored);
-    parts_[part].memory.resize(parts_[part].bytes);
-  }
-}
-
-COHORT_CORE_INLINE std::byte* example_view::copied(std::size_t part) {
-  stored_part& one = parts_[part];
-  if (one.data != one.memory.data()) std::memcpy(one.memory.data(), one.data, one.bytes);
-  one.data = one.memory.data();
-  return one.memory.data();
-}
-
-COHORT_CORE_INLINE example_view& example_view::source(data_description const& description) {
-  if (!source_) source_ = std::make_unique<example_view>();
-  source_->allocate(description);
-  source_->epoch = epoch;
-  return *source_;
-}
-
 COHORT_CORE_INLINE void dataset::require_random_access(char const* user) const {
   if (!indexed())
     throw setting_error({.what = "this data set is a stream, whose examples cannot be accessed by index",
@@ -88,7 +65,7 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
   stored_channel_bytes = each * bytes_of(part.stored);
   channel_bytes = each * bytes_of(part.type);
   for (channel_scaling const& one : part.channels)
-    channels.push_back({scale * one.scale, offset * one.scale + one.offset});
+    channels.push_back(channel_scaling{scale, offset}.then(one));
 }
 
 COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::byte* destination) const {

@@ -1,9 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/data/description.hpp>
 #include <cohort/detail/config.hpp>
+#include <utility>
 
 namespace cohort {
+
+COHORT_CORE_INLINE channel_scaling channel_scaling::from(double zero, double unit) {
+  double const scale = 1 / unit;
+  return {scale, -zero * scale};
+}
+
+COHORT_CORE_INLINE channel_scaling channel_scaling::then(channel_scaling const& next) const {
+  return {scale * next.scale, offset * next.scale + next.offset};
+}
+
+COHORT_CORE_INLINE void tensor_description::rescale(std::span<channel_scaling const> maps) {
+  std::vector<channel_scaling> const before =
+      channels.empty() ? std::vector<channel_scaling>(1) : std::exchange(channels, {});
+  std::size_t const count = std::max(before.size(), maps.size());
+  for (std::size_t c = 0; c < count; ++c)  // the larger number is a multiple of the smaller one
+    channels.push_back(before[c * before.size() / count].then(maps[c * maps.size() / count]));
+}
+
+COHORT_CORE_INLINE bool tensor_description::accepts(std::size_t maps) const {
+  bool const numbers = type == element_type::f32 || type == element_type::f64;
+  if (!numbers || features == feature_axis::none) return false;
+  return maps == static_cast<std::size_t>(example.rank == 0 ? 1 : example[0])
+         || maps == static_cast<std::size_t>(example.elements());
+}
 
 COHORT_CORE_INLINE std::size_t data_description::parts() const {
   return inputs.size() + targets.size() + masks.size();

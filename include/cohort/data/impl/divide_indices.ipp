@@ -8,6 +8,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace cohort::detail {
@@ -23,8 +24,7 @@ COHORT_CORE_INLINE std::vector<std::int64_t> order_to_divide(std::int64_t count,
   return order;
 }
 
-COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
-                                                                 std::span<double const> fractions) {
+COHORT_CORE_INLINE void check_fractions(std::span<double const> fractions) {
   for (double const fraction : fractions)
     if (!(fraction > 0 && fraction < 1))
       throw setting_error({.what = "the fraction of a split must be between 0 and 1",
@@ -37,9 +37,13 @@ COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std
                          .where = "split",
                          .expected = "1",
                          .got = {sum}});
+}
+
+COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std::int64_t> order,
+                                                                 std::span<double const> fractions) {
   std::size_t const size = order.size();
   std::vector<std::vector<std::int64_t>> parts(fractions.size());
-  double remaining = sum;
+  double remaining = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     // Position j belongs to this part if the rounded number of its examples among the first j increases.
     double const fraction = p + 1 == parts.size() ? 1 : fractions[p] / remaining;
@@ -75,20 +79,16 @@ COHORT_CORE_INLINE std::vector<std::int64_t> labels_of(dataset const& data) {
   scratch.allocate(what);
   std::vector<std::int64_t> labels(static_cast<std::size_t>(data.size()));
   for (std::int64_t i = 0; i < data.size(); ++i) {
+    std::optional<std::int64_t> const known = located ? std::nullopt : data.label(i);
     std::byte const* at = nullptr;
     if (located) {
       data.model().locate({&i, 1}, part, &at);
-    } else {
+    } else if (!known) {
       data.model().get(i, scratch);
       at = scratch.at(part);
     }
-    std::int64_t const label = class_label(target, at);
-    if (label < 0 || label >= target.classes)
-      throw data_error({.what = "a class label is out of range",
-                        .where = {target.name, ", example ", i},
-                        .expected = {"0 to ", target.classes - 1},
-                        .got = {label}});
-    labels[static_cast<std::size_t>(i)] = label;
+    labels[static_cast<std::size_t>(i)] =
+        known ? label_in_range(target, *known, i) : checked_class_label(target, at, i);
   }
   return labels;
 }

@@ -25,18 +25,14 @@ COHORT_CORE_INLINE void rescale_parts(std::vector<tensor_description>& parts,
                        .got = {parts.size()}});
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (maps[p].empty()) continue;
-    std::size_t const channels = channels_of(parts[p]);
-    bool const numbers = parts[p].type == element_type::f32 || parts[p].type == element_type::f64;
-    if (!numbers || maps[p].size() != channels)
-      throw shape_error({.what = "a normalisation does not fit the data set",
-                         .where = {kind, ' ', parts[p].name},
-                         .expected = {maps[p].size(), " channels of f32 or f64"},
-                         .got = {to_string(parts[p].example), ", ", name_of(parts[p].type)}});
-    parts[p].channels.resize(channels);
-    for (std::size_t c = 0; c < channels; ++c) {
-      channel_scaling& one = parts[p].channels[c];
-      one = {one.scale * maps[p][c].scale, one.offset * maps[p][c].scale + maps[p][c].offset};
-    }
+    if (!parts[p].accepts(maps[p].size()))
+      throw shape_error(
+          {.what = "a normalisation does not fit the data set",
+           .where = {kind, ' ', parts[p].name},
+           .expected = {maps[p].size(), " channels of f32 or f64"},
+           .got = {to_string(parts[p].example), ", ",
+                   parts[p].features == feature_axis::none ? "indices" : name_of(parts[p].type)}});
+    parts[p].rescale(maps[p]);
   }
 }
 
@@ -61,6 +57,7 @@ class normalised_view final : public dataset_interface {
                                       std::int64_t position) const override {
     return data_.model().open(shard, shards, epoch, position);
   }
+  std::optional<std::int64_t> label(std::int64_t i) const override { return data_.label(i); }
 
  private:
   dataset data_;

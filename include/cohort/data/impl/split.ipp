@@ -24,6 +24,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE std::vector<dataset> split(dataset const& data, std::vector<double> const& fractions,
                                               split_settings const& settings) {
+  detail::check_fractions(fractions);
   std::vector<dataset> parts;
   for (std::vector<std::int64_t>& indices :
        detail::divide(detail::order_of(data, settings, "split"), fractions))
@@ -40,12 +41,13 @@ COHORT_CORE_INLINE data_split split(dataset const& data, double training_fractio
 
 COHORT_CORE_INLINE std::vector<data_split> k_fold(dataset const& data, int k,
                                                   split_settings const& settings) {
-  std::vector<std::int64_t> const order = detail::order_of(data, settings, "k_fold");
+  data.require_random_access("k_fold");
   if (k < 2 || k > data.size())
     throw setting_error({.what = "the number of folds is out of range",
                          .where = "k_fold, k",
                          .expected = {"2 to the number of examples, ", data.size()},
                          .got = {k}});
+  std::vector<std::int64_t> const order = detail::order_of(data, settings, "k_fold");
   std::vector<int> fold(order.size());
   for (std::size_t j = 0; j < order.size(); ++j)
     fold[static_cast<std::size_t>(order[j])] = static_cast<int>(j % static_cast<std::size_t>(k));

@@ -28,7 +28,14 @@ COHORT_CORE_INLINE std::vector<std::string> texts_that_occur(text_column const& 
 /// Returns the mean or median of a column's numbers that are not missing.
 template <class T>
 double fill_of(data_table const& table, std::string const& column, encoder_settings const& settings) {
-  if (settings.impute == imputation::constant) return settings.constant;
+  if (settings.impute == imputation::constant) {
+    if (!is_finite(settings.constant))
+      throw setting_error({.what = "missing numbers cannot be replaced by this one",
+                           .where = "encoder_settings::constant",
+                           .expected = "a finite number",
+                           .got = {settings.constant}});
+    return settings.constant;
+  }
   std::vector<double> known;
   for (T const value : table.numbers<T>(column))
     if (is_finite(value)) known.push_back(static_cast<double>(value));
@@ -160,6 +167,14 @@ COHORT_CORE_INLINE encoded_column const& table_encoder::column(std::string_view 
 }
 
 COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const {
+  return encoded(table, !target_.empty() && table.has(target_));
+}
+
+COHORT_CORE_INLINE arrays table_encoder::inputs(data_table const& table) const {
+  return encoded(table, false);
+}
+
+COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool with_target) const {
   struct memory {
     std::vector<float> columns;
     std::vector<std::vector<float>> indices;
@@ -185,7 +200,9 @@ COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const
         detail::encode_texts(table, column, [&](std::size_t row, std::int32_t index) {
           indices[row] = static_cast<float>(index);
         });
-        inputs.push_back({.name = column.name, .values = {indices.data(), shape(table.rows(), 1)}});
+        inputs.push_back({.name = column.name,
+                          .values = {indices.data(), shape(table.rows(), 1)},
+                          .features = feature_axis::none});
         continue;
       }
       float* const to = made->columns.data() + offset;
@@ -197,7 +214,7 @@ COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const
         detail::encode_numbers<real>(table, column, to, width);
       offset += static_cast<std::size_t>(column.width());
     }
-    if (target_.empty() || !table.has(target_)) return;
+    if (!with_target) return;
     array_view target{.name = target_};
     if (classes_ == 0) {
       for (real const value : detail::targets_in<real>(table, target_))

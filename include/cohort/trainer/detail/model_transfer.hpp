@@ -15,7 +15,7 @@ void add_replica(training_state& run, model_content& to);
 model_content consensus_model(training_state& run, bool updater_state);
 
 /// What a model file contains of it.  Errors: data_error.
-data_preparation preparation_in(model_file const& from);
+data_preparation preparation_in(model_file const& from, graph_view net);
 
 /// See training::load.
 void load_model(training_state& run, model_file const& from);

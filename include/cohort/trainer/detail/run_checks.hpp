@@ -3,6 +3,7 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/normalisation.hpp>
 #include <cohort/data/sharding.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/tensor/element.hpp>
@@ -43,7 +44,8 @@ void check_sharding(communicator& world, dataset const& data, sharding how, std:
 /// Order     collective with sharding::local.
 std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, sharding how);
 
-/// Requires the same network, settings, strategy, data and position on every rank.
+/// Requires the same network, settings, strategy, data and position on every rank, and a communicator in a
+/// launch of several ranks.
 ///
 /// Order     collective.
 /// Errors    setting_error, the same on every rank.
@@ -58,6 +60,10 @@ void check_run(training_state& run, char const* call);
 /// Errors    shape_error unless the batch has the network's inputs, one target for each loss, and as many
 ///           examples in each of them and in its lists.
 void check_batch_view(graph_view net, element_type type, batch_view const& data);
+
+/// Errors    shape_error unless inputs and targets of the network have as many features as there are maps;
+///           setting_error for a map that is not finite or cannot be inverted.
+void check_normalisation(graph_view net, normalisation const& how);
 
 /// Refuses a collective call in on_step if the ranks do not call their listeners in the same steps. `what`:
 /// the call, for the message.

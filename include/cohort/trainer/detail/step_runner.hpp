@@ -79,6 +79,8 @@ class step_runner {
   /// Lets the strategy finish what is pending at an epoch's end. Returns the votes of a meeting in this call,
   /// or none.
   votes end_of_epoch();
+  /// Votes of all ranks between two epochs, on requests that were made since the last meeting.
+  votes meet_between_epochs() const;
   /// Replaces the examples and the loss of this rank by those of all ranks.
   void sum_over_ranks(epoch_report& epoch) const;
   /// Applies reduce_on_plateau and begins the next epoch.

@@ -104,6 +104,7 @@ struct training_state {
   training_position position{};
   running_sums epoch_sums{};
   bool has_checked_ranks = false;  // outside of fit
+  bool has_given_world = true;     // false: made by trainer without a communicator
   plateau rate_plateau{};
   vote_state voting{};
   non_finite_reports non_finite{};

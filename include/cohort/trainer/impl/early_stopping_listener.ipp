@@ -41,21 +41,21 @@ COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_r
     if (how_.on_best) how_.on_best(run);
   } else if (++checks_without_improvement_ >= how_.patience) {
     should_stop_ = true;
+    run.request({.stop = true});
   }
   if (run.world().rank() == 0) log_check(done.epoch, now, best);
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::on_step(training& run, step_report const&) {
-  if (should_stop_) run.request({.stop = true});
+COHORT_CORE_INLINE void early_stopping_listener::on_vote(training&, votes const& all) {
+  if (all.stop) restart();
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::on_vote(training&, votes const& all) {
-  if (!all.stop || !should_stop_) return;
-  should_stop_ = false;
-  checks_without_improvement_ = 0;
+COHORT_CORE_INLINE void early_stopping_listener::restart() {
+  if (std::exchange(should_stop_, false)) checks_without_improvement_ = 0;
 }
 
 COHORT_CORE_INLINE void early_stopping_listener::on_end(training& run) {
+  restart();
   if (!how_.restore_best || best_parameters_.bytes() == 0) return;
   parameter_set& all = run.parameters();
   if (type_ != all.type()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/normalisation.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
@@ -72,7 +73,7 @@ COHORT_CORE_INLINE std::optional<double> steepest(std::span<rate_table::row cons
 /// Workers that missed a deadline may still use these objects.
 struct rate_trial {
   rate_trial(training_state& run, dataset const& data, loader_settings settings)
-      : batches(data, std::move(settings)),
+      : batches(normalised(data, run.preparation.rescaling), std::move(settings)),
         update(run.parameters(), with_unit_rate(run.settings.optimizer(), run.position)) {
     if (run.world->size() > 1)
       exchange = allreduce{.resync = 0}.on(*run.world);

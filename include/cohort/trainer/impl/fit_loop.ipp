@@ -13,6 +13,17 @@
 
 namespace cohort::detail {
 
+/// Errors    setting_error for a metric whose column in the history would have the name of another one.
+COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
+  fit_history const columns;
+  for (metric const& one : metrics)
+    if (std::ranges::find(columns.names(), one.name) != columns.names().end())
+      throw setting_error({.what = "a metric has the name of another column of the history",
+                           .where = "metrics",
+                           .expected = "a name other than epoch, loss, examples and seconds",
+                           .got = one.name});
+}
+
 COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, dataset const& data,
                                       fit_settings const& how)
     : run_(run),
@@ -41,6 +52,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                          .where = "fit",
                          .expected = ".validation = data beside .metrics",
                          .got = {how.metrics.size(), " metrics without validation data"}});
+  check_metric_names(how.metrics);
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
   data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
@@ -88,7 +100,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     while (next == after_step::next_step) next = run_step(epoch);
     bool const ended = next == after_step::next_epoch;
     align_step_counts();
-    votes const agreed = runner_.end_of_epoch();
+    votes agreed = runner_.end_of_epoch();
     epoch.steps = position.step - first_step;
     report_.steps += epoch.steps;
     epoch.weight = state_.epoch_sums.weight;
@@ -104,8 +116,12 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
       if (validation_) epoch.validation = validation_->measure_all(run_, {.batch = how_.batch});
       report_.history.add(epoch);
       for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
+      votes const now = runner_.meet_between_epochs();
+      agreed.stop |= now.stop;
+      agreed.save |= now.save;
     }
-    report_.stopped = !ended || notify_of_votes(agreed);
+    bool const stops = notify_of_votes(agreed);
+    report_.stopped = !ended || (stops && e + 1 < how_.epochs);
   }
   for (listener* one : how_.listeners) one->on_end(run_);
 }

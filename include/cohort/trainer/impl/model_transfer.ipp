@@ -21,11 +21,18 @@ COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content
   if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
 }
 
-COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from) {
+COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph_view net) {
   data_preparation made;
   auto const& metadata = from.file().metadata();
-  if (auto const found = metadata.find(normalisation_key); found != metadata.end())
-    made.rescaling = normalisation::from_json(found->second, from.file().name() + ", " + normalisation_key);
+  if (auto const found = metadata.find(normalisation_key); found != metadata.end()) {
+    std::string const where = from.file().name() + ", " + normalisation_key;
+    made.rescaling = normalisation::from_json(found->second, where);
+    try {
+      check_normalisation(net, made.rescaling);
+    } catch (error const& why) {
+      throw data_error({.what = "a model's normalisation is damaged", .where = where, .got = {why.what()}});
+    }
+  }
   if (auto const found = metadata.find(encoder_key); found != metadata.end()) {
     io::json_document const parsed = io::parse_json(found->second, from.file().name() + ", " + encoder_key);
     made.encoder = table_encoder_from_json(parsed.root());
@@ -34,7 +41,7 @@ COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from) {
 }
 
 COHORT_CORE_INLINE void load_preparation(training& run, model_file const& from) {
-  run.state().preparation = preparation_in(from);
+  run.state().preparation = preparation_in(from, run.network());
 }
 
 COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
@@ -62,7 +69,7 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
 }
 
 COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
-  data_preparation preparation = preparation_in(from);
+  data_preparation preparation = preparation_in(from, run.net);
   if (!from.optimizer()) {
     from.read_parameters(run.net, run.parameters());
     run.preparation = std::move(preparation);

@@ -3,6 +3,7 @@
 // Members of training that prepare its data.
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/require_same.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/channel_statistics.hpp>
@@ -15,23 +16,68 @@
 #include <cohort/trainer/training.hpp>
 #include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
+  if (run.active_fit)
+    throw setting_error({.what = "the normalisation cannot change during fit",
+                         .where = "normalise",
+                         .expected = "a call before fit",
+                         .got = "a call in a listener"});
+}
+
+/// The parts of a data set, of which inputs that only embeddings read are indices.
+COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
+  std::vector<int> const inputs = net.with_role(layer_role::input);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    bool is_read = false, by_others = false;
+    for (int id = 0; id < net.size(); ++id)
+      if (std::ranges::count(net.inputs(id), inputs[i]) > 0)
+        (net.kind(id).name == "embedding" ? is_read : by_others) = true;
+    if (is_read && !by_others) what.inputs[i].features = feature_axis::none;
+  }
+  return what;
+}
+
+/// The parts and how they are rescaled, as text: equal on all ranks if their sums have the same meaning.
+COHORT_CORE_INLINE std::string text_of_parts(data_description const& what,
+                                             normalisation_settings const& how) {
+  std::string text;
+  auto const add = [&](std::vector<tensor_description> const& parts, rescaling rescaled) {
+    constexpr char const* names[]{"none", "standardise", "min_max"};
+    for (tensor_description const& one : parts)
+      text += text_of({one.name, ' ', to_string(one.example), ' ', names[static_cast<int>(rescaled)], ' '});
+  };
+  add(what.inputs, how.inputs);
+  add(what.targets, how.targets);
+  return text;
+}
+
+}  // namespace cohort::detail
 
 namespace cohort {
 
 COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_settings const& how,
-                                            cohort::sharding sharding) {
+                                            cohort::sharding sharding, int readers) {
   detail::training_state& state = *state_;
   communicator& world = *state.world;
+  detail::require_no_fit(state);
   detail::check_dataset(state.net, state.element(), data);
-  detail::channel_statistics mine(data.describe(), how);
+  data_description const parts = detail::parts_for(state.net, data.describe());
+  detail::channel_statistics mine(parts, how);
+  shared_fact const same[]{{"parts to normalise", detail::text_of_parts(parts, how)}};
+  require_same(world, same);
   detail::activity_scope const evaluating(state, rank_progress::activity::evaluating);
   detail::check_sharding(world, data, sharding, state.position.epoch, "normalise");
   loader batches(data, {.batch = 256,
                         .rank = world.rank(),
                         .ranks = world.size(),
                         .shuffle = false,
+                        .readers = readers,
                         .deadline = state.settings.deadline,
                         .local_sizes = detail::local_sizes(world, data, sharding)});
   detail::all_or_none(world, "normalise", "cannot fit the normalisation", [&] {
@@ -40,7 +86,7 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
   });
   std::vector<double> const sums = mine.sums();
   gathered const all = world.allgatherv(std::as_bytes(std::span(sums)));
-  detail::channel_statistics whole(data.describe(), how);
+  detail::channel_statistics whole(parts, how);
   for (int rank = 0; rank < world.size(); ++rank) {
     std::vector<double> of_rank(sums.size());
     if (!sums.empty()) std::memcpy(of_rank.data(), all.of(rank).data(), all.of(rank).size());
@@ -50,6 +96,8 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
 }
 
 COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) {
+  detail::require_no_fit(*state_);
+  detail::check_normalisation(state_->net, with);
   state_->preparation.rescaling = std::move(with);
 }
 
@@ -70,12 +118,11 @@ COHORT_CORE_INLINE table_encoder const& training::encoder() const {
 }
 
 COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {
-  arrays const encoded = encoder().examples(rows);
+  arrays const encoded = encoder().inputs(rows);  // of f32, without gaps
   std::vector<tensor_view> inputs;
-  loader batches(encoded, {.batch = std::max(static_cast<int>(encoded.size()), 1), .shuffle = false});
-  batches.start(0);
-  batch const* const all = batches.next();
-  for (std::size_t which = 0; all && which < all->inputs.size(); ++which) inputs.push_back(all->input(which));
+  for (std::size_t which = 0; which < encoded.describe().inputs.size(); ++which)
+    inputs.push_back({encoded.rows()[which].first, element_type::f32,
+                      encoded.describe().inputs[which].example.batched(static_cast<int>(encoded.size()))});
   return predict(inputs);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/fingerprint.hpp>
@@ -11,6 +12,7 @@
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/version.hpp>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -157,6 +159,9 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
           {"element type", std::string(name_of(run.parameters().type()))},
           {"seed", text_of({run.settings.seed})},
           {"settings", describe(run.settings)},
+          {"normalisation", run.preparation.rescaling.empty()
+                                ? "none"
+                                : text_of({"hash ", fnv1a(run.preparation.rescaling.to_json())})},
           {"strategy", run.exchange_strategy->describe()}};
 }
 
@@ -164,9 +169,23 @@ COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int6
   return text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ", position});
 }
 
+/// Returns whether the run has one rank.
+///
+/// Errors    setting_error if that is a mistake: the ranks of a launch would train networks of their own.
+COHORT_CORE_INLINE bool has_single_rank(training_state const& run) {
+  if (!run.has_given_world && launched_ranks > 1)
+    throw setting_error({.what = "a trainer without communicator trains a network of its own on each rank",
+                         .where = {"a launch of ", launched_ranks, " ranks"},
+                         .expected =
+                             "trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, "
+                             "make_self(), std::make_unique<no_exchange>())",
+                         .got = "trainer<B>(net)"});
+  return run.world->size() == 1;
+}
+
 COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how,
                                     char const* call) {
-  if (run.world->size() == 1) return;
+  if (has_single_rank(run)) return;
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
@@ -184,7 +203,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
 }
 
 COHORT_CORE_INLINE void check_run(training_state& run, char const* call) {
-  if (run.world->size() == 1) return;
+  if (has_single_rank(run)) return;
   std::vector<shared_fact> facts = facts_of(run);
   facts.push_back({"beginning", beginning_of(run, 0)});
   require_same(*run.world, call, facts);
@@ -231,6 +250,43 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
     if (size != 0 && size != static_cast<std::size_t>(data.count))
       refuse("the batch has the wrong number of elements in a list", list,
              text_of({data.count, ", one for each example"}), text_of({size}));
+}
+
+COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const& how) {
+  auto const check = [&](std::vector<std::vector<channel_scaling>> const& all, std::vector<int> const& nodes,
+                         char const* kind, auto example_of) {
+    auto const refuse = [](std::string where, clause expected, clause got) {
+      throw shape_error({.what = "a normalisation does not fit the network",
+                         .where = std::move(where),
+                         .expected = std::move(expected),
+                         .got = std::move(got)});
+    };
+    if (!all.empty() && all.size() != nodes.size()) refuse(kind, {nodes.size()}, {all.size()});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].empty()) continue;
+      std::optional<shape> const example = example_of(nodes[i]);
+      if (!example) refuse(net.name(nodes[i]), "no maps for class labels", {all[i].size()});
+      tensor_description const part{.example = *example};
+      int const channels = example->rank == 0 ? 1 : (*example)[0];
+      if (!part.accepts(all[i].size()))
+        refuse(net.name(nodes[i]),
+               {channels, example->elements() > channels ? text_of({" or ", example->elements()}) : "",
+                channels == 1 && example->elements() == 1 ? " map" : " maps"},
+               {all[i].size()});
+      for (channel_scaling const& one : all[i])
+        if (!is_finite(one.scale) || !is_finite(one.offset) || one.scale == 0)
+          throw setting_error({.what = "a map of a normalisation cannot be used",
+                               .where = net.name(nodes[i]),
+                               .expected = "a finite scale other than 0 and a finite offset",
+                               .got = {one.scale, " and ", one.offset}});
+    }
+  };
+  check(how.inputs, net.with_role(layer_role::input), "inputs",
+        [&](int node) { return std::optional(net[node].output); });
+  check(how.targets, net.with_role(layer_role::loss), "targets", [&](int node) {
+    target_spec const wanted = net.kind(node).target(net.fields(node), net.input_shapes(node));
+    return wanted.numbers ? std::optional(wanted.values) : std::nullopt;
+  });
 }
 
 COHORT_CORE_INLINE void check_common_steps(training_state const& run, char const* what) {

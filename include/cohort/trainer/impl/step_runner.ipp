@@ -168,6 +168,13 @@ COHORT_CORE_INLINE votes step_runner::end_of_epoch() {
   return met->all;
 }
 
+COHORT_CORE_INLINE votes step_runner::meet_between_epochs() const {
+  votes const mine = state_.voting.requested();
+  std::uint64_t all[2]{mine.stop, mine.save};
+  if (state_.world->size() > 1) state_.world->allreduce(std::span<std::uint64_t>(all), reduction::maximum);
+  return {.stop = all[0] > 0, .save = all[1] > 0};
+}
+
 COHORT_CORE_INLINE void step_runner::sum_over_ranks(epoch_report& epoch) const {
   double sums[3]{static_cast<double>(epoch.examples), epoch.weight, epoch.loss};
   state_.world->allreduce(std::span<double>(sums));

@@ -3,9 +3,12 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/plan/parameter_update.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/trainer.hpp>
 
 namespace cohort::detail {
+
+COHORT_CORE_INLINE void mark_without_world(training& made) { made.state().has_given_world = false; }
 
 COHORT_CORE_INLINE void check_training_settings(training_settings const& settings) {
   settings.optimizer().check();

@@ -8,7 +8,7 @@
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 namespace cohort {
@@ -67,9 +67,9 @@ void check(augmentation const& how, tensor_description const& images);
 
 /// Applies all choices that change bytes: rotation, window, flip, colours, erasing.
 ///
-/// Before    `to` has space for channels × window.
+/// Before    `to` has space for channels × window, and `rotated` for the image if it is rotated.
 void augment_bytes(std::byte const* from, shape const& dims, augmentation const& how,
-                   augmentation_draw const& chance, std::byte* to);
+                   augmentation_draw const& chance, std::byte* rotated, std::byte* to);
 
 }  // namespace detail
 
@@ -100,19 +100,19 @@ class augmented {
 
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return data_.size(); }
+  std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
   D const& data() const { return data_; }
 
   void get(std::int64_t i, example_view& out) const {
-    example_view plain;
-    plain.allocate(data_.describe());
-    plain.epoch = out.epoch;
+    example_view& plain = out.source(data_.describe());
     data_.get(i, plain);
     out.weight = plain.weight;
     out.key = plain.key;
     augmentation_draw const chance = drawn(how_, from_[1], from_[2], out.epoch, i);
     switch (bytes_of(what_.inputs[0].stored)) {
       case 1:
-        detail::augment_bytes(plain.at(0), from_, how_, chance, out.fill(0));
+        detail::augment_bytes(plain.at(0), from_, how_, chance, out.source(data_.describe(), 1).fill(0),
+                              out.fill(0));
         break;
       case 2:
         detail::copy_window<2>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
@@ -124,11 +124,7 @@ class augmented {
         detail::copy_window<8>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
         break;
     }
-    for (std::size_t part = 1; part < what_.parts(); ++part) {
-      tensor_description const& d = what_.part(part);
-      std::memcpy(out.fill(part), plain.at(part),
-                  static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored));
-    }
+    for (std::size_t part = 1; part < what_.parts(); ++part) out.point(part, plain.at(part));
   }
 
  private:

@@ -39,6 +39,7 @@ class file_batches {
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   void get(std::int64_t i, example_view& out) const;
+  std::int64_t label(std::int64_t i) const { return places_[static_cast<std::size_t>(i)].label; }
 
   /// Names of the examples' files in the archives, such as "train/cat/1.jpg", by index.
   std::vector<std::string> const& paths() const { return paths_; }

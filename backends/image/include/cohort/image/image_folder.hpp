@@ -30,6 +30,7 @@ class image_folder {
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   void get(std::int64_t i, example_view& out) const;
+  std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }
 
   /// Names of the examples' files, such as "cat/1.jpg", by index.
   std::vector<std::string> const& paths() const { return paths_; }

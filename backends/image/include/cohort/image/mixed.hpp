@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/detail/class_label.hpp>
 #include <cohort/image/crop.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -47,9 +48,6 @@ data_description describe_mixed(data_description what, mixing const& how);
 void mix_images(tensor_description const& images, mixing_draw const& chance, std::byte* own,
                 std::byte const* other);
 
-/// Returns a class label.  Errors: data_error if it is out of range.
-int label_at(std::byte const* label, tensor_description const& what, std::int64_t example);
-
 }  // namespace detail
 
 /// A data set that mixes each example with another one, anew in every epoch. The class label becomes a
@@ -78,29 +76,30 @@ class mixed {
     std::size_t const target = plain.inputs.size();
     shape const& image = what_.inputs[0].example;
     mixing_draw const chance = drawn(how_, size(), image[1], image[2], out.epoch, i);
-    example_view own;
-    own.allocate(plain);
-    own.epoch = out.epoch;
+    tensor_description const& labels = plain.targets[0];
+    // The partner first, with its image in the view: requesting the example itself may invalidate the rest.
+    example_view& other = out.source(plain, 1);
+    std::int64_t other_label = 0;
+    if (chance.share != 1) {
+      data_.get(chance.partner, other);
+      other.edit<std::byte>(0);
+      other_label = detail::checked_class_label(labels, other.at(target), chance.partner);
+    }
+    example_view& own = out.source(plain);
     data_.get(i, own);
     out.weight = own.weight;
     out.key = own.key;
-    for (std::size_t part = 0; part < plain.parts(); ++part)
-      if (part != target)
-        std::memcpy(out.fill(part), own.at(part),
-                    static_cast<std::size_t>(plain.part(part).example.elements())
-                        * bytes_of(plain.part(part).stored));
-    tensor_description const& labels = plain.targets[0];
+    for (std::size_t part = 1; part < plain.parts(); ++part)
+      if (part != target) out.point(part, own.at(part));
+    std::byte* const pixels = out.fill(0);
+    std::memcpy(pixels, own.at(0),
+                static_cast<std::size_t>(image.elements()) * bytes_of(plain.inputs[0].stored));
     float* const shares = out.fill<float>(target);
     std::memset(shares, 0, static_cast<std::size_t>(labels.classes) * sizeof(float));
-    shares[detail::label_at(own.at(target), labels, i)] = static_cast<float>(chance.share);
+    shares[detail::checked_class_label(labels, own.at(target), i)] = static_cast<float>(chance.share);
     if (chance.share == 1) return;
-    example_view other;
-    other.allocate(plain);
-    other.epoch = out.epoch;
-    data_.get(chance.partner, other);
-    detail::mix_images(plain.inputs[0], chance, out.fill(0), other.at(0));
-    shares[detail::label_at(other.at(target), labels, chance.partner)] +=
-        static_cast<float>(1 - chance.share);
+    detail::mix_images(plain.inputs[0], chance, pixels, other.at(0));
+    shares[other_label] += static_cast<float>(1 - chance.share);
   }
 
  private:

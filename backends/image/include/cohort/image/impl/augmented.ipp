@@ -66,10 +66,12 @@ COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const
   refuse_unless(in(how.colour.hue, 0, 0.5), "colour.hue", "0 to 0.5 turns", how.colour.hue);
   random_erasing const& erase = how.erase;
   refuse_unless(in(erase.probability, 0, 1), "erase.probability", "0 to 1", erase.probability);
-  refuse_unless(in(erase.least_area, 0, erase.most_area) && in(erase.most_area, 0, 1), "erase.least_area",
-                "0 <= least_area <= most_area <= 1", erase.least_area);
-  refuse_unless(in(erase.least_ratio, 1e-6, erase.most_ratio) && in(erase.most_ratio, 1e-6, 1e6),
-                "erase.least_ratio", "0 < least_ratio <= most_ratio", erase.least_ratio);
+  refuse_unless(in(erase.most_area, 0, 1), "erase.most_area", "0 to 1", erase.most_area);
+  refuse_unless(in(erase.least_area, 0, erase.most_area), "erase.least_area", "0 to most_area",
+                erase.least_area);
+  refuse_unless(in(erase.most_ratio, 1e-6, 1e6), "erase.most_ratio", "1e-6 to 1e6", erase.most_ratio);
+  refuse_unless(in(erase.least_ratio, 1e-6, erase.most_ratio), "erase.least_ratio", "1e-6 to most_ratio",
+                erase.least_ratio);
   refuse_unless(is_byte(erase.fill), "erase.fill", "0 to 255", erase.fill);
   bool const recolours = how.colour != colour_jitter{};
   bool const writes = recolours || how.rotation > 0 || erase.probability > 0;
@@ -86,12 +88,11 @@ COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const
 }
 
 COHORT_IMAGE_INLINE void augment_bytes(std::byte const* from, shape const& dims, augmentation const& how,
-                                       augmentation_draw const& chance, std::byte* to) {
-  std::vector<std::uint8_t> turned;
+                                       augmentation_draw const& chance, std::byte* rotated, std::byte* to) {
   if (chance.degrees != 0) {
-    turned.resize(static_cast<std::size_t>(dims.elements()));
-    rotate(reinterpret_cast<std::uint8_t const*>(from), dims, chance.degrees, how.fill, turned.data());
-    from = reinterpret_cast<std::byte const*>(turned.data());
+    rotate(reinterpret_cast<std::uint8_t const*>(from), dims, chance.degrees, how.fill,
+           reinterpret_cast<std::uint8_t*>(rotated));
+    from = rotated;
   }
   copy_window<1>(from, dims, chance.window, chance.flip, to);
   shape const made(dims[0], chance.window.height, chance.window.width);

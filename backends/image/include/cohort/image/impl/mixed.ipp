@@ -102,26 +102,6 @@ COHORT_IMAGE_INLINE void mix_images(tensor_description const& images, mixing_dra
   }
 }
 
-template <class E>
-std::int64_t label_of(std::byte const* from) {
-  E label;
-  std::memcpy(&label, from, sizeof label);
-  return static_cast<std::int64_t>(label);
-}
-
-COHORT_IMAGE_INLINE int label_at(std::byte const* label, tensor_description const& what,
-                                 std::int64_t example) {
-  std::int64_t const found = what.stored == element_type::u8    ? label_of<std::uint8_t>(label)
-                             : what.stored == element_type::i64 ? label_of<std::int64_t>(label)
-                                                                : label_of<std::int32_t>(label);
-  if (found < 0 || found >= what.classes)
-    throw data_error({.what = "a class label is out of range",
-                      .where = {what.name, ", example ", example},
-                      .expected = {"0 to ", what.classes - 1},
-                      .got = {found}});
-  return static_cast<int>(found);
-}
-
 }  // namespace cohort::detail
 
 namespace cohort {

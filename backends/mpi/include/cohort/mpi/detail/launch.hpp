@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/mpi/environment.hpp>
 #include <chrono>
+#include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/mpi/detail/control.hpp>
 #include <cohort/mpi/detail/roll_call.hpp>
@@ -35,6 +36,7 @@ class mpi_process {
   template <class Body>
   int run(Body& body) {
     try {
+      launch_scope const launched(world_.ranks->size());
       body(*world_.ranks);
       world_.ranks.reset();  // leaves, and waits for the other ranks
       if (auto const why = world_.control->trouble()) throw communicator_error({.what = *why});

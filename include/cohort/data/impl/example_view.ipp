@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/example_view.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cstring>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void example_view::allocate(data_description const& description) {
+  parts_.resize(description.parts());
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    tensor_description const& d = description.part(part);
+    parts_[part].bytes = static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored);
+    parts_[part].type = d.stored;
+    parts_[part].memory.resize(parts_[part].bytes);
+  }
+}
+
+COHORT_CORE_INLINE void example_view::refuse_type(std::size_t part, element_type type) const {
+  throw shape_error({.what = "the elements of an example have another type",
+                     .where = {"part ", part, " of the data set"},
+                     .expected = {"fill or edit of ", name_of(parts_[part].type)},
+                     .got = {name_of(type)}});
+}
+
+COHORT_CORE_INLINE std::byte* example_view::copied(std::size_t part) {
+  stored_part& one = parts_[part];
+  if (one.data != one.memory.data()) std::memcpy(one.memory.data(), one.data, one.bytes);
+  one.data = one.memory.data();
+  return one.memory.data();
+}
+
+COHORT_CORE_INLINE example_view& example_view::source(data_description const& description,
+                                                      std::size_t which) {
+  std::unique_ptr<example_view>& one = sources_[which];
+  if (!one) one = std::make_unique<example_view>();
+  one->allocate(description);
+  one->epoch = epoch;
+  return *one;
+}
+
+}  // namespace cohort
