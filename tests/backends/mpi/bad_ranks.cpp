@@ -50,6 +50,18 @@ void die_early(int bad) {
   std::raise(SIGKILL);
 }
 
+/// Ends MPI in the lifetime of a communicator on it.
+int finalise_early(int argc, char** argv) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  auto const world = cohort::make_mpi(MPI_COMM_WORLD, {.deadline = 3s, .heartbeat = 1s});
+  world->barrier();
+  std::puts("now");
+  std::fflush(stdout);
+  MPI_Finalize();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,6 +69,7 @@ int main(int argc, char** argv) {
   std::string const deed = argv[1];
   int const bad = std::atoi(argv[2]);
   if (deed == "dies early") die_early(bad);
+  if (deed == "finalises early") return finalise_early(argc, argv);
   return cohort::launch<cohort::mpi>(
       argc, argv, {.deadline = 3s, .heartbeat = 1s, .log = cohort::stderr_sink()},
       [&](cohort::communicator& world) {

@@ -121,6 +121,12 @@ class bad_ranks(unittest.TestCase):
         self.others_say(done, "rank 1 failed: enough$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
+    def test_a_program_that_finalises_mpi_too_early_is_told_so(self):
+        done = run("finalises early", *OTHERS_LIVE)
+        said = [line for _, line in done.lines if line.startswith("MPI_Finalize was called too early (make_mpi): expected MPI_Finalize "
+                                                                  "after the end of each communicator of make_mpi")]
+        self.assertEqual((len(said), done.statuses), (RANKS, {0: 1, 1: 1, 2: 1}), done.text())
+
     def test_mpirun_gives_the_status_of_a_rank_that_throws(self):
         self.assertEqual(run("throws", reporting=False).status, 1)
 

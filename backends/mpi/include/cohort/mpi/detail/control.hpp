@@ -5,6 +5,7 @@
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/mpi/detail/call.hpp>
+#include <cohort/mpi/detail/finalize_check.hpp>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -48,7 +49,10 @@ class mpi_control {
   /// Returns whether another rank has announced a failure.
   bool another_rank_failed() const { return another_rank_failed_; }
   /// Stops all control messages: MPI is not called any more.
-  void stop() noexcept { stopped_ = true; }
+  void stop() noexcept {
+    stopped_ = true;
+    finalize_check_.end();
+  }
 
   /// Polls, at most once per millisecond.
   void make_progress();
@@ -63,7 +67,10 @@ class mpi_control {
   /// After     true: no message is pending. false: stopped, as by stop().
   bool wait_for_farewells(std::chrono::milliseconds limit);
   /// Before    wait_for_farewells() has returned true.
-  void free() noexcept { channel_.free(); }
+  void free() noexcept {
+    channel_.free();
+    finalize_check_.free();
+  }
 
   static constexpr auto longest_delivery = std::chrono::milliseconds(1000);
 
@@ -137,6 +144,7 @@ class mpi_control {
   void detect_lost_ranks();
 
   mpi_duplicate channel_;
+  finalize_check finalize_check_;
   std::chrono::milliseconds heartbeat_;
   int rank_ = 0;
   std::vector<peer> peers_;
