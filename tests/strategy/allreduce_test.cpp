@@ -65,7 +65,7 @@ TEST_P(allreduce_over_threads, evaluates_in_shards) { on_all(evaluation_is_that_
 
 TEST(allreduce, is_bitwise_neutral_for_one_rank) {
   bright_thirds const examples(103);
-  training plain = trainer<narrow>(small, with_state(2));
+  training plain = single_rank<narrow>(small, with_state(2));
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
   launch<self>([&](communicator& world) {
     EXPECT_EQ(checksum_after(world, allreduce{}, with_state(2)), plain.checksum());

@@ -54,7 +54,8 @@ inline outer_rule mean_by_hand() {
 
 /// Simulates all ranks on this one: each trains on its own part of each batch; they meet every other step.
 struct ranks_by_hand {
-  ranks_by_hand(int ranks, bright_thirds const& on) : examples(on), alone(trainer<wide>(small, plain_sgd())) {
+  ranks_by_hand(int ranks, bright_thirds const& on)
+      : examples(on), alone(single_rank<wide>(small, plain_sgd())) {
     met = parameters_of(alone);
     w.assign(static_cast<std::size_t>(ranks), met);
     seen.resize(w.size());
@@ -187,7 +188,7 @@ inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator
       run.save(file, state);
       std::istringstream model(file.str());
       EXPECT_EQ(run.checksum(), before);
-      training loaded = trainer<narrow>(small, with_state());
+      training loaded = single_rank<narrow>(small, with_state());
       if (run.world().rank() > 0) return;
       loaded.load(model_file::read(model));
       shown = loaded.checksum();

@@ -90,7 +90,7 @@ TEST(outer_step, continues_from_parameters_loaded_between_two_fits) {
 
 TEST(outer_step, with_one_rank_and_bmuf_is_bitwise_neutral) {
   bright_thirds const examples(103);
-  training plain = trainer<narrow>(small, with_state());
+  training plain = single_rank<narrow>(small, with_state());
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
   launch<self>([&](communicator& world) {
     EXPECT_EQ(checksum_after(world, parameter_averaging{.every = 3, .outer = outer::bmuf{}}, with_state()),

@@ -102,7 +102,7 @@ TEST_P(averaging_over_threads, stops_all_ranks_if_one_requests_it) {
 
 TEST(parameter_averaging, is_bitwise_neutral_for_one_rank) {
   bright_thirds const examples(103);
-  training plain = trainer<narrow>(small, with_state(2));
+  training plain = single_rank<narrow>(small, with_state(2));
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
   launch<self>([&](communicator& world) {
     EXPECT_EQ(checksum_after(world, parameter_averaging{.every = 3}, with_state(2)), plain.checksum());

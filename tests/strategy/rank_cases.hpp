@@ -7,6 +7,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/communicator/message_communicator.hpp>
+#include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/strategy/allreduce.hpp>
@@ -18,6 +19,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 #include "../trainer/bright_thirds.hpp"
 #include "../trainer/parameters_of.hpp"
@@ -26,6 +28,12 @@ namespace cohort_test {
 
 using wide = reference<double>;
 using narrow = reference<float>;
+
+/// A training on one rank, also in a launch of several.
+template <class Backend>
+training single_rank(graph net, training_settings settings) {
+  return trainer<Backend>(std::move(net), make_self(), std::make_unique<no_exchange>(), std::move(settings));
+}
 
 /// Reports a different hash of its layouts, like another backend.
 struct other_order : narrow {
@@ -76,7 +84,7 @@ void allreduce_equals_one_rank(communicator& world) {
   int const share = 24 / world.size();
   training together = trainer<wide>(net, world, allreduce{}, plain_sgd());
   together.fit(examples.data(), {.batch = share, .epochs = 2});
-  training alone = trainer<wide>(net, plain_sgd());
+  training alone = single_rank<wide>(net, plain_sgd());
   alone.fit(examples.data(), {.batch = share * world.size(), .epochs = 2});
   EXPECT_EQ(together.step(), alone.step());
   EXPECT_LT(largest_difference(parameters_of(together), parameters_of(alone)), 1e-10);
@@ -393,7 +401,7 @@ void averaging_weighs_by_examples(communicator& world) {
       pixels.insert(pixels.end(), examples.pixels.begin() + 64 * i, examples.pixels.begin() + 64 * (i + 1));
       labels.push_back(examples.labels[static_cast<std::size_t>(i)]);
     }
-    training alone = trainer<wide>(net, plain_sgd());
+    training alone = single_rank<wide>(net, plain_sgd());
     alone.fit(
         arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3),
         {.batch = 5, .epochs = 1, .shuffle = false});
@@ -446,7 +454,7 @@ inline void evaluation_is_that_of_one_rank(communicator& world) {
   for (int count : {1, 2, 50}) {  // with 1, all ranks except one have no example
     bright_thirds const held(count, 3);
     training made = trainer<narrow>(small, world, allreduce{}, with_state());
-    training alone = trainer<narrow>(small, with_state());
+    training alone = single_rank<narrow>(small, with_state());
     classification_report const all = made.evaluate(held.data(), {.batch = 8, .top = 2});
     EXPECT_EQ(all.examples(), count);
     EXPECT_EQ(all.stats(), alone.evaluate(held.data(), {.batch = 8, .top = 2}).stats());
@@ -473,7 +481,7 @@ void more_ranks_than_examples_train_on(communicator& world) {
   bright_thirds const two(2);
   training made = trainer<wide>(net, world, allreduce{}, plain_sgd());
   made.fit(two.data(), {.batch = 5, .epochs = 3});
-  training alone = trainer<wide>(net, plain_sgd());
+  training alone = single_rank<wide>(net, plain_sgd());
   alone.fit(two.data(), {.batch = 5, .epochs = 3});
   EXPECT_EQ(made.step(), 3);
   EXPECT_LT(largest_difference(parameters_of(made), parameters_of(alone)), 1e-12);
@@ -706,12 +714,12 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 4), 0);
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), sum((2 * n + 5) * 4));
   EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_updater_state = false}, 5), sum((n + 5) * 4));
-  training const lying = trainer<narrow>(broad, plain_sgd());
+  training const lying = single_rank<narrow>(broad, plain_sgd());
   auto const room = static_cast<double>(lying.parameters().arena_elements());
   EXPECT_GT(room, static_cast<double>(broad.parameter_count()));
   EXPECT_EQ(in_step_of(broad, parameter_averaging{.every = 3}, 5), sum((2 * room + 5) * 4));
   double in_bf16 = sum(5 * 4);
-  training const any = trainer<narrow>(small, plain_sgd());
+  training const any = single_rank<narrow>(small, plain_sgd());
   for (bucket const& one : any.parameters().buckets())
     in_bf16 += sum(2.0 * static_cast<double>(one.elements));
   EXPECT_EQ(in_step(allreduce{.wire = element_type::bf16}, 5), in_bf16);

@@ -40,7 +40,7 @@ TEST(predictions, name_the_types_of_inputs_once) {
   EXPECT_EQ(predict(doubles, trainer<reference<float>>(sum)),
             "an input of the batch has an unsupported element type (input 0): expected f32, got f64");
   EXPECT_EQ(predict(labels, trainer<reference<double>>(sum)),
-            "an input of the batch has an unsupported element type (input 0): expected f32 or f64, got i32");
+            "an input of predict has the wrong element type (input_1): expected f32, got i32");
 }
 
 }  // namespace predictions_test

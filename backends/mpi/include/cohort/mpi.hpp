@@ -41,8 +41,8 @@ struct mpi {
 ///
 /// Order     collective over `original`. The destructor of the last relative is collective too: it waits for
 ///           the other ranks, at most until the deadline, and must run before MPI_Finalize. In between, only
-///           the communicator's progress thread calls MPI. A program that calls MPI_Finalize earlier ends with a
-///           sentence that says so and status 1.
+///           the communicator's progress thread calls MPI. A program that calls MPI_Finalize earlier
+///           ends with a sentence that says so and status 1.
 /// Errors    setting_error for an MPI that is not initialised, does not provide MPI_THREAD_MULTIPLE, or has
 ///           fewer than 2²³ tags; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out
 ///           of range. communicator_error if not all ranks join within the deadline.

@@ -11,7 +11,8 @@ namespace cohort::detail {
 /// Detects that the program calls MPI_Finalize while a progress thread still calls MPI: prints a sentence and
 /// exits with status 1, instead of a crash in MPI.
 ///
-/// Order     end(), free() or the destructor when no thread calls MPI for the communicator any more; from any thread.
+/// Order     end(), free() or the destructor when no thread calls MPI for the communicator any more; from any
+///           thread.
 /// Source    MPI 4.1, 11.2.4: MPI_Finalize first deletes the attributes of MPI_COMM_SELF.
 class finalize_check {
  public:
