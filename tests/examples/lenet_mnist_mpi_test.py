@@ -69,8 +69,7 @@ class ranks(unittest.TestCase):
         fewer = program.write_digits(os.path.join(self.folder, "fewer"), train=320)
         model = os.path.join(self.folder, "model.safetensors")
         program.run(*self.flags, "--save", model)
-        for flags, what in ((("--seed", "2"), "seed"), (("--rate", "0.1"), "settings"), (("--batch", "16"), "batch"),
-                            (("--batch", "16", "--seed", "2"), "seed, batch"), (("--epochs", "3"), "epochs"),
+        for flags, what in ((("--batch", "16", "--seed", "2", "--rate", "0.1", "--epochs", "3"), "seed, settings, batch, epochs"),
                             (("--strategy", "averaging"), "strategy"), (("--load", model), "beginning")):
             with self.subTest(flags):
                 self.refuse(flags, f"the ranks of this run differ \\({what}")
