@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: a layer with one of the kernels forward and backward needs the other too
+// max-lines: 22
 #include <cohort/graph/network.hpp>
 
 using namespace cohort;

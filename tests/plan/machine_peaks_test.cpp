@@ -9,20 +9,25 @@ namespace machine_peaks_test {
 
 using namespace cohort;
 
-/// One thread's peak is close to the rate that this test measures for the same operations.
+/// One thread's peak is within a factor of 4 of the rate that this test measures for the same operations. A
+/// busy machine slows down one of the two, so there are several attempts.
 TEST(machine_peaks, equal_those_of_the_timed_operations) {
   using clock = std::chrono::steady_clock;
-  machine_peaks const measured = measure_peaks(1);
-  double fastest = 0;
-  for (int round = 0; round < 5; ++round) {
-    alignas(64) float out[16]{};
-    auto const start = clock::now();
-    double const operations = detail::multiply_and_add(best_isa(), out, 1'000'000);
-    fastest = std::max(fastest, operations / std::chrono::duration<double>(clock::now() - start).count());
+  double ratio = 0;
+  for (int attempt = 0; attempt < 20 && !(ratio > 0.25 && ratio < 4); ++attempt) {
+    machine_peaks const measured = measure_peaks(1);
+    EXPECT_GT(measured.bytes_per_second, 0);
+    double fastest = 0;
+    for (int round = 0; round < 5; ++round) {
+      alignas(64) float out[16]{};
+      auto const start = clock::now();
+      double const operations = detail::multiply_and_add(best_isa(), out, 1'000'000);
+      fastest = std::max(fastest, operations / std::chrono::duration<double>(clock::now() - start).count());
+    }
+    ratio = measured.flops / fastest;
   }
-  EXPECT_GT(measured.flops, fastest / 4);
-  EXPECT_LT(measured.flops, fastest * 4);
-  EXPECT_GT(measured.bytes_per_second, 0);
+  EXPECT_GT(ratio, 0.25);
+  EXPECT_LT(ratio, 4);
 }
 
 /// Every instruction set counts its operations: the counts are equal except for the vector width.
