@@ -19,8 +19,13 @@ SECTIONS = "Shapes|Units|Order|Before|After|Moves|Errors|Exact|Source"
 PAGES = {
     "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
     "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
-    "layers": "Layers, in alphabetical order. Every layer also has `.name`: the layer's name in files, messages and settings.",
-    "losses": "Layers that end a branch of the network. The training minimises the sum of all losses. Every loss also has `.name`.",
+    "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
+                "at run time (`graph::build`). `x | layer` appends a [layer](layers.md), a [loss](losses.md) or a block (a function from "
+                "tensor to tensor) to the tensor x. `a + b` and `a * b` are the layers `add` and `multiply`.",
+    "layers": "Layers, in alphabetical order. Every layer also has `.name`, after the fields below: the layer's name in files, messages "
+              "and settings. `.settings` of layers with parameters: see [layer_settings](settings.md#layer_settings).",
+    "losses": "Layers that end a branch of the network. The training minimises the sum of all losses. Every loss also has `.name`, after "
+              "the fields below.",
     "updaters": "Values of `training_settings::updater`, `bias_updater` and of `layer_override`. A rate is a number or a "
                 "[schedule](schedules.md). g is the mean gradient with its penalties, w −= u; m̂ and v̂ are bias-corrected.",
     "schedules": "Values of an updater's rate and momentum.",
@@ -30,6 +35,8 @@ PAGES = {
     "listeners": "Objects whose addresses are in `fit_settings::listeners`. One of your own derives from `listener`.",
     "metrics": "Evaluators compare outputs with targets (`training::evaluate`); a `metric` is a number that rates a run.",
     "strategies": "How ranks reach the same parameters: the third argument of `trainer`.",
+    "backends": "What computes: the template argument of `trainer` and `load_trained`.",
+    "errors": "Exceptions, all derived from `error`.",
     "extensions": "What layers and strategies of your own use. The guide writes [a layer](../../docs/guide/own_layer.md) and "
                   "[a strategy](../../docs/guide/own_strategy.md).",
 }
@@ -103,6 +110,8 @@ def statements(body):
 FIELD = re.compile(r"(?!using |static |friend |enum |struct |class |virtual |explicit |template|return )"
                    r"(?P<type>[\w:]+(?:<.*>)?(?: const)?[&*]*(?: const[&*]*)?)\s+[*&]?(?P<name>\w+)(?P<array>\[\w+\])?"
                    r"(?P<default>\s*=\s*.+|\{.*\})?;")
+SEVERAL = re.compile(r"([\w:]+)((?: \w+(?: = [^,(){};]+|\{\}),)+ \w+(?: = [^,(){};]+|\{\}));")
+NESTED = re.compile(r"struct (\w+) \{(.*)\};")
 
 
 def public_part(lines, is_class):
@@ -118,12 +127,19 @@ def read_members(name, body):
         above = comment_above(body, number, 2)
         follows = number > 0 and number == end
         end = after
-        match = FIELD.fullmatch(text)
-        if match and match["name"] != "operator" and "(" not in text.split("=")[0].split("{")[0]:
-            default = (match["default"] or "").strip()
-            default = default[1:].strip() if default.startswith("=") else default
-            fields.append(member(text, above, note, match["name"], match["type"] + (match["array"] or ""), default))
-        elif above and "(" in text:
+        if nested := NESTED.fullmatch(text):
+            inner = read_members(nested[1], [line.removeprefix("  ") for line in body[number + 1:after - 1]])[0]
+            fields += [dataclasses.replace(one, name=f"{nested[1]}::{one.name}") for one in inner]
+            continue
+        for one in [f"{several[1]}{part};" for part in several[2].split(",")] if (several := SEVERAL.fullmatch(text)) else [text]:
+            match = FIELD.fullmatch(one)
+            if match and match["name"] != "operator" and "(" not in re.sub("<.*>", "", one).split("=")[0].split("{")[0]:
+                default = (match["default"] or "").strip()
+                default = default[1:].strip() if default.startswith("=") else default
+                fields.append(member(one, above, note, match["name"], match["type"] + (match["array"] or ""), default))
+        if fields and fields[-1].declaration in (text, one):
+            continue
+        if above and "(" in text:
             functions.append(member(signature(text), above))
         elif follows and functions and "(" in text and "= delete" not in text:  # of the group that the comment is about
             functions[-1].declaration += "\n" + signature(text)
@@ -136,16 +152,59 @@ def read_members(name, body):
     return fields, functions, plain
 
 
+def balanced(text, opening, closing):
+    """The length of the text's part up to the bracket that closes its first one."""
+    depth, first = 0, text.find(opening)
+    for place, char in enumerate(text):
+        depth += (char == opening) - (char == closing)
+        if depth == 0 and place >= first >= 0:
+            return place + 1
+    return len(text)
+
+
+def without_requirement(text):
+    """A declaration without the requires-clause in front of it."""
+    while match := re.match(r"requires\b\s*(?=[\w!(])|(?:&&|\|\|) ", text):
+        text = text[match.end():]
+        if text.startswith("requires"):  # requires requires(…) { … }
+            text = text.removeprefix("requires")
+            text = text[balanced(text, "(", ")"):].lstrip() if text.startswith("(") else text
+            text = text[balanced(text, "{", "}"):].lstrip()
+        elif text.startswith("("):
+            text = text[balanced(text, "(", ")"):].lstrip()
+        else:
+            name = re.match(r"!?[\w:]+", text)
+            text = text[name.end():]
+            text = text[balanced(text, "<", ">"):].lstrip() if text.startswith("<") else text.lstrip()
+    return text
+
+
+def template_arguments(template, call):
+    """`<B, More...>`: the parameters that a call states, because its arguments do not determine them."""
+    stated = []
+    for one in re.split(r",\s*(?![^<]*>)", template):
+        name = re.match(r".*?(\.\.\.)?\s*(\w+)(\s*=.*)?$", one.strip())
+        if not re.search(rf"\b{name[2]}\b", call):
+            stated.append(name[2] + ("..." if name[1] else "") + (name[3] or ""))
+    return f"<{', '.join(stated)}>" if stated else ""
+
+
 def signature(text):
     """A declaration without body, initialisers and what only the compiler needs."""
-    text = re.sub(r"^(?:template <.*?> )?(?:requires.*?\) )?", "", text)
+    stated = ""
+    if text.startswith("template <"):
+        end = balanced(text, "<", ">")
+        template, text = text[len("template <"):end - 1], without_requirement(text[end:].lstrip())
+        call = re.search(r"\w+(\()", text)
+        stated = template_arguments(template, text[call.start(1):][:balanced(text[call.start(1):], "(", ")")]) if call else ""
+    text = re.sub(r"(?<=\w)(?=\()", stated, without_requirement(text), count=1)
     depth = 0
     for place, char in enumerate(text):
         depth += (char == "(") - (char == ")")
         if depth == 0 and (char == ";" or text.startswith((" {", " : "), place)):
             text = text[:place]
             break
-    return re.sub(r"^(?:explicit|virtual|constexpr|static|friend) |(?: override| final)$", "", text).strip()
+    return re.sub(r"^(?:(?:explicit|virtual|constexpr|inline|friend) )+|(?: override| final)$", "", text).strip()
 
 
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'')
@@ -173,7 +232,7 @@ def entities(path, header):
     for lines, number, scope in declarations(path):
         line = lines[number]
         inner = "::".join(scope[1:])
-        alias = re.match(r"using (\w+) = pointwise<.*>;$", line)
+        alias = re.match(r"using (\w+) = (?:pointwise<|std::function<|detail::(\w+)<)(.*)>;$", line)
         opened = re.match(r"(?:struct|class) (\w+)(?: final)?(?: : (.*?))? \{(\};)?$", line)
         if not alias and not opened:
             continue
@@ -183,13 +242,29 @@ def entities(path, header):
             while lines[last] != "};":
                 last += 1
         members = public_part(lines[number + 1:last], line.startswith("class")) if opened else []
+        if alias and alias.group(2):  # a template of namespace detail with one parameter, written above its aliases
+            first = lines.index(f"struct {alias.group(2)} {{")
+            members = [re.sub(r"\bByte\b", alias.group(3), re.sub(rf"\b{alias.group(2)}\b", name, one))
+                       for one in lines[first + 1:lines.index("};", first)]]
         fields, functions, plain = read_members(name, members)
+        if alias and "std::function" in line:
+            functions = [member(line.rstrip(";"), [])]
         contract = comment_above(lines, number, 0)
-        if contract and (inherited := re.findall(r"^  using (\w+)::(\w+);$", "\n".join(members), re.MULTILINE)):
+        inherited = [one for one in re.findall(r"^  using (\w+)::(\w+);$", "\n".join(members), re.MULTILINE) if one[0] != one[1]]
+        if contract and inherited:
             contract += ["", f"Has members of {inherited[0][0]}: " + ", ".join(f"`{one}`" for _, one in inherited) + "."]
         yield entity(f"{inner}::{name}" if inner else name, str(path), number + 1, header, (opened and opened.group(2)) or "",
                      contract, fields, functions, plain,
                      "\n".join(lines[number + 1:last]) if opened else "kind_name")
+
+
+def constants(path, header):
+    """The constants of public namespaces that have a contract."""
+    for lines, number, scope in declarations(path):
+        if constant := re.match(r"inline constexpr [\w:]+ (\w+)(?:\{| = )", lines[number]):
+            if contract := comment_above(lines, number, 0):
+                value = [member(lines[number].removeprefix("inline ").rstrip(";"), [])] if " = " in constant.group() else []
+                yield entity("::".join([*scope[1:], constant.group(1)]), str(path), number + 1, header, "", contract, [], value, [], "")
 
 
 def enumerations(path, header):
@@ -226,6 +301,8 @@ def free_functions(path, header):
         above = number
         while lines[above - 1].strip() and not lines[above - 1].startswith("///"):
             above -= 1
+        if templates := [k for k in range(above, number) if lines[k].startswith("template <")]:
+            text = " ".join(line.strip() for line in lines[templates[-1]:number]) + " " + text
         contract = comment_above(lines, above, 0)
         if not name or not contract or "operator" in text or text.startswith("inline constexpr"):
             continue
@@ -242,21 +319,29 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 
 
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
-                  r"checkpoints|dynamic_batcher|pending_predictions|tune|run_memory)|checkpoint/model_file|communicator/launch|"
-                  r"graph/summary|mpi)\.hpp")
-DATA = re.compile(r"cohort/(data/(?!order|fingerprint|sharding|transform)\w+|image/(image_folder|augmented|mixed|pack_files|cifar10)|"
-                  r"zlib|mnist|xtensor|tensor/shape)\.hpp")
+                  r"checkpoints|dynamic_batcher|pending_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
+                  r"communicator/launch|execution/sink|mpi)\.hpp")
+NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary)\.hpp")
+BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
+ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
+DATA = re.compile(r"cohort/(data/(?!order|fingerprint|sharding|transform)\w+|image/(image|image_folder|file_batches|decode|resize|"
+                  r"augmented|mixed|pack_files|cifar10)|zlib|mnist|xtensor|tensor/(shape|view))\.hpp")
 EXTENSIONS = re.compile(r"cohort/(strategy/strategy|communicator/(communicator|rank_progress)|plan/(replica|gradient_parts|parameter_set|"
                         r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/optimizer|"
                         r"error/(finding|source)|random/stream)\.hpp")
 OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "augmentation_draw", "mixing_draw", "drawn", "class_weighted",
            "field_info", "field_name", "field_type", "finding", "fixed_text", "has_host_kernels", "host_kernel", "initial_parameters",
-           "make_buckets", "parameter_rule", "step_constants"}
+           "make_buckets", "parameter_rule", "step_constants", "static_network", "with_backend", "read_matching"}
+# Of these classes, the members that a program calls.
+CALLED = {"builder": {"input"}, "tensor": {"dims"}, "graph": {"build", "parameter_count"}, "error": {"why"},
+          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set()}
+# Headers that programs include in place of others.
+INCLUDED = {"cohort/onednn/backend.hpp": "cohort/onednn.hpp"}
 
 
 def page_of_header(header):
     """The page of the other types and functions of a header."""
-    pages = {"runs": RUNS, "data": DATA, "extensions": EXTENSIONS}
+    pages = {"networks": NETWORKS, "runs": RUNS, "data": DATA, "backends": BACKENDS, "errors": ERRORS, "extensions": EXTENSIONS}
     return next((page for page, headers in pages.items() if headers.match(header)), None)
 
 
@@ -316,7 +401,7 @@ def contract_text(contract):
     return "\n".join(out).strip()
 
 
-HIDDEN = {"at", "name", "settings"}  # of layers
+HIDDEN = {"at", "name"}  # of layers
 
 
 def field_rows(one):
@@ -326,14 +411,20 @@ def field_rows(one):
         if f.name in HIDDEN and layers and not f.note:
             continue
         required = re.match(r"required<(\w+)", f.type)
-        kind = required.group(1) if required else f.type
+        kind = required.group(1) if required else f.type.replace("detail::clause", "std::string")
         default = "required" if required else f"`{f.default}`" if f.default else "—"
         words = escaped(" ".join([*f.text, f.note]).strip())
         rows.append([f"`{f.name}`", f"`{kind}`", default.replace("||", "\\|\\|"), words])
     return rows
 
 
-NO_CALL = re.compile(r"detail::|operator=|~|&&\) noexcept|= default|\.\.\.[^ ]* [IU]\b|^> ")  # what a program does not write
+def called(one, name):
+    """Whether programs use this member of a class."""
+    page = page_of(one)
+    return name in CALLED[one.name] if one.name in CALLED else page not in ("layers", "losses", "backends")
+
+
+NO_CALL = re.compile(r"detail::|\boperator |operator=|~|&&\) noexcept|= default|\.\.\.[^ ]* [IU]\b|^> ")  # what a program does not write
 
 
 def entry_text(same):
@@ -342,7 +433,7 @@ def entry_text(same):
     for one in same:
         if one.header != header:
             header = one.header
-            out += [f"`#include <{header}>`", ""]
+            out += [f"`#include <{INCLUDED.get(header, header)}>`", ""]
         out += [contract_text(one.contract), ""]
         if rows := field_rows(one):
             columns = 4 if any(row[3] for row in rows) else 3
@@ -350,10 +441,11 @@ def entry_text(same):
             out += ["| " + " | ".join(row[:columns]) + " |" for row in table] + [""]
         for function in one.functions:
             calls = function.declaration.split("\n")
-            if not NO_CALL.search(calls[0]):
+            if called(one, re.search(r"(\w+)(?:<.*>)?\(|$", calls[0])[1]) and not NO_CALL.search(calls[0]):
                 shown = [one for one in calls if not NO_CALL.search(one)]
                 out += ["```cpp", *shown, "```", "", contract_text(function.text), ""]
-        if plain := [text for text in one.plain if page_of(one) in ("runs", "data", "extensions") and not NO_CALL.search(text)]:
+        if plain := [text for text in one.plain if page_of(one) in ("runs", "data", "extensions") and not NO_CALL.search(text)
+                     and one.name not in CALLED]:
             out += ["```cpp", *plain, "```", ""]
     return "\n".join(out)
 
@@ -371,12 +463,15 @@ def reference(root):
     problems, enums = [], []
     for path, header in public_headers(root):
         for one in entities(path, header):
-            if not (page := page_of(one)):
+            if not (page := page_of(one)) or one.contract and one.name in OMITTED:
                 continue
             if not one.contract:
                 problems.append(f"{path.relative_to(root)}:{one.line}: {one.name} has no contract: put a /// comment in front of it")
             found[page].append(one)
         enums += enumerations(path, header)
+        for one in constants(path, header):
+            if page := "metrics" if one.name.startswith("metrics::") else page_of(one):
+                found[page].append(one)
         for one in free_functions(path, header):
             makes_metric = one.functions[0].declaration.startswith("metric ")
             if page := "metrics" if makes_metric else page_of(one):

@@ -5,10 +5,18 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent.parent))
+sys.path.insert(0, str(ROOT / "tests"))
+
+import layering_test  # noqa: E402
+
+# Public names that the pages' programs use for things of their own, or that a page explains itself.
+OWN_NAMES = {"forecast", "kind", "message_coding", "message_header", "message_kind", "outer_step", "residual_policy", "same", "tensor_table",
+             "threshold_policy", "thresholds", "top_k_compressor"}
 
 
 def build(root, folder):
@@ -42,14 +50,16 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "runs", "data", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners", "metrics",
-                                           "strategies", "extensions"})
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "networks", "layers", "losses", "updaters", "schedules", "values", "settings",
+                                           "listeners", "metrics", "strategies", "backends", "errors", "extensions"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):
         text = entry(self.pages["layers"], "dense")
         self.assertIn("`#include <cohort/layer/dense.hpp>`", text)
         self.assertIn("- **Shapes:** input of n elements", text)
-        self.assertEqual(rows(text), {"units": ("int", "required"), "bias": ("bool", "true")})
+        self.assertEqual(rows(text), {"units": ("int", "required"), "bias": ("bool", "true"), "settings": ("layer_settings", "{}")})
+        self.assertNotIn("settings", rows(entry(self.pages["layers"], "dropout")))
+        self.assertNotIn("```cpp", self.pages["layers"])  # members for kernels: see `layer`
 
     def test_has_an_updater_with_its_formula_and_defaults(self):
         text = entry(self.pages["updaters"], "adam")
@@ -127,9 +137,9 @@ class reference(unittest.TestCase):
         self.assertEqual(rows(text)["values"], ("std::vector<float>", "{}"))
         self.assertIn("int count() const\n", text)
         self.assertEqual(rows(entry(self.pages["runs"], "fit_report"))["stopped"], ("bool", "false"))
-        self.assertIn("training load_trained(std::string const& path, training_settings settings = {})\n",
+        self.assertIn("training load_trained<Choice, UserLayers...>(std::string const& path, training_settings settings = {})\n",
                       entry(self.pages["runs"], "load_trained"))
-        self.assertIn("training trainer(graph net, communicator& world, Description const& how, training_settings settings = {})\n",
+        self.assertIn("training trainer<Choice>(graph net, communicator& world, Description const& how, training_settings settings = {})\n",
                       entry(self.pages["runs"], "trainer"))
         text = entry(self.pages["data"], "data_table")
         for call in ("int rows() const", "text_column texts(std::string_view column) const"):
@@ -139,6 +149,46 @@ class reference(unittest.TestCase):
             self.assertIn(f"`#include <cohort/data/{header}.hpp>`", text)
         self.assertIn("concept indexed_dataset\n", entry(self.pages["data"], "indexed_dataset"))
         self.assertIn("Has members of confusion\\_matrix: `accuracy`", entry(self.pages["metrics"], "classification_report"))
+
+    def test_states_the_template_arguments_of_a_call(self):
+        self.assertIn("\nint launch<Kind>(int ranks, communicator_settings settings, Body&& body)\n", entry(self.pages["runs"], "launch"))
+        self.assertIn("\ngraph network<UserLayers...>() const\n", entry(self.pages["runs"], "model_file"))
+        self.assertIn("\nstd::span<T> gradients<T = float>()\n", entry(self.pages["runs"], "training_loop"))
+        self.assertIn("\nstatic graph build(F&& describe)\n", entry(self.pages["networks"], "graph"))
+        self.assertIn("\ntime_series(R&& values, int columns)\n", entry(self.pages["data"], "time_series"))
+        for page, text in self.pages.items():
+            for call in re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+                self.assertNotRegex(call, r"^(:|template|requires)", page)
+
+    def test_has_constants(self):
+        text = entry(self.pages["metrics"], "metrics::rmse")
+        self.assertIn("Square root of the mean squared error.", text)
+        self.assertIn("constexpr int communicator_exit_status = 75\n", entry(self.pages["errors"], "communicator_exit_status"))
+
+    def test_has_fields_of_functions_of_nested_types_and_of_one_line(self):
+        self.assertEqual(rows(entry(self.pages["metrics"], "metric"))["of"], ("std::function<double(training&)>", "{}"))
+        self.assertEqual(rows(entry(self.pages["settings"], "early_stopping_settings"))["on_best"], ("std::function<void(training&)>", "{}"))
+        self.assertEqual(rows(entry(self.pages["schedules"], "schedule::map"))["entry::from"], ("std::int64_t", "-1"))
+        self.assertEqual(rows(entry(self.pages["runs"], "rate_table"))["row::rate"], ("double", "0"))
+        padding = rows(entry(self.pages["values"], "padding"))
+        self.assertEqual({side: padding[side] for side in ("top", "bottom", "left", "right")},
+                         dict.fromkeys(("top", "bottom", "left", "right"), ("int", "0")))
+
+    def test_has_aliases(self):
+        text = entry(self.pages["data"], "tensor_view")
+        self.assertEqual(rows(text)["data"], ("std::byte const*", "nullptr"))
+        self.assertIn("tensor_view rows(int first, int count) const\n", text)
+        self.assertIn("using sink = std::function<void(std::string_view line)>\n", entry(self.pages["runs"], "sink"))
+
+    def test_has_every_name_that_a_page_uses(self):
+        public = {name for _, text in layering_test.sources("include/cohort/**/*.hpp", "backends/*/include/**/*.hpp")
+                  for namespace, name in layering_test.declared_names(text) if "detail" not in namespace.split("::")}
+        titles = {title.split("::")[-1] for text in self.pages.values() for title in re.findall(r"^## (.*)$", text, re.MULTILINE)}
+        unknown = public - titles - OWN_NAMES
+        for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/guide/*.md"), ROOT / "README.md"]:
+            blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+            program = re.sub(r'//.*|"(?:\\.|[^"\n])*"|#include.*', "", "\n".join(blocks))
+            self.assertEqual(unknown & set(re.findall(r"(?<![\w.>])(?<!element_type::)[a-z_]\w*", program)), set(), page.name)
 
     def test_names_types_without_the_namespaces_around_them(self):
         """Another namespace may be closed in front of them."""

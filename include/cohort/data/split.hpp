@@ -32,14 +32,14 @@ data_split split(dataset const& data, double training_fraction, split_settings c
 
 /// Divides a data set into one part per fraction: split(data, {0.7, 0.15, 0.15}).
 ///
-/// Errors    as above. setting_error if the sum of the fractions is not 1.
+/// Errors    as for two parts. setting_error if the sum of the fractions is not 1.
 std::vector<dataset> split(dataset const& data, std::vector<double> const& fractions,
                            split_settings const& settings = {});
 
 /// Divides a data set for cross-validation: into k parts, each of which is held out once.
 ///
 /// Shapes    the sizes of the parts differ by at most 1; if stratified, so do those of each class.
-/// Errors    as above. setting_error unless 2 ≤ k ≤ size.
+/// Errors    as split. setting_error unless 2 ≤ k ≤ size.
 std::vector<data_split> k_fold(dataset const& data, int k, split_settings const& settings = {});
 
 }  // namespace cohort

@@ -79,6 +79,7 @@ class tensor {
   constexpr int id() const { return id_; }
   /// The shape without the batch extent.
   constexpr shape dims() const { return net_->view()[id_].output; }
+  /// The network that the layer belongs to.
   constexpr builder& net() const { return *net_; }
 
  private:

@@ -19,6 +19,7 @@ struct basic_view {
   constexpr basic_view() = default;
   constexpr basic_view(Byte* where, element_type what, shape extents)
       : data(where), type(what), dims(extents) {}
+  /// A view of the caller's memory: {pixels.data(), {32, 784}} are 32 rows of 784 elements of type T.
   template <class T>
   requires(!std::is_void_v<T> && (std::is_const_v<Byte> || !std::is_const_v<T>))
       basic_view(T* where, shape extents)

@@ -20,7 +20,7 @@ namespace cohort {
 ///           `restore_best`: when fit ends, after a stop or after its last epoch, every rank returns to the
 ///           parameters of the best check. Step, epoch and the updaters' state stay those of the last step.
 /// Order     `on_best` is called on every rank after each check with a new best value, for example to save
-///           the model.
+///           the model. `lines` receives a line after each check, on rank 0; empty: no lines.
 struct early_stopping_settings {
   int patience = 5;
   double minimum_delta = 0;

@@ -12,7 +12,7 @@ namespace cohort {
 /// Settings of an evaluation_listener.
 ///
 /// Units     `every`: epochs between evaluations. `metrics`: numbers to log, computed in one pass; none:
-///           accuracy and log loss of a classification.
+///           accuracy and log loss of a classification. `lines` receives the line; empty: no lines.
 struct evaluation_listener_settings {
   int every = 1;
   std::vector<metric> metrics{};

@@ -34,7 +34,7 @@ struct rate_search {
 /// `suggested`   the rate at which the smoothed loss falls most steeply; none if it never falls
 struct rate_table {
   struct row {
-    double rate, loss, smoothed;
+    double rate = 0, loss = 0, smoothed = 0;
   };
   std::vector<row> rows;
   std::optional<double> suggested;

@@ -11,8 +11,7 @@ namespace cohort {
 /// Settings for decoding an image file.
 struct decoding {
   int channels = 3;  ///< of the result, whatever the file has: 3 (red, green, blue) or 1 (grey)
-  std::int64_t max_pixels = std::int64_t{1}
-                            << 26;  ///< height · width; more is an error, before memory is allocated
+  std::int64_t max_pixels = std::int64_t{1} << 26;  ///< height · width; checked before memory is allocated
   bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG; the rest is grey
 };
 
