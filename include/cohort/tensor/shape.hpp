@@ -54,7 +54,10 @@ struct shape {
 /// Returns the extents as text: "20x24x24", or "scalar" for rank 0.
 inline std::string to_string(shape const& s) {
   std::string text;
-  for (int axis = 0; axis < s.rank; ++axis) text += (axis > 0 ? "x" : "") + std::to_string(s[axis]);
+  for (int axis = 0; axis < s.rank; ++axis) {
+    if (axis > 0) text += 'x';
+    text += std::to_string(s[axis]);
+  }
   return s.rank == 0 ? "scalar" : text;
 }
 

@@ -26,8 +26,9 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   made.at = at;
   infer(made, values, inputs);
   store_name(made, name);
-  values_.insert(values_.end(), values, values + kind.slots);
-  edges_.insert(edges_.end(), inputs.begin(), inputs.end());
+  // Not insert: g++ 12 warns that it would write past the end (-Wstringop-overflow).
+  for (int slot = 0; slot < kind.slots; ++slot) values_.push_back(values[slot]);
+  for (int const one : inputs) edges_.push_back(one);
   nodes_.push_back(made);
   int const id = static_cast<int>(nodes_.size()) - 1;
   if (owner >= 0 || !settings.shares.empty()) share_parameters(id, owner);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the optimiser inlines from the library causes no warning in a program: compiled with -O3 and warnings as
+// errors. In `main`, because compilers inline other calls there.
+#include <cohort/cohort.hpp>
+#include <string>
+
+std::string shape_of_windows() { return cohort::to_string(cohort::shape(24, 3)); }
+
+int main() {
+  using namespace cohort;
+  graph const net = graph::build([&](builder& b) {
+    return b.input({10}) | dense{.units = 32} | relu{} | dense{.units = 1} | huber{.name = "progression"};
+  });
+  return net.view().size() == 5 && shape_of_windows() == "24x3" ? 0 : 1;
+}
