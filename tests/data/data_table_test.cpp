@@ -47,12 +47,16 @@ TEST(data_table, accepts_classes_that_are_numbers) {
   EXPECT_EQ(irises().examples(settings).describe().targets[0].classes, 7);
   settings.classes = 2;
   expect_parts(refused<data_error>([&] { irises().examples(settings); }),
-               {"irises.csv, column year, row 2", "0 to 1", "got 2"});
+               {"irises.csv, column year, row 2", "expected a whole number from 0 to 1, got 2"});
   settings = {.inputs = {"a"}, .target = "b"};
   for (char const* const wrong : {"1.5", "-1", "1e9"})
     expect_parts(refused<data_error>(
                      [&] { parse_table("a,b\n1," + std::string(wrong) + "\n", "t").examples(settings); }),
-                 {"t, column b, row 1", "class label"});
+                 {"t, column b, row 1",
+                  "class label", "expected a whole number from 0; a number to predict: .regression = true, got "});
+  EXPECT_EQ(refused<data_error>([&] { parse_table("a,b\n1,32.1\n", "t").examples(settings); }),
+            "a value is not a valid class label (t, column b, row 1): expected a whole number from 0; a number to "
+            "predict: .regression = true, got 32.1");
 }
 
 TEST(data_table, keeps_the_memory_of_its_examples_alive) {

@@ -20,6 +20,7 @@ TEST(text_of, writes_numbers_of_all_sizes) {
   EXPECT_EQ(text_of({std::numeric_limits<std::int64_t>::min()}), "-9223372036854775808");
   EXPECT_EQ(text_of({std::numeric_limits<std::uint64_t>::max()}), "18446744073709551615");
   EXPECT_EQ(text_of({0.5, ' ', -1.25F}), "0.5 -1.25");
+  EXPECT_EQ(text_of({32.1F, ' ', 0.1F, ' ', 16777217.0F, ' ', 1.0F / 3}), "32.1 0.1 16777216 0.33333334");
   EXPECT_EQ(text_of({1e-8, ' ', 0.1 + 0.2, ' ', 67780.0}), "1e-08 0.30000000000000004 67780");
 }
 

@@ -101,7 +101,8 @@ TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
   EXPECT_EQ(
       refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
       "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
-      "example, i32, got 2, f32");
+      "example, i32; for numbers: evaluate(data, {&report}) with a regression_report, got 2 numbers per example, "
+      "f32");
 }
 
 TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {
@@ -112,13 +113,13 @@ TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {
       arrays(std::span<float const>(examples.x), {2}, std::span<std::int32_t const>(labelled.labels), 3);
   EXPECT_EQ(
       refusal_of<shape_error>([&] { wants_numbers.fit(labels); }),
-      "the data set's target does not fit the loss (mean_squared_error_1): expected 2, f32, got scalar, i32");
+      "the data set's target does not fit the loss (mean_squared_error_1): expected 2 numbers per example, f32, got "
+      "one class index per example, i32");
   dataset const numbers = arrays({array_view{.values = {labelled.pixels.data(), {4, 1, 8, 8}}}},
                                  {array_view{.name = "y", .values = {examples.y.data(), {4, 2}}}});
   EXPECT_EQ(refusal_of<shape_error>([&] { wants_labels.fit(numbers); }),
             "the data set's target does not fit the loss (softmax_cross_entropy_1): expected one class index "
-            "per example, "
-            "i32, or 3, f32, got 2, f32");
+            "per example, i32, or 3 numbers per example, f32, got 2 numbers per example, f32");
 }
 
 }  // namespace evaluation_listener_test

@@ -194,10 +194,10 @@ TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
   EXPECT_EQ(
       refused(values, numbers.data(), {metrics::accuracy}),
       "this metric needs class labels as targets (metric accuracy): expected one class index per example, "
-      "i32, got 2, f32");
+      "i32, got 2 numbers per example, f32");
   EXPECT_EQ(refused(classes, labelled.data(), {metrics::rmse}),
-            "this metric needs numbers as targets (metric rmse): expected 3, f32 or the backend's type, got "
-            "scalar, i32");
+            "this metric needs numbers as targets (metric rmse): expected 3 numbers per example, f32 or the backend's "
+            "type, got one class index per example, i32");
   EXPECT_EQ(
       refused(classes, labelled.data(), {metrics::top_k(4)}),
       "the network has no top-k accuracy for this k (metric top-4 accuracy): expected 1 to 3, the number "

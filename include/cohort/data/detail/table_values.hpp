@@ -54,8 +54,9 @@ std::vector<std::int32_t> labels_in(Table const& table, std::string const& colum
     T const label = from[row];
     if (!(label >= 0 && label <= static_cast<T>(largest) && label == std::floor(label)))
       refuse_value(table.name(), "a value is not a valid class label", column, row,
-                   text_of({"0 to ", largest}),
-                   is_finite(label) ? text_of({static_cast<double>(label)}) : "none");
+                   classes > 0 ? text_of({"a whole number from 0 to ", largest})
+                               : "a whole number from 0; a number to predict: .regression = true",
+                   is_finite(label) ? text_of({label}) : "none");
     labels.push_back(static_cast<std::int32_t>(label));
   }
   if (classes == 0 && !labels.empty()) classes = *std::ranges::max_element(labels) + 1;

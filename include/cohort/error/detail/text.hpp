@@ -10,7 +10,7 @@ namespace cohort::detail {
 
 /// An argument of text_of: text, a character or a number.
 struct text_piece {
-  enum class piece_type : unsigned char { text, character, signed_integer, unsigned_integer, real };
+  enum class piece_type : unsigned char { text, character, signed_integer, unsigned_integer, real, f32 };
 
   text_piece(char const* t) : text(t), type(piece_type::text) {}
   text_piece(std::string_view t) : text(t), type(piece_type::text) {}
@@ -20,6 +20,7 @@ struct text_piece {
   text_piece(std::unsigned_integral auto number)
       : unsigned_integer(number), type(piece_type::unsigned_integer) {}
   text_piece(double number) : real(number), type(piece_type::real) {}
+  text_piece(float number) : real(number), type(piece_type::f32) {}
 
   union {
     std::string_view text;

@@ -7,12 +7,14 @@
 
 namespace cohort::detail {
 
-/// Returns the number with 6, 15 or 17 digits, the fewest that read back as the same double: "0.02", "1e-08".
-[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string text_of_real(double number) {
+/// Returns the number with the first of these numbers of digits that reads back as the same number: "0.02",
+/// "1e-08".
+template <class T>
+[[gnu::cold, gnu::noinline]] std::string text_of_real(double number, std::initializer_list<int> lengths) {
   char text[32];
-  for (int digits : {6, 15, 17}) {
+  for (int digits : lengths) {
     std::snprintf(text, sizeof text, "%.*g", digits, number);
-    if (std::strtod(text, nullptr) == number) break;
+    if (static_cast<T>(std::strtod(text, nullptr)) == static_cast<T>(number)) break;
   }
   return text;
 }
@@ -34,7 +36,10 @@ namespace cohort::detail {
         text += std::to_string(piece.unsigned_integer);
         break;
       case text_piece::piece_type::real:
-        text += text_of_real(piece.real);
+        text += text_of_real<double>(piece.real, {6, 15, 17});
+        break;
+      case text_piece::piece_type::f32:
+        text += text_of_real<float>(piece.real, {6, 7, 8, 9});
         break;
     }
   return text;

@@ -9,6 +9,7 @@
 #include <cohort/tensor/element.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace cohort::detail {
@@ -24,11 +25,25 @@ void check_batch(fit_settings const& how);
 void check_inputs(graph_view net, dataset const& data);
 void check_inputs(graph_view net, std::span<tensor_view const> given);
 
+/// "one class index per example, i32", "10 numbers per example, f32": a part of an example, for messages.
+std::string text_of_part(shape const& example, element_type type);
+
 /// Checks inputs and targets. `type`: the element type of the backend.
 ///
 /// Errors    graph_error for a network without loss; shape_error unless the data set has the network's inputs
-///           and one target for each loss that the loss accepts.
+///           and one target for each loss that the loss accepts, or if its classes have names, but fewer than
+///           the network has outputs.
 void check_dataset(graph_view net, element_type type, dataset const& data);
+
+/// The names of the classes of each target; none for a target without names.
+std::vector<std::vector<std::string>> class_names_of(dataset const& data);
+
+/// Compares the names of a data set's classes with those of the kept encoder, and with `known`: those of the
+/// data that the network was trained on. Lists without names fit any.
+///
+/// Errors    data_error with both lists.
+void check_class_names(training_state const& run, dataset const& data,
+                       std::vector<std::vector<std::string>> const& known, char const* call);
 
 /// With sharding::global, requires the same data set on every rank; in both cases refuses streams on some
 /// ranks only. `epoch`: whose examples are compared. `where`: for the message.

@@ -41,8 +41,9 @@ COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
   if (target.type != element_type::i32)
     throw shape_error({.what = "evaluate without evaluators needs class labels as targets",
                        .where = "evaluate",
-                       .expected = "one class index per example, i32",
-                       .got = {to_string(target.example), ", ", name_of(target.type)}});
+                       .expected = {detail::text_of_part({}, element_type::i32),
+                                    "; for numbers: evaluate(data, {&report}) with a regression_report"},
+                       .got = detail::text_of_part(target.example, target.type)});
   graph_view const net = state_->net;
   int const loss = net.with_role(layer_role::loss)[0];
   classification_report report(net[loss].output[0], {.top = how.top, .labels = target.label_names});
@@ -75,6 +76,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
                          .got = {how.batch}});
   detail::check_common_steps(*state_, "evaluate");
   detail::check_dataset(state_->net, state_->element(), data);
+  detail::check_class_names(*state_, data, state_->class_names, "evaluate");
   graph_view const net = state_->net;
   std::vector<int> const losses = net.with_role(layer_role::loss);
   struct target_map {

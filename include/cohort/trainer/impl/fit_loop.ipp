@@ -46,7 +46,12 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                            .expected = "the address of a listener",
                            .got = "nullptr"});
   check_dataset(state.net, state.element(), data);
-  if (how.validation) validation_.emplace(state, *how.validation, how.metrics, how.sharding);
+  check_class_names(state, data, {}, "fit");
+  std::vector<std::vector<std::string>> const names = class_names_of(data);
+  if (how.validation) {
+    validation_.emplace(state, *how.validation, how.metrics, how.sharding);
+    check_class_names(state, *how.validation, names, "validation");
+  }
   if (!how.validation && !how.metrics.empty())
     throw setting_error({.what = "metrics need a data set to be computed on",
                          .where = "fit",
@@ -72,6 +77,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
         how.listeners[i]->restore(saved.state);
         how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
       }
+  state.class_names = names;
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
 }

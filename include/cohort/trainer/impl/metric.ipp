@@ -11,6 +11,7 @@
 #include <cohort/evaluation/roc.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/validation.hpp>
 #include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/training.hpp>
@@ -22,10 +23,6 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE int size_of_output(shape const& output) { return static_cast<int>(output.elements()); }
 
-COHORT_CORE_INLINE std::string text_of_target(tensor_description const& target) {
-  return text_of({to_string(target.example), ", ", name_of(target.type)});
-}
-
 /// A classification with its top-k accuracy.
 COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const* metric, shape const& output,
                                                                      tensor_description const& target,
@@ -33,8 +30,8 @@ COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const*
   if (target.type != element_type::i32)
     throw setting_error({.what = "this metric needs class labels as targets",
                          .where = {"metric ", metric},
-                         .expected = "one class index per example, i32",
-                         .got = text_of_target(target)});
+                         .expected = text_of_part({}, element_type::i32),
+                         .got = text_of_part(target.example, target.type)});
   if (top < 1 || top > size_of_output(output))
     throw setting_error({.what = "the network has no top-k accuracy for this k",
                          .where = {"metric ", metric},
@@ -50,8 +47,8 @@ COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& out
   if (target.type == element_type::i32 || (target.example != output && target.example.batched(1) != output))
     throw setting_error({.what = "this metric needs numbers as targets",
                          .where = {"metric ", metric},
-                         .expected = {to_string(output), ", f32 or the backend's type"},
-                         .got = text_of_target(target)});
+                         .expected = {text_of_part(output, element_type::f32), " or the backend's type"},
+                         .got = text_of_part(target.example, target.type)});
   auto made = std::make_unique<regression_report>(size_of_output(output));
   auto const value = [of = made.get(), number] { return (of->*number)(); };
   return {std::move(made), value};

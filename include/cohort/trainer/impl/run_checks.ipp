@@ -72,6 +72,48 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const
                        .got = {given.size()}});
 }
 
+/// "one class index per example, i32", "10 numbers per example, f32": a part of an example.
+COHORT_CORE_INLINE std::string text_of_part(shape const& example, element_type type) {
+  if (type == element_type::i32 && example.rank == 0) return "one class index per example, i32";
+  return text_of({example.elements() == 1 ? "one number" : to_string(example) + " numbers", " per example, ",
+                  name_of(type)});
+}
+
+/// The first names: "lily, rose, tulip".
+COHORT_CORE_INLINE std::string text_of_names(std::span<std::string const> names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > most ? text_of({text, ", … (", names.size(), " names)"}) : text;
+}
+
+COHORT_CORE_INLINE std::vector<std::vector<std::string>> class_names_of(dataset const& data) {
+  std::vector<std::vector<std::string>> names;
+  for (tensor_description const& one : data.describe().targets) names.push_back(one.label_names);
+  return names;
+}
+
+COHORT_CORE_INLINE void check_class_names(training_state const& run, dataset const& data,
+                                          std::vector<std::vector<std::string>> const& known,
+                                          char const* call) {
+  auto const compare = [&](std::size_t t, std::vector<std::string> const& wanted, char const* whose,
+                           char const* remedy) {
+    tensor_description const& given = data.describe().targets[t];
+    if (wanted.empty() || given.label_names.empty() || given.label_names == wanted) return;
+    throw data_error({.what = {"the data set's classes have other names than those of ", whose},
+                      .where = {call, ", target ", given.name},
+                      .expected = text_of_names(wanted),
+                      .got = {text_of_names(given.label_names), remedy}});
+  };
+  std::optional<table_encoder> const& encoder = run.preparation.encoder;
+  for (std::size_t t = 0; t < data.describe().targets.size(); ++t) {
+    if (t == 0 && encoder)
+      compare(t, encoder->label_names(), "the kept encoder",
+              "; a table_encoder encodes the classes of all tables alike");
+    if (t < known.size()) compare(t, known[t], "the training", "");
+  }
+}
+
 COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset const& data) {
   check_inputs(net, data);
   auto const losses = net.with_role(layer_role::loss);
@@ -93,17 +135,33 @@ COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset
     if (!index && !numbers)
       throw shape_error({.what = "the data set's target does not fit the loss",
                          .where = net.name(losses[t]),
-                         .expected = {wanted.classes > 0 ? "one class index per example, i32" : "",
+                         .expected = {wanted.classes > 0 ? text_of_part({}, element_type::i32) : "",
                                       wanted.classes > 0 && wanted.numbers ? ", or " : "",
-                                      wanted.numbers ? to_string(wanted.values) : "",
-                                      wanted.numbers ? text_of({", ", name_of(type)}) : ""},
-                         .got = {to_string(given.example), ", ", name_of(given.type)}});
+                                      wanted.numbers ? text_of_part(wanted.values, type) : ""},
+                         .got = text_of_part(given.example, given.type)});
     if (index && given.classes > wanted.classes)
       throw shape_error({.what = "the data set has more classes than the network",
                          .where = net.name(losses[t]),
                          .expected = {"at most ", wanted.classes},
                          .got = {given.classes}});
+    if (index && !given.label_names.empty() && std::ssize(given.label_names) < wanted.classes)
+      throw shape_error(
+          {.what = "the data set has fewer classes than the network has outputs",
+           .where = net.name(losses[t]),
+           .expected = {wanted.classes, " named classes"},
+           .got = {given.label_names.size(), ": ", text_of_names(given.label_names)}});
   }
+}
+
+/// The names of the first target's classes; of other targets with names, too.
+COHORT_CORE_INLINE std::string text_of_class_names(dataset const& data) {
+  std::string text;
+  for (tensor_description const& one : data.describe().targets)
+    if (!one.label_names.empty()) {
+      text += text.empty() ? "" : "; ";
+      for (std::size_t i = 0; i < one.label_names.size(); ++i) text += (i > 0 ? ", " : "") + one.label_names[i];
+    }
+  return text;
 }
 
 /// "1x28x28 x f32, 1 x i32": the parts of an example in a batch.
@@ -197,6 +255,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"validation", how.validation ? "yes" : "no"},
                              {"metrics", metrics},
                              {"examples of the data set", shapes_of(data.describe())},
+                             {"names of the classes", text_of_class_names(data)},
                              {"beginning", beginning_of(run, data.indexed() ? run.position.position : 0)}});
   require_same(*run.world, call, facts);
   check_sharding(*run.world, data, how.sharding, run.position.epoch, call);
