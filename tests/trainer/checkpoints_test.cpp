@@ -489,6 +489,34 @@ TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   EXPECT_EQ(two.word, "second");
 }
 
+/// A listener that refuses its state until it is told to accept it.
+struct refusing final : listener {
+  bool accepts = false;
+  std::string word = "none";
+  std::string name() const override { return "a word"; }
+  void restore(std::string_view text) override {
+    if (!accepts) throw data_error({.what = "not now"});
+    word = text;
+  }
+};
+
+TEST(checkpoints, keep_the_states_of_listeners_that_refuse_them) {
+  bright_thirds const examples(30);
+  scratch_folder const folder;
+  training made = trainer<narrow>(small, with_state());
+  with_a_word first("first");
+  checkpoint_listener saving(folder.path(), 1, 1, {});
+  made.fit(examples.data(), {.batch = 10, .listeners = {&first, &saving}});
+
+  training again = trainer<narrow>(small, with_state());
+  ASSERT_TRUE(resume(again, folder.path()).has_value());
+  refusing one;
+  EXPECT_THROW(again.fit(examples.data(), {.batch = 10, .listeners = {&one}}), data_error);
+  one.accepts = true;
+  again.fit(examples.data(), {.batch = 10, .listeners = {&one}});
+  EXPECT_EQ(one.word, "first");
+}
+
 TEST(checkpoints, contain_a_shared_file_that_is_a_model) {
   bright_thirds const examples(60);
   scratch_folder const folder;

@@ -172,6 +172,28 @@ TEST(early_stopping, continues_counting_in_a_resumed_run) {
   }
 }
 
+TEST(early_stopping, keeps_its_saved_state_if_fit_is_refused) {
+  scratch_folder const folder;
+  bright_thirds const examples(24), held(12, 2);
+  fit_settings how{.batch = 8, .epochs = 2, .validation = held.data()};
+  {
+    early_stopping_listener stopping(metrics::loss, {.lines = {}});
+    checkpoint_listener saving(folder.path, 4, 3, silent_sink());
+    how.listeners = {&stopping, &saving};
+    training run = trainer<narrow>(small);
+    run.fit(examples.data(), how);  // a checkpoint in the second epoch
+  }
+  training run = trainer<narrow>(small);
+  ASSERT_TRUE(resume(run, folder.path));
+  early_stopping_listener stopping(metrics::loss, {.lines = {}});
+  how = {.batch = 8, .epochs = 0, .listeners = {&stopping}};
+  EXPECT_THROW(run.fit(examples.data(), how), setting_error) << "without validation data";
+  EXPECT_FALSE(stopping.best());
+  how.validation = held.data();
+  run.fit(examples.data(), how);
+  EXPECT_TRUE(stopping.best());
+}
+
 TEST(early_stopping, refuses_an_invalid_state) {
   early_stopping_listener stopping(told({}), {.lines = {}});
   EXPECT_EQ(stopping.state(), "-1 0");
@@ -261,6 +283,7 @@ TEST(early_stopping, uses_the_numbers_that_fit_computes) {
   EXPECT_EQ(by_loss.best(), std::ranges::min(history["validation loss"]));
   EXPECT_EQ(by_accuracy.best(), std::ranges::max(history["accuracy"]));
   how.metrics = {};
+  std::int64_t const step = run.step();
   EXPECT_EQ(
       refusal_of<setting_error>([&] { run.fit(examples.data(), how); }),
       "fit does not compute the metric of the early stopping (early stopping by accuracy): expected fit "
@@ -272,6 +295,7 @@ TEST(early_stopping, uses_the_numbers_that_fit_computes) {
       refusal_of<setting_error>([&] { run.fit(examples.data(), how); }),
       "fit does not compute the metric of the early stopping (early stopping by validation loss): expected "
       "fit with .validation = data, or a metric with its own data: .on(data), got no validation data");
+  EXPECT_EQ(run.step(), step) << "refused before the first step";
 }
 
 template <class Strategy>

@@ -50,6 +50,7 @@ class early_stopping_listener final : public listener {
  public:
   explicit early_stopping_listener(metric judge, early_stopping_settings how = {});
 
+  void check(fit_settings const& how) const override;
   void on_epoch(training& run, epoch_report const& done) override;
   /// Resets the count for a further fit, if this listener requested the stop; on_end does that, too.
   void on_vote(training&, votes const& all) override;
@@ -70,6 +71,7 @@ class early_stopping_listener final : public listener {
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
+  [[noreturn]] void refuse(std::string known) const;
   double measured(training& run, epoch_report const& done) const;
   bool better(double now) const;
   void restart();

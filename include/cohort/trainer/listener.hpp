@@ -13,6 +13,7 @@
 namespace cohort {
 
 class training;
+struct fit_settings;
 
 /// Results of one step.
 ///
@@ -77,6 +78,9 @@ struct listener_array {
 class listener {
  public:
   virtual ~listener() = default;
+  /// Throws setting_error if a fit with these settings does not compute what the listener needs. Called
+  /// before the first step, and before restore.
+  virtual void check(fit_settings const&) const {}
   /// After each step; see training::has_common_steps.
   virtual void on_step(training&, step_report const&) {}
   /// After each complete epoch.

@@ -81,6 +81,27 @@ COHORT_CORE_INLINE void early_stopping_listener::restore_array(listener_array co
   std::ranges::copy(saved.values, best_parameters_.data());
 }
 
+COHORT_CORE_INLINE void early_stopping_listener::refuse(std::string known) const {
+  throw setting_error(
+      {.what = "fit does not compute the metric of the early stopping",
+       .where = name(),
+       .expected = {"fit with .validation = data",
+                    metric_.name == metrics::loss.name ? "" : " and .metrics = {" + metric_.name + "}",
+                    ", or a metric with its own data: .on(data)"},
+       .got = known.empty() ? "no validation data" : std::move(known)});
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::check(fit_settings const& how) const {
+  if (metric_.of) return;
+  std::string known{how.validation ? metrics::loss.name : ""};
+  bool computed = known == metric_.name;
+  for (metric const& one : how.metrics) {
+    computed |= one.name == metric_.name;
+    if (one.name != metrics::loss.name) known += ", " + one.name;
+  }
+  if (!computed) refuse(std::move(known));
+}
+
 COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch_report const& done) const {
   if (metric_.of) return metric_.of(run);
   std::string known;
@@ -88,13 +109,7 @@ COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch
     if (one.name == metric_.name) return one.value;
     known += (known.empty() ? "" : ", ") + one.name;
   }
-  throw setting_error(
-      {.what = "fit does not compute the metric of the early stopping",
-       .where = name(),
-       .expected = {"fit with .validation = data",
-                    metric_.name == metrics::loss.name ? "" : " and .metrics = {" + metric_.name + "}",
-                    ", or a metric with its own data: .on(data)"},
-       .got = known.empty() ? "no validation data" : known});
+  refuse(std::move(known));
 }
 
 COHORT_CORE_INLINE std::string early_stopping_listener::state() const {

@@ -58,6 +58,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                          .expected = ".validation = data beside .metrics",
                          .got = {how.metrics.size(), " metrics without validation data"}});
   check_metric_names(how.metrics);
+  for (listener const* one : how.listeners) one->check(how);
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
   data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
@@ -71,12 +72,13 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                                                       .deadline = state.settings.deadline,
                                                       .local_sizes = local_sizes(world, data, how.sharding)});
   std::vector<std::string> const keys = keys_of(how.listeners);
-  for (saved_listener const& saved : std::exchange(state.saved_listeners, {}))
+  for (saved_listener const& saved : state.saved_listeners)
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (keys[i] == saved.key) {
         how.listeners[i]->restore(saved.state);
         how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
       }
+  state.saved_listeners.clear();  // not earlier: after an error, a further fit restores them
   state.class_names = names;
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
