@@ -139,7 +139,7 @@ def read_members(name, body):
                 fields.append(member(one, above, note, match["name"], match["type"] + (match["array"] or ""), default))
         if fields and fields[-1].declaration in (text, one):
             continue
-        if above and "(" in text:
+        if above and "(" in text and "= delete" not in text:
             functions.append(member(signature(text), above))
         elif follows and functions and "(" in text and "= delete" not in text:  # of the group that the comment is about
             functions[-1].declaration += "\n" + signature(text)
@@ -147,7 +147,7 @@ def read_members(name, body):
             functions.append(member(signature(text), []))
         else:
             end = 0
-            if re.match(r"(?!using |friend |static_assert|struct |class |enum |requires|explicit |~)[\w:]", text) and "(" in text:
+            if re.match(r"(?!using |friend |static_assert|struct |class |enum |requires|explicit |~)[\w:]", text) and "(" in text and "= delete" not in text:
                 plain.append(signature(text))
     return fields, functions, plain
 

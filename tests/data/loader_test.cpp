@@ -372,6 +372,23 @@ TEST(loader, distributes_rank_local_examples_once_in_equally_many_batches) {
       << "each rank has an order of its own";
 }
 
+TEST(loader, refuses_to_drop_the_only_batch) {
+  auto const sentence = [](cohort::loader_settings const& how) {
+    return refused<cohort::setting_error>([&] { cohort::loader(numbers(11), how); });
+  };
+  EXPECT_EQ(sentence({.batch = 12, .drop_last = true}),
+            "invalid loader settings (batch): expected at most 11 for 11 examples, because drop_last would leave no "
+            "batch, got 12");
+  EXPECT_EQ(sentence({.batch = 6, .ranks = 2, .drop_last = true}),
+            "invalid loader settings (batch): expected at most 5 for 11 examples on 2 ranks, because drop_last would "
+            "leave no batch, got 6");
+  EXPECT_EQ(sentence({.batch = 4, .ranks = 2, .drop_last = true, .local_sizes = {11, 3}}),
+            "invalid loader settings (batch): expected at most 3 for 3 examples on the smallest rank, because drop_last "
+            "would leave no batch, got 4");
+  EXPECT_EQ(cohort::loader(numbers(11), {.batch = 11, .drop_last = true}).batches(), 1);
+  EXPECT_EQ(cohort::loader(numbers(11), {.batch = 12}).batches(), 1);
+}
+
 TEST(loader, drops_the_incomplete_batch_on_request) {
   cohort::loader loader(numbers(11), {.batch = 4, .drop_last = true});
   EXPECT_EQ(epoch_of(loader, 0).size(), 8u);

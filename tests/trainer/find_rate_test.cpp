@@ -36,6 +36,46 @@ TEST(find_rate, tabulates_the_loss_at_growing_rates) {
   EXPECT_EQ(table.csv().rfind("rate,loss,smoothed\n1e-05,", 0), 0U) << table.csv().substr(0, 60);
 }
 
+/// Noisy examples in small batches: the loss of a batch says little.
+struct noisy_lines {
+  std::vector<float> x, y;
+  explicit noisy_lines(std::uint64_t seed) {
+    random_stream const numbers(seed, "noisy lines");
+    for (std::uint64_t n = 0; n < 200; ++n) {
+      x.push_back(numbers.normal(2 * n));
+      y.push_back(x.back() + 0.7F * numbers.normal(2 * n + 1));
+    }
+  }
+  dataset data() const {
+    return arrays({{.name = "x", .values = {x.data(), {200, 1}}}},
+                  {{.name = "y", .values = {y.data(), {200, 1}}}});
+  }
+};
+
+TEST(find_rate, suggests_no_rate_of_the_noise_of_small_batches) {
+  constexpr auto line = network<[](builder& net) {
+    return net.input({1}) | dense{.units = 16} | relu{} | dense{.units = 1} | mean_squared_error{};
+  }>();
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    noisy_lines const examples(seed);
+    training run = trainer<narrow>(line, {.updater = adam{}, .seed = seed});
+    rate_table const table =
+        find_rate(run, examples.data(), {.from = 1e-6, .to = 1, .steps = 90, .batch = 8});
+    ASSERT_TRUE(table.suggested) << seed;
+    EXPECT_GT(*table.suggested, 2e-4) << seed;  // below, the steps change next to nothing
+    EXPECT_LT(*table.suggested, 0.3) << seed;
+  }
+}
+
+TEST(find_rate, suggests_none_if_the_loss_grows) {
+  noisy_lines const examples(1);
+  constexpr auto line = network<[](builder& net) {
+    return net.input({1}) | dense{.units = 1} | mean_squared_error{};
+  }>();
+  training run = trainer<narrow>(line, {.updater = sgd{}});
+  EXPECT_FALSE(find_rate(run, examples.data(), {.from = 30, .to = 3000, .steps = 9, .batch = 200}).suggested);
+}
+
 TEST(find_rate, leaves_the_run_unchanged) {
   bright_thirds const examples(60);
   auto const trained = [&](int ranks, auto how, bool searches) {

@@ -2,6 +2,7 @@
 // covers: trainer/listener trainer/performance_listener trainer/progress_listener trainer/score_listener
 #include <gtest/gtest.h>
 #include <array>
+#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -145,6 +146,17 @@ TEST_F(listeners, progress_without_a_terminal_prints_occasional_plain_lines) {
                                "epoch 1: loss 0.5000, 32 examples in 4.0 s, 8 samples/s"}));
   for (std::string const& line : said.lines)
     for (char c : line) EXPECT_TRUE(c >= ' ' && c <= '~') << line;
+}
+
+TEST_F(listeners, progress_shows_the_numbers_of_the_validation_data) {
+  recorded said;
+  progress_listener progress({.lines = said.to(), .bar = {}});
+  progress.on_epoch(nobody(), {.examples = 32,
+                               .loss = 0.5,
+                               .seconds = 4,
+                               .validation = {{"validation loss", 0.25}, {"auc", NAN}}});
+  EXPECT_EQ(said.lines,
+            texts{"epoch 1: loss 0.5000, 32 examples in 4.0 s, 8 samples/s, validation loss 0.2500, auc -"});
 }
 
 TEST(listeners_of_ranks, only_rank_0_writes_and_counts_the_samples_of_all_ranks) {

@@ -26,6 +26,12 @@ class time_series {
   requires detail::lasting_range<R> time_series(R&& values, int columns)
       : time_series({std::data(values), shape(rows_in(std::size(values), columns), columns)}) {}
 
+  /// Does not compile: the memory of a temporary range does not outlive the series. Compilers print the
+  /// deleted function's line.
+  template <class R>
+  requires(detail::contiguous_range<R> && !detail::lasting_range<R>)
+      time_series(R&&, int) = delete;  // keep the numbers in a variable
+
   int rows() const { return values_.dims[0]; }
   tensor_view values() const { return values_; }
   std::vector<std::string> const& columns() const { return columns_; }

@@ -34,6 +34,14 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
   } else if (data.indexed() && data.size() < 1) {
     refuse("data", "at least 1 example", data.size());
   }
+  std::int64_t const fewest = s.is_local() ? std::ranges::min(s.local_sizes) : data.size();
+  std::int64_t const largest = fewest / (s.is_local() ? 1 : s.ranks);
+  if (s.drop_last && fewest >= 0 && s.batch > largest)
+    refuse("batch",
+           text_of({"at most ", largest, " for ", fewest, " examples",
+                    s.is_local() ? " on the smallest rank" : s.ranks > 1 ? text_of({" on ", s.ranks, " ranks"}) : "",
+                    ", because drop_last would leave no batch"}),
+           s.batch);
   return s;
 }
 

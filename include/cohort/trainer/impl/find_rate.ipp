@@ -54,17 +54,23 @@ COHORT_CORE_INLINE optimizer_settings with_unit_rate(optimizer_settings how, tra
   return how;
 }
 
-/// The rate at which the smoothed loss falls most steeply per factor of the rate, before its minimum.
+/// The middle of the third of the rows in which the least-squares line through the losses falls most steeply.
+/// Rows after the lowest smoothed loss are not used. Losses of batches scatter: over few rows, the steepest
+/// slope would be that of their noise.
 COHORT_CORE_INLINE std::optional<double> steepest(std::span<rate_table::row const> rows) {
-  auto const lowest = std::ranges::min_element(rows, {}, &rate_table::row::smoothed) - rows.begin();
+  std::size_t const width = std::max<std::size_t>(rows.size() / 3, 3);
+  if (rows.size() < width) return {};
+  auto const averaged = rows.subspan(width - 1);
+  auto const lowest = std::ranges::min_element(averaged, {}, &rate_table::row::smoothed) - averaged.begin();
   std::optional<double> rate;
-  double slope = 0;
-  for (std::ptrdiff_t i = 1; i < lowest; ++i) {
-    auto const at = static_cast<std::size_t>(i);
-    double const here = rows[at + 1].smoothed - rows[at - 1].smoothed;
-    if (here < slope) {
-      slope = here;
-      rate = rows[at].rate;
+  double steepest = 0;
+  for (std::size_t first = 0; first <= static_cast<std::size_t>(lowest); ++first) {
+    double slope = 0;  // times a positive constant
+    for (std::size_t i = 0; i < width; ++i)
+      slope += (static_cast<double>(i) - static_cast<double>(width - 1) / 2) * rows[first + i].loss;
+    if (slope < steepest) {
+      steepest = slope;
+      rate = rows[first + width / 2].rate;
     }
   }
   return rate;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
 namespace cohort {
@@ -40,9 +42,14 @@ COHORT_CORE_INLINE void progress_listener::on_epoch(training& run, epoch_report 
   remove_bar();
   if (!show_.lines) return;
   double const each_second = done.seconds > 0 ? static_cast<double>(done.examples) / done.seconds : 0;
-  show_.lines("epoch " + std::to_string(done.epoch + 1) + ": loss " + detail::decimal_text(done.loss, 4)
-              + ", " + std::to_string(done.examples) + " examples in " + detail::decimal_text(done.seconds, 1)
-              + " s, " + detail::decimal_text(each_second, 0) + " samples/s");
+  std::string line = "epoch " + std::to_string(done.epoch + 1) + ": loss "
+                     + detail::decimal_text(done.loss, 4) + ", " + std::to_string(done.examples)
+                     + " examples in " + detail::decimal_text(done.seconds, 1) + " s, "
+                     + detail::decimal_text(each_second, 0) + " samples/s";
+  for (metric_value const& one : done.validation)
+    line += ", " + one.name + " "
+            + detail::decimal_text(is_finite(one.value) ? std::optional(one.value) : std::nullopt, 4);
+  show_.lines(line);
 }
 
 COHORT_CORE_INLINE void progress_listener::begin(std::int64_t epoch) {
