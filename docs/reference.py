@@ -427,13 +427,24 @@ def called(one, name):
 NO_CALL = re.compile(r"detail::|\boperator |operator=|~|&&\) noexcept|= default|\.\.\.[^ ]* [IU]\b|^> ")  # what a program does not write
 
 
-def entry_text(same):
-    """Entries of the same name: a class, or overloads."""
+def included_by(root, header):
+    """The header and all headers of the library that it includes."""
+    found, pending = set(), [header]
+    while pending:
+        if (one := pending.pop()) not in found:
+            found.add(one)
+            pending += re.findall(r"^#include <(cohort/[^>]+\.hpp)>", (root / "include" / one).read_text(encoding="utf-8"), re.MULTILINE)
+    return found
+
+
+def entry_text(same, extra):
+    """Entries of the same name: a class, or overloads. `extra`: the headers of core that cohort.hpp does not include."""
     out, header = [f"## {same[0].name}", ""], ""
     for one in same:
         if one.header != header:
             header = one.header
-            out += [f"`#include <{INCLUDED.get(header, header)}>`", ""]
+            omitted = ", which `cohort.hpp` does not include" if header in extra else ""
+            out += [f"`#include <{INCLUDED.get(header, header)}>`{omitted}", ""]
         out += [contract_text(one.contract), ""]
         if rows := field_rows(one):
             columns = 4 if any(row[3] for row in rows) else 3
@@ -489,10 +500,12 @@ def reference(root):
 
 def write(root, folder):
     pages = reference(root)
+    usual = included_by(root, "cohort/cohort.hpp")
+    core = {path.relative_to(root / "include").as_posix() for path in (root / "include").rglob("*.hpp")}
     folder.mkdir(parents=True, exist_ok=True)
     index = ["# Reference", "", "Made from the headers' contracts by docs/build.sh.", "", "| page | entries |", "|---|---|"]
     for page, found in pages.items():
-        texts = [entry_text(list(same)) for _, same in itertools.groupby(found, key=lambda one: one.name)]
+        texts = [entry_text(list(same), core - usual) for _, same in itertools.groupby(found, key=lambda one: one.name)]
         names = dict.fromkeys(one.name for one in found)
         links = ", ".join(f"[{name}]({page}.md#{name.lower().replace('::', '')})" for name in names)
         index.append(f"| [{page}]({page}.md) | {links} |")

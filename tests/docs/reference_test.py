@@ -160,6 +160,11 @@ class reference(unittest.TestCase):
             for call in re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
                 self.assertNotRegex(call, r"^(:|template|requires)", page)
 
+    def test_says_which_headers_are_not_in_cohort_hpp(self):
+        self.assertIn("`#include <cohort/graph/summary.hpp>`, which `cohort.hpp` does not include", entry(self.pages["networks"], "summary"))
+        self.assertIn("`#include <cohort/trainer/trainer.hpp>`\n", entry(self.pages["runs"], "trainer"))
+        self.assertIn("`#include <cohort/onednn.hpp>`\n", entry(self.pages["backends"], "onednn"))
+
     def test_has_constants(self):
         text = entry(self.pages["metrics"], "metrics::rmse")
         self.assertIn("Square root of the mean squared error.", text)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Class labels are numbers: data sets whose classes have other names would be counted as other classes.
-// covers: trainer/detail/run_checks
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>

@@ -26,9 +26,9 @@ struct progress_settings {
 /// Shows the progress of training: a bar if the standard error stream is a terminal, otherwise lines.
 ///
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 26290 samples/s, 1 s left
-///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, validation loss 0.0612, accuracy 0.9811
+///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, validation loss 0.0612
 ///
-/// The last line has the numbers of fit_settings::validation and metrics, if any.
+/// The last line also has the metrics of fit_settings, if any.
 /// Only rank 0 writes, so every rank can have one.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within

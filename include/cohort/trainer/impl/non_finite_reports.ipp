@@ -48,7 +48,8 @@ COHORT_CORE_INLINE numeric_error non_finite_reports::exchange(communicator& worl
   return numeric_error({.what = of_loss ? "the loss is not finite" : "a gradient is not finite",
                         .where = where,
                         .expected = "finite numbers",
-                        .got = "NaN or infinity; try a smaller learning rate, or check the data for NaN"});
+                        .got = "NaN or infinity; try a smaller learning rate, rescale the data by "
+                               "training::normalise, or check it for NaN"});
 }
 
 }  // namespace cohort::detail
