@@ -114,6 +114,13 @@ TEST(safetensors, refuses_a_file_with_trailing_data) {
             "cannot read safetensors (m): expected 11 bytes of data after a header of 107, got 12");
 }
 
+TEST(safetensors, names_an_empty_file) {
+  EXPECT_EQ(refused(""),
+            "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 bytes, got an empty file");
+  EXPECT_EQ(refused("abc"),
+            "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 bytes, got 3 bytes");
+}
+
 TEST(safetensors, names_a_text_file) {
   EXPECT_EQ(refused("length,width,kind\n1,2,0\n"),
             "cannot read safetensors (m): expected a safetensors file, got a text file");

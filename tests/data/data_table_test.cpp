@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/data/read_table.hpp>
+#include <set>
 
 #include "view_cases.hpp"
 
@@ -120,6 +121,25 @@ TEST(data_table, is_split_by_rows) {
     }
   }
   EXPECT_THROW(split(table, 0.8, {.stratified_by = "y"}), setting_error);
+}
+
+TEST(data_table, is_split_into_a_part_for_each_fraction) {
+  std::string text = "x,kind\n";
+  for (int i = 0; i < 40; ++i) text += std::to_string(i) + (i % 4 == 0 ? ",rare\n" : ",usual\n");
+  data_table const table = parse_table(text, "t");
+  std::vector<data_table> const parts = split(table, {0.5, 0.3, 0.2}, {.seed = 2, .stratified_by = "kind"});
+  ASSERT_EQ(parts.size(), 3U);
+  std::vector<int> rows, rare;
+  std::set<float> all;
+  for (data_table const& part : parts) {
+    rows.push_back(part.rows());
+    rare.push_back(static_cast<int>(std::ranges::count(part.texts("kind").codes, 0)));
+    all.insert(part.numbers("x").begin(), part.numbers("x").end());
+  }
+  EXPECT_EQ(rows, (std::vector{20, 12, 8}));
+  EXPECT_EQ(rare, (std::vector{5, 3, 2}));
+  EXPECT_EQ(all.size(), 40U);
+  EXPECT_THROW(split(table, {0.5, 0.3}), setting_error);
 }
 
 TEST(data_table, is_stratified_by_numbers_too) {

@@ -4,6 +4,7 @@
 
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -32,6 +33,9 @@ TEST(file_reader, names_a_missing_file) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "none"); }),
             "cannot open the file (" + (folder / "none") + "): No such file or directory");
+  EXPECT_EQ(refusal_of<cohort::file_error>([] { file_reader file("no/such_file"); }),
+            "cannot open the file (no/such_file): No such file or directory; the current folder is "
+                + std::filesystem::current_path().string());
 }
 
 TEST(file_reader, refuses_what_is_not_a_regular_file) {

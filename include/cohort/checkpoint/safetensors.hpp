@@ -95,7 +95,8 @@ class safetensors {
     std::uint64_t length = 0;
     std::size_t const got = source(&length, sizeof length);
     if (got != sizeof length || (total && *total < sizeof length)) {
-      detail::refuse_safetensors(name_, "8 bytes of header length", std::to_string(got));
+      detail::refuse_safetensors(name_, "a safetensors file, which begins with a length of 8 bytes",
+                                 got == 0 ? "an empty file" : std::to_string(got) + " bytes");
     }
     std::uint64_t const most = std::min<std::uint64_t>(limits.max_header_bytes, total ? *total - 8 : length);
     if (length > most && detail::is_text(length)) {

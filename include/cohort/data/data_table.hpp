@@ -108,6 +108,12 @@ struct table_split_settings {
 table_split split(data_table const& table, double training_fraction,
                   table_split_settings const& settings = {});
 
+/// Divides the rows into one part per fraction: split(table, {0.7, 0.15, 0.15}).
+///
+/// Errors    as for two parts. setting_error if the sum of the fractions is not 1.
+std::vector<data_table> split(data_table const& table, std::vector<double> const& fractions,
+                              table_split_settings const& settings = {});
+
 }  // namespace cohort
 
 #ifndef COHORT_CORE_COMPILED

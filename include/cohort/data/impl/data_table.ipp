@@ -209,16 +209,25 @@ COHORT_CORE_INLINE std::vector<std::int64_t> strata_of(data_table const& table, 
 
 namespace cohort {
 
-COHORT_CORE_INLINE table_split split(data_table const& table, double training_fraction,
-                                     table_split_settings const& settings) {
-  double const fractions[]{training_fraction, 1 - training_fraction};
+COHORT_CORE_INLINE std::vector<data_table> split(data_table const& table,
+                                                 std::vector<double> const& fractions,
+                                                 table_split_settings const& settings) {
   detail::check_fractions(fractions);
   std::vector<std::int64_t> const labels = settings.stratified_by.empty()
                                                ? std::vector<std::int64_t>()
                                                : detail::strata_of(table, settings.stratified_by);
-  auto const parts =
-      detail::divide(detail::order_to_divide(table.rows(), labels, settings.seed, "split"), fractions);
-  return {table.select(parts[0]), table.select(parts[1])};
+  std::vector<data_table> parts;
+  for (std::vector<std::int64_t> const& rows :
+       detail::divide(detail::order_to_divide(table.rows(), labels, settings.seed, "split"), fractions))
+    parts.push_back(table.select(rows));
+  return parts;
+}
+
+COHORT_CORE_INLINE table_split split(data_table const& table, double training_fraction,
+                                     table_split_settings const& settings) {
+  std::vector<data_table> parts =
+      split(table, std::vector<double>{training_fraction, 1 - training_fraction}, settings);
+  return {std::move(parts[0]), std::move(parts[1])};
 }
 
 }  // namespace cohort

@@ -2,6 +2,7 @@
 #pragma once
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cohort/detail/config.hpp>
@@ -13,10 +14,12 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int error_number) {
-  throw file_error({.what = std::move(what),
-                    .where = std::move(where),
-                    .expected = {},
-                    .got = std::generic_category().message(error_number)});
+  std::string reason = std::generic_category().message(error_number);
+  char folder[4096];
+  if (error_number == ENOENT && !where.starts_with('/') && ::getcwd(folder, sizeof folder))
+    reason += std::string("; the current folder is ") + folder;
+  throw file_error(
+      {.what = std::move(what), .where = std::move(where), .expected = {}, .got = std::move(reason)});
 }
 
 }  // namespace cohort::detail
