@@ -3,6 +3,7 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/weighted_by_class.hpp>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -198,6 +199,75 @@ TEST(dataset, gathers_more_rows_than_are_located_at_once) {
   cohort::batch const* const b = loader.next();
   for (std::size_t i = 0; i < 1000; ++i)
     EXPECT_EQ(b->input().as<float>()[i], static_cast<float>(b->indices[i]));
+}
+
+/// Examples of which get does not set everything.
+struct careless {
+  bool sets_target = true;
+  cohort::data_description what{
+      .inputs = {{.name = "x"}},
+      .targets = {{.name = "y", .stored = cohort::element_type::i32, .type = cohort::element_type::i32, .classes = 3}},
+      .weighted = true};
+  cohort::data_description const& describe() const { return what; }
+  int size() const { return 6; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    *out.fill<float>(0) = static_cast<float>(i);
+    if (sets_target || i != 4) *out.fill<std::int32_t>(1) = i == 5 && sets_target ? 3 : 1;
+    if (i == 1) out.weight = 7;
+  }
+};
+
+TEST(dataset, names_the_part_that_an_example_does_not_set) {
+  for (int readers : {1, 3}) {
+    cohort::loader loader(careless{false}, {.batch = 6, .shuffle = false, .readers = readers});
+    EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
+              "an example is incomplete (y, example 4): expected a call of point or fill for every part, got none for "
+              "part 1");
+  }
+  cohort::class_weighted const weighted = cohort::weighted_by_class(careless{false}, {1, 2, 3});
+  cohort::example_view one;
+  one.allocate(weighted.describe());
+  EXPECT_THROW(weighted.get(4, one), cohort::data_error);
+}
+
+TEST(dataset, gives_an_example_the_weight_1_unless_it_sets_another) {
+  cohort::loader loader(careless(), {.batch = 5, .shuffle = false});
+  EXPECT_EQ(loader.next()->weights, (std::vector<float>{1, 7, 1, 1, 1}));
+}
+
+TEST(dataset, names_the_example_with_a_label_out_of_range) {
+  cohort::loader loader(careless(), {.batch = 6, .shuffle = false});
+  EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
+            "a class label is out of range (y, example 5): expected 0 to 2, got 3");
+}
+
+TEST(stream, names_the_part_that_an_example_does_not_set) {
+  struct forgetful {
+    cohort::data_description what{.inputs = {{.name = "x"}, {.name = "z"}}};
+    struct cursor {
+      int next_number = 0;
+      bool next(cohort::example_view& out) {
+        *out.fill<float>(0) = 1;
+        if (next_number != 2) *out.fill<float>(1) = 1;
+        return next_number++ < 5;
+      }
+    };
+    cohort::data_description const& describe() const { return what; }
+    cursor open(int, int, std::int64_t, std::int64_t) const { return {}; }
+  };
+  cohort::loader loader(forgetful(), {.batch = 3});
+  EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
+            "an example is incomplete (z, example 2 of the shard): expected a call of point or fill for every part, got "
+            "none for part 1");
+}
+
+TEST(example_view, refuses_a_part_that_the_data_set_does_not_have) {
+  cohort::example_view one;
+  one.allocate(made_up(3).describe());
+  EXPECT_EQ(refused<cohort::shape_error>([&] { one.point(4, nullptr); }),
+            "the data set has no such part (part 4): expected 0 to 3, inputs first, then targets, then masks, got 4");
+  EXPECT_THROW(one.fill<float>(9), cohort::shape_error);
+  EXPECT_THROW(one.edit<float>(4), cohort::shape_error);
 }
 
 TEST(example_view, edits_a_copy_of_elements_in_the_data_sets_memory) {

@@ -94,7 +94,13 @@ class batch_writer {
               batch& b) const;
 
  private:
+  struct class_check {
+    std::size_t part;
+    tensor_description label;
+  };
+
   std::vector<part_writer> writers_;
+  std::vector<class_check> class_labels_;
   bool weighted_;
   bool keyed_;
 };
@@ -151,7 +157,7 @@ struct dataset_model final : dataset_interface {
   }
 
   void get([[maybe_unused]] std::int64_t i, [[maybe_unused]] example_view& out) const override {
-    if constexpr (indexed_dataset<D>) data_->get(i, out);
+    if constexpr (indexed_dataset<D>) get_example(*data_, i, out);
   }
 
   bool locate([[maybe_unused]] std::span<std::int64_t const> indices, [[maybe_unused]] std::size_t part,
@@ -172,10 +178,17 @@ struct dataset_model final : dataset_interface {
                                       [[maybe_unused]] std::int64_t position) const override {
     if constexpr (stream_dataset<D>) {
       struct model final : stream_cursor {
+        D const& data;
         decltype(std::declval<D const&>().open(0, 1, 0, 0)) cursor;
-        explicit model(D const& data, int s, int o, std::int64_t e, std::int64_t p)
-            : cursor(data.open(s, o, e, p)) {}
-        bool next(example_view& view) override { return cursor.next(view); }
+        std::int64_t position;
+        explicit model(D const& from, int s, int o, std::int64_t e, std::int64_t p)
+            : data(from), cursor(from.open(s, o, e, p)), position(p) {}
+        bool next(example_view& view) override {
+          example_parts::reset(view);
+          if (!cursor.next(view)) return false;
+          example_parts::require_all(view, data.describe(), position++, " of the shard");
+          return true;
+        }
       };
       return std::make_unique<model>(*data_, shard, shards, epoch, position);
     } else {
@@ -201,6 +214,27 @@ concept erasable_dataset =
     !std::same_as<
         D, dataset> && !std::derived_from<D, dataset_interface> && (indexed_dataset<D> || stream_dataset<D>);
 
+/// A type that describes examples and nevertheless is no data set.
+template <class D>
+concept nearly_dataset = !indexed_dataset<D> && !stream_dataset<D> && requires(D const& d) {
+  { d.describe() } -> std::convertible_to<data_description>;
+};
+
+/// Does not compile: names the member that D lacks, or has in another form.
+template <class D>
+void explain_missing_dataset_member() {
+  static_assert(std::same_as<decltype(std::declval<D const&>().describe()), data_description const&>,
+                "cohort: describe() of a data set returns a data_description const&, not a copy");
+  static_assert(
+      requires(D const& d) {
+        { d.size() } -> std::convertible_to<std::int64_t>;
+      } || requires(D const& d) { d.open(0, 0, 0, 0); },
+      "cohort: a data set has size() const, its number of examples; a stream has open instead");
+  static_assert(requires(D const& d, std::int64_t i, example_view& out) { d.get(i, out); },
+                "cohort: a data set has get(std::int64_t i, cohort::example_view& out) const; a stream has "
+                "open(shard, shards, epoch, position) const, whose result has next(out)");
+}
+
 }  // namespace detail
 
 /// A type-erased data set, for training, evaluation and the loader. Copies share the data set.
@@ -224,6 +258,12 @@ class dataset {
       : model_(std::make_shared<detail::dataset_model<D, D const*>>(&data.get())) {}
 
   explicit dataset(std::shared_ptr<detail::dataset_interface const> model) : model_(std::move(model)) {}
+
+  /// Does not compile: the message names what the type lacks to be a data set.
+  template <detail::nearly_dataset D>
+  dataset(D const&) {
+    detail::explain_missing_dataset_member<D>();
+  }
 
   /// Returns the parts of every example.
   data_description const& describe() const { return model_->describe(); }

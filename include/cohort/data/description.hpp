@@ -63,9 +63,9 @@ struct tensor_description {
 ///
 /// Order     part numbers: inputs first, then targets, then masks.
 struct data_description {
-  std::vector<tensor_description> inputs;
-  std::vector<tensor_description> targets;
-  std::vector<tensor_description> masks;
+  std::vector<tensor_description> inputs{};
+  std::vector<tensor_description> targets{};
+  std::vector<tensor_description> masks{};
   bool weighted = false;  ///< examples have a weight
   bool keyed = false;     ///< examples have a key
 

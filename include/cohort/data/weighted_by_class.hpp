@@ -35,7 +35,7 @@ class class_weighted {
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
   void get(std::int64_t i, example_view& out) const {
-    data_.get(i, out);
+    detail::get_example(data_, i, out);
     std::int64_t const label =
         detail::checked_class_label(description_.targets[0], out.at(description_.inputs.size()), i);
     out.weight = (has_weights_ ? out.weight : 1.0F) * weights_[static_cast<std::size_t>(label)];

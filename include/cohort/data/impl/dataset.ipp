@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/detail/class_label.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstring>
@@ -79,8 +80,13 @@ COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::by
 
 COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& description)
     : weighted_(description.weighted), keyed_(description.keyed) {
-  for (std::size_t part = 0; part < description.parts(); ++part)
+  for (std::size_t part = 0; part < description.parts(); ++part) {
     writers_.emplace_back(description.part(part));
+    tensor_description const& one = description.part(part);
+    bool const whole_numbers = one.stored == element_type::u8 || one.stored == element_type::i32
+                               || one.stored == element_type::i64;
+    if (one.classes > 0 && one.example.elements() == 1 && whole_numbers) class_labels_.push_back({part, one});
+  }
 }
 
 COHORT_CORE_INLINE named_tensor& batch_writer::tensor(batch& b, std::size_t part) {
@@ -95,6 +101,8 @@ COHORT_CORE_INLINE void batch_writer::begin(batch& b, std::size_t count) const {
 }
 
 COHORT_CORE_INLINE void batch_writer::write(example_view const& example, batch& b, std::size_t row) const {
+  for (class_check const& one : class_labels_)
+    checked_class_label(one.label, example.at(one.part), b.indices[row]);
   for (std::size_t part = 0; part < writers_.size(); ++part)
     writers_[part](example.at(part), tensor(b, part).memory.data() + row * writers_[part].bytes);
   if (weighted_) b.weights[row] = checked_weight(example.weight, b.indices[row]);

@@ -17,6 +17,21 @@ COHORT_CORE_INLINE void example_view::allocate(data_description const& descripti
   }
 }
 
+COHORT_CORE_INLINE void example_view::refuse_part(std::size_t part) const {
+  throw shape_error({.what = "the data set has no such part",
+                     .where = {"part ", part},
+                     .expected = {"0 to ", parts_.size() - 1, ", inputs first, then targets, then masks"},
+                     .got = {part}});
+}
+
+COHORT_CORE_INLINE void detail::example_parts::refuse(data_description const& description, std::size_t part,
+                                                      std::int64_t example, char const* of) {
+  throw data_error({.what = "an example is incomplete",
+                    .where = {description.part(part).name, ", example ", example, of},
+                    .expected = "a call of point or fill for every part",
+                    .got = {"none for part ", part}});
+}
+
 COHORT_CORE_INLINE void example_view::refuse_type(std::size_t part, element_type type) const {
   throw shape_error({.what = "the elements of an example have another type",
                      .where = {"part ", part, " of the data set"},

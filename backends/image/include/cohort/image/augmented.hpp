@@ -105,7 +105,7 @@ class augmented {
 
   void get(std::int64_t i, example_view& out) const {
     example_view& plain = out.source(data_.describe());
-    data_.get(i, plain);
+    detail::get_example(data_, i, plain);
     out.weight = plain.weight;
     out.key = plain.key;
     augmentation_draw const chance = drawn(how_, from_[1], from_[2], out.epoch, i);

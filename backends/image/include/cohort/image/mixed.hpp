@@ -81,12 +81,12 @@ class mixed {
     example_view& other = out.source(plain, 1);
     std::int64_t other_label = 0;
     if (chance.share != 1) {
-      data_.get(chance.partner, other);
+      detail::get_example(data_, chance.partner, other);
       other.edit<std::byte>(0);
       other_label = detail::checked_class_label(labels, other.at(target), chance.partner);
     }
     example_view& own = out.source(plain);
-    data_.get(i, own);
+    detail::get_example(data_, i, own);
     out.weight = own.weight;
     out.key = own.key;
     for (std::size_t part = 1; part < plain.parts(); ++part)
