@@ -82,6 +82,19 @@ TEST(data_table, refuses_texts_and_missing_values_as_inputs) {
                {"t, column b, row 2"});
 }
 
+TEST(data_table, numbers_rows_as_in_the_file) {
+  data_table const table = parse_table("a,b\n1,2\n,3\n4,5\n?,6\n7,-8\n", "t", {.missing = missing_values::drop});
+  std::vector<int> numbers;
+  for (int row = 0; row < table.rows(); ++row) numbers.push_back(table.row_number(row));
+  EXPECT_EQ(numbers, (std::vector{1, 3, 5}));
+  expect_parts(refused<data_error>([&] { table.examples({.target = "b"}); }), {"t, column b, row 5", "got -8"});
+  expect_parts(refused<data_error>([&] { table.select(indices{2, 0}).examples({.target = "b"}); }),
+               {"t, column b, row 5", "got -8"});
+  data_table const first = parse_table("a,b\n,2\n1,3\n", "t", {.missing = missing_values::drop});
+  EXPECT_EQ(first.row_number(0), 2);
+  EXPECT_EQ(irises().row_number(2), 3);
+}
+
 TEST(data_table, refuses_unknown_and_repeated_columns) {
   expect_parts(refused<setting_error>([] { irises().numbers("size"); }),
                {"irises.csv", "length, width, species, year", "got size"});

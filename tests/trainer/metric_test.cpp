@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: trainer/evaluation_settings
 #include <gtest/gtest.h>
+#include <chrono>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
+#include <cohort/data/weighted_by_class.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/evaluation/roc.hpp>
 #include <cohort/graph/network.hpp>
@@ -13,11 +15,16 @@
 #include <cohort/trainer/evaluation_listener.hpp>
 #include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
 #include "../strategy/rank_cases.hpp"
@@ -179,6 +186,53 @@ TEST(metrics, are_logged_by_the_evaluation_listener) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1].rfind("epoch 2: validation loss ", 0), 0U) << lines[1];
   EXPECT_NE(lines[1].find(", accuracy 0."), std::string::npos) << lines[1];
+}
+
+TEST(metrics, ignore_weights_of_examples_except_in_the_loss) {
+  bright_thirds const held(31, 2);
+  arrays const labelled(std::span<float const>(held.pixels), shape{1, 8, 8},
+                        std::span<std::int32_t const>(held.labels), 3);
+  training run = trainer<narrow>(small, quick);
+  auto const measured = [&](dataset const& data) {
+    return std::pair(metrics::accuracy.on(data).of(run), metrics::loss.on(data).of(run));
+  };
+  auto const plain = measured(labelled), weighted = measured(weighted_by_class(labelled, {0, 1, 5}));
+  EXPECT_EQ(plain.first, weighted.first);
+  EXPECT_GT(std::abs(plain.second - weighted.second), 1e-3);
+}
+
+/// Examples that are given only when three threads request some.
+struct read_by_three {
+  bright_thirds examples{12};
+  dataset all = examples.data();
+  struct meeting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::set<std::thread::id> seen;
+  };
+  std::shared_ptr<meeting> met = std::make_shared<meeting>();
+
+  data_description const& describe() const { return all.describe(); }
+  std::int64_t size() const { return all.size(); }
+  void get(std::int64_t i, example_view& out) const {
+    std::unique_lock lock(met->mutex);
+    met->seen.insert(std::this_thread::get_id());
+    met->changed.notify_all();
+    bool const all_are_there =
+        met->changed.wait_for(lock, std::chrono::seconds(20), [&] { return met->seen.size() >= 3; });
+    if (!all_are_there) throw data_error({.what = "fewer than three threads read"});
+    lock.unlock();
+    all.get(i, out);
+  }
+};
+
+TEST(metrics, of_validation_data_are_computed_with_the_readers_of_fit) {
+  training run = trainer<narrow>(small, quick);
+  read_by_three const held;
+  fit_settings how{.batch = 6, .readers = 3, .validation = held};
+  bright_thirds const examples(12);
+  fit_history const history = run.fit(examples.data(), how).history;
+  EXPECT_EQ(history["validation loss"].size(), 1U);
 }
 
 TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {

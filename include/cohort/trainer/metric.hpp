@@ -23,11 +23,14 @@ struct metric_measure {
 
 /// A number that rates a run: metrics::accuracy, metrics::top_k(5), or a function of the user.
 ///
-/// `of`          computes it from the run, whatever it is; collective, the same number on every rank, NaN if
-///               it is undefined
-/// `of_outputs`  instead of `of`: makes the evaluator that computes it from outputs and targets of the first
-///               loss. Arguments: shape of an example's output, and the target in the data set. Throws
-///               setting_error if they do not fit the metric.
+/// `name`            of the column in a history, and in lines of listeners
+/// `of`              returns the number for a run, for example by evaluating data of its own. Every rank calls
+///                   it in the same order and gets the same number; NaN: undefined
+/// `more_is_better`  whether a larger number is better: for early stopping
+/// `of_outputs`      instead of `of`: returns an evaluator, which gets the outputs of the first loss and their
+///                   targets, and the function that reads the number from it. Arguments: the shape of an
+///                   example's output, and the target in the data set. Throws setting_error if the metric does
+///                   not apply to them.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};
@@ -63,8 +66,10 @@ metric_measure measure_auc(shape const& output, tensor_description const& target
 ///
 ///     run.fit(data, {.epochs = 5, .validation = held, .metrics = {metrics::accuracy, metrics::top_k(5)}});
 ///
-/// Exact     definitions: classification_report, regression_report, roc_report. Means over the columns for
-///           several outputs.
+/// Units     targets and outputs in their own units, whatever training::normalise does. Only `loss` is in the
+///           units of training, and only `loss` uses the examples' weights.
+/// Exact     as classification_report, regression_report and roc_report define them. Of a regression with
+///           several outputs: the mean over the outputs.
 namespace metrics {
 
 /// Mean loss of all losses of the network, as in training but in inference mode: "validation loss".

@@ -88,8 +88,8 @@ std::string describe(training_settings const& s);
 ///           are prepared in advance in the background. `readers`: threads that get the examples of a batch
 ///           (loader_settings). `epochs`: epochs to complete, including one that a checkpoint has started.
 ///           `sharding`: whether all ranks have the same data set or each rank has a different one
-///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, in batches of
-///           `batch`, with the same `sharding`: the network's loss and `metrics` go to the report's history
+///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, with the same
+///           `batch`, `readers` and `sharding`: the network's loss and `metrics` go to the report's history
 ///           and to listeners.
 /// Order     listeners are called in the given order, once per update, not per micro-batch.
 /// Exact     `accumulate` changes results by rounding only, for any sizes of micro-batches and weights of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +11,21 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
-/// Throws data_error about a value of a table.
-[[noreturn]] void refuse_value(std::string const& table, char const* what, std::string_view column,
-                               std::size_t row, std::string expected, std::string got);
+/// Throws data_error about a value of a table, with the row's number in the file.
+template <class Table>
+[[noreturn]] void refuse_value(Table const& table, char const* what, std::string_view column, std::size_t row,
+                               std::string expected, std::string got) {
+  throw data_error(
+      {.what = what,
+       .where = {table.name(), ", column ", column, ", row ", table.row_number(static_cast<int>(row))},
+       .expected = std::move(expected),
+       .got = std::move(got)});
+}
 
 /// Returns columns of numbers row by row.
 template <class T, class Table>
@@ -27,7 +36,7 @@ std::shared_ptr<std::vector<T>> matrix_of(Table const& table, std::vector<std::s
     matrix->resize(from.size() * columns.size());
     for (std::size_t row = 0; row < from.size(); ++row) {
       if (!is_finite(from[row]))
-        refuse_value(table.name(), "a value is missing", columns[c], row, "a number", "none");
+        refuse_value(table, "a value is missing", columns[c], row, "a number", "none");
       (*matrix)[row * columns.size() + c] = from[row];
     }
   }
@@ -40,7 +49,7 @@ std::span<T const> targets_in(Table const& table, std::string const& column) {
   std::span<T const> const from = table.template numbers<T>(column);
   for (std::size_t row = 0; row < from.size(); ++row)
     if (!is_finite(from[row]))
-      refuse_value(table.name(), "a target is missing", column, row, "a number", "none");
+      refuse_value(table, "a target is missing", column, row, "a number", "none");
   return from;
 }
 
@@ -53,7 +62,7 @@ std::vector<std::int32_t> labels_in(Table const& table, std::string const& colum
   for (std::size_t row = 0; row < from.size(); ++row) {
     T const label = from[row];
     if (!(label >= 0 && label <= static_cast<T>(largest) && label == std::floor(label)))
-      refuse_value(table.name(), "a value is not a valid class label", column, row,
+      refuse_value(table, "a value is not a valid class label", column, row,
                    classes > 0 ? text_of({"a whole number from 0 to ", largest})
                                : "a whole number from 0; a number to predict: .regression = true",
                    is_finite(label) ? text_of({label}) : "none");

@@ -13,14 +13,6 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void refuse_value(std::string const& table, char const* what, std::string_view column,
-                                     std::size_t row, std::string expected, std::string got) {
-  throw data_error({.what = what,
-                    .where = {table, ", column ", column, ", row ", row + 1},
-                    .expected = std::move(expected),
-                    .got = std::move(got)});
-}
-
 COHORT_CORE_INLINE std::vector<std::string> input_names(std::vector<std::string> const& wanted,
                                                         std::vector<std::string> const& all,
                                                         std::string const& target) {
@@ -45,6 +37,10 @@ COHORT_CORE_INLINE std::vector<std::string> input_names(std::vector<std::string>
 namespace cohort {
 
 COHORT_CORE_INLINE int data_table::rows() const { return content_->rows; }
+COHORT_CORE_INLINE int data_table::row_number(int row) const {
+  std::vector<std::int32_t> const& numbers = content_->row_numbers;
+  return numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)];
+}
 COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const { return content_->names; }
 COHORT_CORE_INLINE element_type data_table::number_type() const { return content_->number_type; }
 COHORT_CORE_INLINE std::string const& data_table::name() const { return content_->where; }
@@ -106,6 +102,7 @@ COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> r
   part->where = content_->where;
   part->number_type = content_->number_type;
   part->rows = static_cast<int>(rows.size());
+  for (std::int64_t const row : rows) part->row_numbers.push_back(row_number(static_cast<int>(row)));
   part->names = content_->names;
   part->by_name = content_->by_name;
   auto const copy = [&](auto const& from, auto& to) {
@@ -162,7 +159,7 @@ COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) c
       target.classes = static_cast<int>(texts.vocabulary.size());
       auto const missing = std::ranges::find(owner->labels, -1);
       if (missing != owner->labels.end())
-        detail::refuse_value(name(), "a target is missing", settings.target,
+        detail::refuse_value(*this, "a target is missing", settings.target,
                              static_cast<std::size_t>(missing - owner->labels.begin()), "a text", "none");
     } else {
       target.classes = settings.classes;

@@ -293,6 +293,8 @@ class table_parser {
     int parsed = 0;
     char const* const begin = reader_.position();
     content_->rows = 0;
+    content_->row_numbers.clear();
+    std::int64_t number = 0;
     mistaken_ = false;
     for (field_column& one : fields_)
       if (one.target) {
@@ -306,7 +308,15 @@ class table_parser {
       bool const complete = parse_row();
       if (mistaken_ && parsed < first_rows) return false;
       if (parsed < first_rows && ++parsed == first_rows) reserve(row - begin, first_rows);
-      if (!complete && settings_.missing == missing_values::drop) continue;
+      ++number;
+      if (!complete && settings_.missing == missing_values::drop) {
+        if (content_->rows == number - 1) {  // the first one
+          content_->row_numbers.resize(static_cast<std::size_t>(content_->rows));
+          std::iota(content_->row_numbers.begin(), content_->row_numbers.end(), 1);
+        }
+        continue;
+      }
+      if (content_->rows < number - 1) content_->row_numbers.push_back(static_cast<std::int32_t>(number));
       if (content_->rows == 0x7fffffff)
         reader_.refuse("the table has too many rows", row, "at most 2147483647", "more");
       ++content_->rows;

@@ -83,7 +83,7 @@ class code_translation {
   if (vocabulary.size() > 20) known += text_of({" and ", vocabulary.size() - 20, " more"});
   text_column const texts = table.texts(column);
   std::int32_t const code = texts.codes[row];
-  refuse_value(table.name(), what, column, row, known + hint,
+  refuse_value(table, what, column, row, known + hint,
                code < 0 ? "none" : quote_for_error(texts.vocabulary[static_cast<std::size_t>(code)]));
 }
 
@@ -108,7 +108,7 @@ void encode_numbers(data_table const& table, encoded_column const& column, float
   std::span<T const> const from = table.numbers<T>(column.name);
   for (std::size_t row = 0; row < from.size(); ++row, to += step) {
     if (!is_finite(from[row]) && !column.imputed)
-      refuse_value(table.name(), "a value is missing", column.name, row,
+      refuse_value(table, "a value is missing", column.name, row,
                    "a number (encoder_settings::impute replaces missing ones)", "none");
     *to = static_cast<float>(is_finite(from[row]) ? static_cast<double>(from[row]) : column.fill);
   }

@@ -121,7 +121,9 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     if (ended) {
       report_.loss = epoch.loss;
       runner_.begin_next_epoch(epoch);
-      if (validation_) epoch.validation = validation_->measure_all(run_, {.batch = how_.batch});
+      if (validation_)
+        epoch.validation = validation_->measure_all(
+            run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});
       report_.history.add(epoch);
       for (listener* one : how_.listeners) one->on_epoch(run_, epoch);
       votes const now = runner_.meet_between_epochs();

@@ -10,10 +10,13 @@
 
 namespace cohort {
 
-/// How examples are mixed with others: mixup and cutmix. If both have an α, each has probability 1/2.
+/// Settings of `mixed`: how an example is combined with another one, its partner.
 ///
-/// Units     `mixup`, `cutmix`: α of the distribution Beta(α, α) of the share λ of the example itself; 0: not
-///           used. `probability`: of an example to be mixed.
+/// `mixup`        α > 0: each pixel is λ·example + (1 − λ)·partner, with λ drawn from Beta(α, α). 0: not used
+/// `cutmix`       α > 0: a rectangle of the area 1 − λ is copied from the partner. 0: not used
+/// `probability`  that an example is mixed at all; if both methods are used, each with probability 1/2
+/// `seed`         of the random choices
+///
 /// Source    mixup: Zhang et al., ICLR 2018. CutMix: Yun et al., ICCV 2019.
 struct mixing {
   double mixup = 0;
@@ -24,9 +27,10 @@ struct mixing {
 
 /// Random choices for one example: a function of (seed, epoch, index) only.
 ///
-/// `partner`   the example that it is mixed with
-/// `share`     of the example in image and target, λ; the rest is the partner's. 1: not mixed
-/// `window`    cutmix: of the image, taken from the partner. Without area: mixup
+/// `partner`   index of the example that it is mixed with
+/// `share`     λ: the share of the example itself in image and target; 1: not mixed. cutmix: the area that is
+///             kept, after the rectangle was cut at the image's edges
+/// `window`    cutmix: the rectangle that is copied from the partner. Without area: mixup
 struct mixing_draw {
   std::int64_t partner = 0;
   double share = 1;
@@ -50,13 +54,14 @@ void mix_images(tensor_description const& images, mixing_draw const& chance, std
 
 }  // namespace detail
 
-/// A data set that mixes each example with another one, anew in every epoch. The class label becomes a
-/// distribution, which softmax_cross_entropy accepts. An indexed data set over another one.
+/// A data set that mixes examples with random partners from the same data set, anew in every epoch. The class
+/// label becomes a distribution, λ for the example's class and 1 − λ for the partner's, which
+/// softmax_cross_entropy accepts. An indexed data set over another one.
 ///
 /// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label
 ///           of n classes, which becomes n numbers, f32. Other parts, key and weight are those of the
 ///           example.
-/// Moves     two examples are read for a mixed one.
+/// Moves     reads the partner, too.
 /// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get:
 ///           data_error for a label out of range.
 /// Exact     an example is a function of (seed, epoch, index) and of both examples: the same on any rank, in
