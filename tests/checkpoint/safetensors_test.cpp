@@ -116,9 +116,11 @@ TEST(safetensors, refuses_a_file_with_trailing_data) {
 
 TEST(safetensors, names_an_empty_file) {
   EXPECT_EQ(refused(""),
-            "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 bytes, got an empty file");
+            "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 "
+            "bytes, got an empty file");
   EXPECT_EQ(refused("abc"),
-            "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 bytes, got 3 bytes");
+            "cannot read safetensors (m): expected a safetensors file, which begins with a length of 8 "
+            "bytes, got 3 bytes");
 }
 
 TEST(safetensors, names_a_text_file) {

@@ -12,7 +12,9 @@ struct halves {
   cohort::data_description const& describe() const { return what; }
 #endif
   std::int64_t size() const { return 9; }
-  void get(std::int64_t i, cohort::example_view& out) const { *out.fill<float>(0) = static_cast<float>(i) / 2; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    *out.fill<float>(0) = static_cast<float>(i) / 2;
+  }
 };
 
 cohort::dataset examples() {

@@ -11,7 +11,9 @@ struct halves {
 #ifdef MUST_FAIL
   void get(std::int64_t i, cohort::example_view& out) { *out.fill<float>(0) = static_cast<float>(i) / 2; }
 #else
-  void get(std::int64_t i, cohort::example_view& out) const { *out.fill<float>(0) = static_cast<float>(i) / 2; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    *out.fill<float>(0) = static_cast<float>(i) / 2;
+  }
 #endif
 };
 

@@ -53,11 +53,12 @@ TEST(data_table, accepts_classes_that_are_numbers) {
   for (char const* const wrong : {"1.5", "-1", "1e9"})
     expect_parts(refused<data_error>(
                      [&] { parse_table("a,b\n1," + std::string(wrong) + "\n", "t").examples(settings); }),
-                 {"t, column b, row 1",
-                  "class label", "expected a whole number from 0; a number to predict: .regression = true, got "});
-  EXPECT_EQ(refused<data_error>([&] { parse_table("a,b\n1,32.1\n", "t").examples(settings); }),
-            "a value is not a valid class label (t, column b, row 1): expected a whole number from 0; a number to "
-            "predict: .regression = true, got 32.1");
+                 {"t, column b, row 1", "class label",
+                  "expected a whole number from 0; a number to predict: .regression = true, got "});
+  EXPECT_EQ(
+      refused<data_error>([&] { parse_table("a,b\n1,32.1\n", "t").examples(settings); }),
+      "a value is not a valid class label (t, column b, row 1): expected a whole number from 0; a number to "
+      "predict: .regression = true, got 32.1");
 }
 
 TEST(data_table, keeps_the_memory_of_its_examples_alive) {
@@ -83,12 +84,16 @@ TEST(data_table, refuses_texts_and_missing_values_as_inputs) {
 }
 
 TEST(data_table, numbers_rows_as_in_the_file) {
-  data_table const table = parse_table("a,b\n1,2\n,3\n4,5\n?,6\n7,-8\n", "t", {.missing = missing_values::drop});
+  data_table const table =
+      parse_table("a,b\n1,2\n,3\n4,5\n?,6\n7,-8\n", "t", {.missing = missing_values::drop});
   std::vector<int> numbers;
   for (int row = 0; row < table.rows(); ++row) numbers.push_back(table.row_number(row));
   EXPECT_EQ(numbers, (std::vector{1, 3, 5}));
-  expect_parts(refused<data_error>([&] { table.examples({.target = "b"}); }), {"t, column b, row 5", "got -8"});
-  expect_parts(refused<data_error>([&] { table.select(indices{2, 0}).examples({.target = "b"}); }),
+  expect_parts(refused<data_error>([&] { table.examples({.target = "b"}); }),
+               {"t, column b, row 5", "got -8"});
+  expect_parts(refused<data_error>([&] {
+                 table.select(indices{2, 0}).examples({.target = "b"});
+               }),
                {"t, column b, row 5", "got -8"});
   data_table const first = parse_table("a,b\n,2\n1,3\n", "t", {.missing = missing_values::drop});
   EXPECT_EQ(first.row_number(0), 2);

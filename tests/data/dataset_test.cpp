@@ -204,10 +204,12 @@ TEST(dataset, gathers_more_rows_than_are_located_at_once) {
 /// Examples of which get does not set everything.
 struct careless {
   bool sets_target = true;
-  cohort::data_description what{
-      .inputs = {{.name = "x"}},
-      .targets = {{.name = "y", .stored = cohort::element_type::i32, .type = cohort::element_type::i32, .classes = 3}},
-      .weighted = true};
+  cohort::data_description what{.inputs = {{.name = "x"}},
+                                .targets = {{.name = "y",
+                                             .stored = cohort::element_type::i32,
+                                             .type = cohort::element_type::i32,
+                                             .classes = 3}},
+                                .weighted = true};
   cohort::data_description const& describe() const { return what; }
   int size() const { return 6; }
   void get(std::int64_t i, cohort::example_view& out) const {
@@ -221,7 +223,8 @@ TEST(dataset, names_the_part_that_an_example_does_not_set) {
   for (int readers : {1, 3}) {
     cohort::loader loader(careless{false}, {.batch = 6, .shuffle = false, .readers = readers});
     EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
-              "an example is incomplete (y, example 4): expected a call of point or fill for every part, got none for "
+              "an example is incomplete (y, example 4): expected a call of point or fill for every part, got "
+              "none for "
               "part 1");
   }
   cohort::class_weighted const weighted = cohort::weighted_by_class(careless{false}, {1, 2, 3});
@@ -257,7 +260,8 @@ TEST(stream, names_the_part_that_an_example_does_not_set) {
   };
   cohort::loader loader(forgetful(), {.batch = 3});
   EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }),
-            "an example is incomplete (z, example 2 of the shard): expected a call of point or fill for every part, got "
+            "an example is incomplete (z, example 2 of the shard): expected a call of point or fill for "
+            "every part, got "
             "none for part 1");
 }
 
@@ -265,7 +269,8 @@ TEST(example_view, refuses_a_part_that_the_data_set_does_not_have) {
   cohort::example_view one;
   one.allocate(made_up(3).describe());
   EXPECT_EQ(refused<cohort::shape_error>([&] { one.point(4, nullptr); }),
-            "the data set has no such part (part 4): expected 0 to 3, inputs first, then targets, then masks, got 4");
+            "the data set has no such part (part 4): expected 0 to 3, inputs first, then targets, then "
+            "masks, got 4");
   EXPECT_THROW(one.fill<float>(9), cohort::shape_error);
   EXPECT_THROW(one.edit<float>(4), cohort::shape_error);
 }

@@ -332,12 +332,9 @@ TEST(loader, distributes_rank_local_examples_once_in_equally_many_batches) {
   for (int rank = 0; rank < 4; ++rank) {
     std::int64_t const size = sizes[static_cast<std::size_t>(rank)];
     for (int prefetch : {0, 3}) {
-      cohort::loader loader(numbers(static_cast<int>(size)), {.batch = 5,
-                                                              .rank = rank,
-                                                              .ranks = 4,
-                                                              .seed = 9,
-                                                              .prefetch = prefetch,
-                                                              .local_sizes = sizes});
+      cohort::loader loader(
+          numbers(static_cast<int>(size)),
+          {.batch = 5, .rank = rank, .ranks = 4, .seed = 9, .prefetch = prefetch, .local_sizes = sizes});
       EXPECT_EQ(loader.batches(), 5);
       std::vector<std::int64_t> seen;
       std::int64_t batches = 0;
@@ -377,13 +374,16 @@ TEST(loader, refuses_to_drop_the_only_batch) {
     return refused<cohort::setting_error>([&] { cohort::loader(numbers(11), how); });
   };
   EXPECT_EQ(sentence({.batch = 12, .drop_last = true}),
-            "invalid loader settings (batch): expected at most 11 for 11 examples, because drop_last would leave no "
+            "invalid loader settings (batch): expected at most 11 for 11 examples, because drop_last would "
+            "leave no "
             "batch, got 12");
   EXPECT_EQ(sentence({.batch = 6, .ranks = 2, .drop_last = true}),
-            "invalid loader settings (batch): expected at most 5 for 11 examples on 2 ranks, because drop_last would "
+            "invalid loader settings (batch): expected at most 5 for 11 examples on 2 ranks, because "
+            "drop_last would "
             "leave no batch, got 6");
   EXPECT_EQ(sentence({.batch = 4, .ranks = 2, .drop_last = true, .local_sizes = {11, 3}}),
-            "invalid loader settings (batch): expected at most 3 for 3 examples on the smallest rank, because drop_last "
+            "invalid loader settings (batch): expected at most 3 for 3 examples on the smallest rank, "
+            "because drop_last "
             "would leave no batch, got 4");
   EXPECT_EQ(cohort::loader(numbers(11), {.batch = 11, .drop_last = true}).batches(), 1);
   EXPECT_EQ(cohort::loader(numbers(11), {.batch = 12}).batches(), 1);
@@ -465,7 +465,8 @@ TEST(loader, refuses_invalid_settings) {
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),
                {"data", "at least 1 example"});
   expect_parts(says({.ranks = 2, .local_sizes = {10}}), {"local_sizes", "2, one per rank", "got 1"});
-  expect_parts(says({.ranks = 2, .local_sizes = {9, 10}}), {"local_sizes", "10 examples on this rank", "got 9"});
+  expect_parts(says({.ranks = 2, .local_sizes = {9, 10}}),
+               {"local_sizes", "10 examples on this rank", "got 9"});
   expect_parts(refused<cohort::setting_error>([] {
                  cohort::loader(numbers(0), {.ranks = 2, .local_sizes = {0, 0}});
                }),

@@ -25,7 +25,8 @@ using narrow = reference<float>;
 
 training classifier(int classes, training_settings settings = {}) {
   return trainer<narrow>(graph::build([&](builder& b) {
-                           return b.input({1}) | dense{.units = classes} | softmax_cross_entropy{.name = "kind"};
+                           return b.input({1}) | dense{.units = classes}
+                                  | softmax_cross_entropy{.name = "kind"};
                          }),
                          std::move(settings));
 }
@@ -39,8 +40,10 @@ dataset two_of_three() { return select(three(), {0, 2}); }
 
 TEST(class_names, of_validation_data_are_those_of_the_training_data) {
   training run = classifier(3);
-  EXPECT_EQ(refusal_of<data_error>([&] { run.fit(three(), {.validation = examples_of("1,lily\n2,rose\n3,violet\n")}); }),
-            "the data set's classes have other names than those of the training (validation, target kind): expected "
+  EXPECT_EQ(refusal_of<data_error>(
+                [&] { run.fit(three(), {.validation = examples_of("1,lily\n2,rose\n3,violet\n")}); }),
+            "the data set's classes have other names than those of the training (validation, target kind): "
+            "expected "
             "lily, rose, tulip, got lily, rose, violet");
   EXPECT_EQ(run.step(), 0);
   run.fit(three(), {.validation = two_of_three()});
@@ -50,11 +53,13 @@ TEST(class_names, of_validation_data_are_those_of_the_training_data) {
 TEST(class_names, are_as_many_as_the_network_has_outputs) {
   training run = classifier(16);
   EXPECT_EQ(refusal_of<shape_error>([&] { run.fit(three()); }),
-            "the data set has fewer classes than the network has outputs (kind): expected 16 named classes, got 3: lily, "
+            "the data set has fewer classes than the network has outputs (kind): expected 16 named classes, "
+            "got 3: lily, "
             "rose, tulip");
   training fits = classifier(3);
   EXPECT_EQ(refusal_of<shape_error>([&] { fits.evaluate(two()); }),
-            "the data set has fewer classes than the network has outputs (kind): expected 3 named classes, got 2: lily, "
+            "the data set has fewer classes than the network has outputs (kind): expected 3 named classes, "
+            "got 2: lily, "
             "tulip");
   std::vector<float> const x{1, 2, 3};
   std::vector<std::int32_t> const numbered{0, 1, 2};
@@ -68,9 +73,10 @@ TEST(class_names, of_evaluated_data_are_those_of_the_last_fit) {
   run.evaluate(others);  // of a network that has not been trained
   run.fit(three());
   run.evaluate(two_of_three());
-  EXPECT_EQ(refusal_of<data_error>([&] { run.evaluate(others); }),
-            "the data set's classes have other names than those of the training (evaluate, target kind): expected "
-            "lily, rose, tulip, got daisy, lily, rose");
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { run.evaluate(others); }),
+      "the data set's classes have other names than those of the training (evaluate, target kind): expected "
+      "lily, rose, tulip, got daisy, lily, rose");
   run.fit(others);
   EXPECT_EQ(run.evaluate(others).examples(), 3);
 }
@@ -82,7 +88,8 @@ TEST(class_names, are_those_of_the_kept_encoder) {
   training run = classifier(3);
   run.keep(encoder);
   std::string const sentence =
-      ", target kind): expected lily, rose, tulip, got daisy, lily, rose; a table_encoder encodes the classes of all tables "
+      ", target kind): expected lily, rose, tulip, got daisy, lily, rose; a table_encoder encodes the "
+      "classes of all tables "
       "alike";
   EXPECT_EQ(refusal_of<data_error>([&] { run.fit(others); }),
             "the data set's classes have other names than those of the kept encoder (fit" + sentence);
@@ -96,13 +103,13 @@ TEST(class_names, are_those_of_the_kept_encoder) {
 
 TEST(class_names, are_the_same_on_all_ranks) {
   launch<threads>(2, [](communicator& world) {
-    training run = trainer<narrow>(graph::build([&](builder& b) {
-                                     return b.input({1}) | dense{.units = 2} | softmax_cross_entropy{};
-                                   }),
-                                   world, allreduce{});
+    training run = trainer<narrow>(
+        graph::build([&](builder& b) { return b.input({1}) | dense{.units = 2} | softmax_cross_entropy{}; }),
+        world, allreduce{});
     dataset const mine = world.rank() == 0 ? two() : examples_of("1,lily\n3,rose\n");
     EXPECT_EQ(refusal_of<setting_error>([&] { run.fit(mine, {.sharding = sharding::local}); }),
-              "the ranks of this run differ (names of the classes): expected the same on every rank, got names of the "
+              "the ranks of this run differ (names of the classes): expected the same on every rank, got "
+              "names of the "
               "classes: lily, tulip on rank 0; lily, rose on rank 1");
   });
 }

@@ -101,7 +101,8 @@ TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
   EXPECT_EQ(
       refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
       "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
-      "example, i32; for numbers: evaluate(data, {&report}) with a regression_report, got 2 numbers per example, "
+      "example, i32; for numbers: evaluate(data, {&report}) with a regression_report, got 2 numbers per "
+      "example, "
       "f32");
 }
 
@@ -111,10 +112,10 @@ TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {
   training wants_numbers = trainer<narrow>(line), wants_labels = trainer<narrow>(small);
   dataset const labels =
       arrays(std::span<float const>(examples.x), {2}, std::span<std::int32_t const>(labelled.labels), 3);
-  EXPECT_EQ(
-      refusal_of<shape_error>([&] { wants_numbers.fit(labels); }),
-      "the data set's target does not fit the loss (mean_squared_error_1): expected 2 numbers per example, f32, got "
-      "one class index per example, i32");
+  EXPECT_EQ(refusal_of<shape_error>([&] { wants_numbers.fit(labels); }),
+            "the data set's target does not fit the loss (mean_squared_error_1): expected 2 numbers per "
+            "example, f32, got "
+            "one class index per example, i32");
   dataset const numbers = arrays({array_view{.values = {labelled.pixels.data(), {4, 1, 8, 8}}}},
                                  {array_view{.name = "y", .values = {examples.y.data(), {4, 2}}}});
   EXPECT_EQ(refusal_of<shape_error>([&] { wants_labels.fit(numbers); }),

@@ -69,9 +69,8 @@ TEST(find_rate, suggests_no_rate_of_the_noise_of_small_batches) {
 
 TEST(find_rate, suggests_none_if_the_loss_grows) {
   noisy_lines const examples(1);
-  constexpr auto line = network<[](builder& net) {
-    return net.input({1}) | dense{.units = 1} | mean_squared_error{};
-  }>();
+  constexpr auto line =
+      network<[](builder& net) { return net.input({1}) | dense{.units = 1} | mean_squared_error{}; }>();
   training run = trainer<narrow>(line, {.updater = sgd{}});
   EXPECT_FALSE(find_rate(run, examples.data(), {.from = 30, .to = 3000, .steps = 9, .batch = 200}).suggested);
 }

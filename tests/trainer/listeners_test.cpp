@@ -151,10 +151,9 @@ TEST_F(listeners, progress_without_a_terminal_prints_occasional_plain_lines) {
 TEST_F(listeners, progress_shows_the_numbers_of_the_validation_data) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}});
-  progress.on_epoch(nobody(), {.examples = 32,
-                               .loss = 0.5,
-                               .seconds = 4,
-                               .validation = {{"validation loss", 0.25}, {"auc", NAN}}});
+  progress.on_epoch(
+      nobody(),
+      {.examples = 32, .loss = 0.5, .seconds = 4, .validation = {{"validation loss", 0.25}, {"auc", NAN}}});
   EXPECT_EQ(said.lines,
             texts{"epoch 1: loss 0.5000, 32 examples in 4.0 s, 8 samples/s, validation loss 0.2500, auc -"});
 }

@@ -250,7 +250,8 @@ TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
       "this metric needs class labels as targets (metric accuracy): expected one class index per example, "
       "i32, got 2 numbers per example, f32");
   EXPECT_EQ(refused(classes, labelled.data(), {metrics::rmse}),
-            "this metric needs numbers as targets (metric rmse): expected 3 numbers per example, f32 or the backend's "
+            "this metric needs numbers as targets (metric rmse): expected 3 numbers per example, f32 or the "
+            "backend's "
             "type, got one class index per example, i32");
   EXPECT_EQ(
       refused(classes, labelled.data(), {metrics::top_k(4)}),

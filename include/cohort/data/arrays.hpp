@@ -59,10 +59,11 @@ concept contiguous_range = requires(R&& r) {
 
 /// A contiguous range whose elements outlive the expression: an lvalue, or a view such as std::span.
 template <class R>
-concept lasting_range = contiguous_range<R> &&(std::is_lvalue_reference_v<R> || requires(std::remove_cvref_t<R> r) {
-  []<class T, std::size_t N>(std::span<T, N>) {}(r);
-  requires std::is_trivially_copyable_v<std::remove_cvref_t<R>>;
-});
+concept lasting_range =
+    contiguous_range<R> &&(std::is_lvalue_reference_v<R> || requires(std::remove_cvref_t<R> r) {
+      []<class T, std::size_t N>(std::span<T, N>) {}(r);
+      requires std::is_trivially_copyable_v<std::remove_cvref_t<R>>;
+    });
 
 }  // namespace detail
 
@@ -91,9 +92,10 @@ class arrays {
   /// Does not compile: the memory of a temporary range does not outlive the data set. Compilers print the
   /// deleted function's line.
   template <class I, class L>
-  requires(detail::contiguous_range<I>&& detail::contiguous_range<L>
-           && !(detail::lasting_range<I> && detail::lasting_range<L>))
-      arrays(I&&, shape, L&&, int, double = 1, double = 0) = delete;  // keep the numbers in variables
+  requires(detail::contiguous_range<I>&&
+               detail::contiguous_range<L> && !(detail::lasting_range<I> && detail::lasting_range<L>))
+      arrays(I&&, shape, L&&, int, double = 1, double = 0)
+  = delete;  // keep the numbers in variables
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return size_; }

@@ -43,8 +43,8 @@ class data_table {
   explicit data_table(std::shared_ptr<detail::table_content const> content) : content_(std::move(content)) {}
 
   int rows() const;
-  /// Returns the number of a row in the file, counted from 1: another one than row + 1 in a part of a table, or
-  /// if rows were dropped.
+  /// Returns the number of a row in the file, counted from 1: not row + 1 in a part of a table, or if rows
+  /// were dropped.
   int row_number(int row) const;
   /// Returns the names of the columns, in the order of the table.
   std::vector<std::string> const& columns() const;

@@ -230,9 +230,10 @@ void explain_missing_dataset_member() {
         { d.size() } -> std::convertible_to<std::int64_t>;
       } || requires(D const& d) { d.open(0, 0, 0, 0); },
       "cohort: a data set has size() const, its number of examples; a stream has open instead");
-  static_assert(requires(D const& d, std::int64_t i, example_view& out) { d.get(i, out); },
-                "cohort: a data set has get(std::int64_t i, cohort::example_view& out) const; a stream has "
-                "open(shard, shards, epoch, position) const, whose result has next(out)");
+  static_assert(
+      requires(D const& d, std::int64_t i, example_view& out) { d.get(i, out); },
+      "cohort: a data set has get(std::int64_t i, cohort::example_view& out) const; a stream has "
+      "open(shard, shards, epoch, position) const, whose result has next(out)");
 }
 
 }  // namespace detail

@@ -28,10 +28,12 @@ class example_view {
   ///
   /// Before    the elements remain valid until the next example is requested.
   /// Errors    shape_error for a part that the data set does not have.
-  void point(std::size_t part, void const* data) { at_index(part).data = static_cast<std::byte const*>(data); }
+  void point(std::size_t part, void const* data) {
+    at_index(part).data = static_cast<std::byte const*>(data);
+  }
   /// Returns this view's memory for part `part`. The data set writes the part's elements to it.
   ///
-  /// Errors    shape_error if T is neither the C++ type of the part's stored elements nor std::byte; as point.
+  /// Errors    those of point; shape_error if T is neither the C++ type of the stored elements nor std::byte.
   template <class T = std::byte>
   T* fill(std::size_t part) {
     require_type<T>(part);

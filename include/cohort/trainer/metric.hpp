@@ -24,13 +24,13 @@ struct metric_measure {
 /// A number that rates a run: metrics::accuracy, metrics::top_k(5), or a function of the user.
 ///
 /// `name`            of the column in a history, and in lines of listeners
-/// `of`              returns the number for a run, for example by evaluating data of its own. Every rank calls
-///                   it in the same order and gets the same number; NaN: undefined
+/// `of`              returns the number for a run, for example by evaluating data of its own. Every rank
+///                   calls it in the same order and gets the same number; NaN: undefined
 /// `more_is_better`  whether a larger number is better: for early stopping
-/// `of_outputs`      instead of `of`: returns an evaluator, which gets the outputs of the first loss and their
-///                   targets, and the function that reads the number from it. Arguments: the shape of an
-///                   example's output, and the target in the data set. Throws setting_error if the metric does
-///                   not apply to them.
+/// `of_outputs`      instead of `of`: returns an evaluator, which gets the outputs of the first loss and
+///                   their targets, and the function that reads the number from it. Arguments: the shape of
+///                   an example's output, and the target in the data set. Throws setting_error if the metric
+///                   does not apply to them.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};

@@ -48,8 +48,7 @@ template <class T, class Table>
 std::span<T const> targets_in(Table const& table, std::string const& column) {
   std::span<T const> const from = table.template numbers<T>(column);
   for (std::size_t row = 0; row < from.size(); ++row)
-    if (!is_finite(from[row]))
-      refuse_value(table, "a target is missing", column, row, "a number", "none");
+    if (!is_finite(from[row])) refuse_value(table, "a target is missing", column, row, "a number", "none");
   return from;
 }
 

@@ -83,8 +83,8 @@ COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& descriptio
   for (std::size_t part = 0; part < description.parts(); ++part) {
     writers_.emplace_back(description.part(part));
     tensor_description const& one = description.part(part);
-    bool const whole_numbers = one.stored == element_type::u8 || one.stored == element_type::i32
-                               || one.stored == element_type::i64;
+    bool const whole_numbers =
+        one.stored == element_type::u8 || one.stored == element_type::i32 || one.stored == element_type::i64;
     if (one.classes > 0 && one.example.elements() == 1 && whole_numbers) class_labels_.push_back({part, one});
   }
 }

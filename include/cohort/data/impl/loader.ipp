@@ -39,7 +39,9 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
   if (s.drop_last && fewest >= 0 && s.batch > largest)
     refuse("batch",
            text_of({"at most ", largest, " for ", fewest, " examples",
-                    s.is_local() ? " on the smallest rank" : s.ranks > 1 ? text_of({" on ", s.ranks, " ranks"}) : "",
+                    s.is_local()  ? " on the smallest rank"
+                    : s.ranks > 1 ? text_of({" on ", s.ranks, " ranks"})
+                                  : "",
                     ", because drop_last would leave no batch"}),
            s.batch);
   return s;

@@ -145,11 +145,10 @@ COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset
                          .expected = {"at most ", wanted.classes},
                          .got = {given.classes}});
     if (index && !given.label_names.empty() && std::ssize(given.label_names) < wanted.classes)
-      throw shape_error(
-          {.what = "the data set has fewer classes than the network has outputs",
-           .where = net.name(losses[t]),
-           .expected = {wanted.classes, " named classes"},
-           .got = {given.label_names.size(), ": ", text_of_names(given.label_names)}});
+      throw shape_error({.what = "the data set has fewer classes than the network has outputs",
+                         .where = net.name(losses[t]),
+                         .expected = {wanted.classes, " named classes"},
+                         .got = {given.label_names.size(), ": ", text_of_names(given.label_names)}});
   }
 }
 
@@ -159,7 +158,8 @@ COHORT_CORE_INLINE std::string text_of_class_names(dataset const& data) {
   for (tensor_description const& one : data.describe().targets)
     if (!one.label_names.empty()) {
       text += text.empty() ? "" : "; ";
-      for (std::size_t i = 0; i < one.label_names.size(); ++i) text += (i > 0 ? ", " : "") + one.label_names[i];
+      for (std::size_t i = 0; i < one.label_names.size(); ++i)
+        text += (i > 0 ? ", " : "") + one.label_names[i];
     }
   return text;
 }
