@@ -38,7 +38,7 @@ def main():
     types = None
     if len(sys.argv) == 3:
         first = pandas.read_csv(sys.argv[1], engine="c", nrows=100)
-        types = {name: "category" for name in first if first[name].dtype.kind != "f"}
+        types = {name: "category" for name in first if first[name].dtype.kind not in "biuf"}
     print(json.dumps({"name": "pandas", "version": pandas.__version__}), flush=True)
     for line in sys.stdin:
         block(sys.argv[1], types, float(line))

@@ -2,7 +2,8 @@
 // needs: onednn
 // Cross-validates a network on the folds of a table, and prints the mean score as JSON:
 //   train_table accuracy|r2 FOLDER SEED EPOCHS BATCH RATE PENALTY UNITS...
-// Its counterpart sklearn_accuracy.py explains the arguments and writes FOLDER. compare_accuracy.py runs both.
+// Its counterpart sklearn_accuracy.py explains the arguments and writes FOLDER. compare_accuracy.py runs
+// both.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "stopwatch.hpp"
@@ -61,7 +62,8 @@ int main(int argc, char** argv) try {
       // scikit-learn's loss of a regression is half the squared error.
       return classifies ? x | binary_cross_entropy{} : x | mean_squared_error{.weight = 0.5};
     });
-    // scikit-learn divides the penalty's gradient by the batch, and draws weights and biases from one distribution.
+    // scikit-learn divides the penalty's gradient by the batch, and draws weights and biases from one
+    // distribution.
     training model = trainer<onednn>(net, {.updater = adam{.rate = rate},
                                            .l2 = penalty / batch,
                                            .weights = init::xavier_uniform{},
