@@ -2,14 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares reading a CSV file by read_table with pandas' C reader, interleaved, on an idle machine.
 
-    compare_read_table.py [--rows 200000] [--columns 20] [--digits 17,6] [--rounds 7] [--python PATH] [--json FILE]
+    compare_read_table.py [--tables 17_digits,6_digits,labels,quoted_labels,quoted] [--rows 200000] [--columns 20] [--rounds 7]
+                          [--python PATH] [--json FILE]
 
-Both read a file of normally distributed numbers into columns of f64, on one thread, from the file system's cache. `digits` is
-the number of significant digits; 17 restores each number. Each round measures one block of reads of Cohort, then one of
-pandas. A block during which other processes used more than 3 % of the processors is repeated. The ratio is pandas' median over
-the rounds divided by Cohort's; its spread is the quartiles over the rounds. --python is an interpreter with pandas.
+Both read a file into columns, on one processor, from the file system's cache; numbers as f64. Tables:
+  17_digits      normally distributed numbers with 17 significant digits, which restore each number
+  6_digits       the same with 6 significant digits
+  labels         half of the columns contain numbers with 6 digits, half one of 2, 10, 100 or 1,000 texts of 3 to 12 letters
+  quoted_labels  the same with the texts in quotes; a tenth of them contain a separator or a quote
+  quoted         the same with all fields in quotes
+Each round measures one block of reads of Cohort, then one of pandas; for texts also one of pandas with the type "category", which
+encodes texts as read_table does. A block during which other processes used more than 3 % of the processors is repeated. The
+ratio is the median over the rounds of pandas' faster mode divided by Cohort's; its spread is the quartiles over the rounds.
+--python is an interpreter with pandas.
 """
 import argparse
+import math
+import os
 import pathlib
 import random
 import statistics
@@ -17,7 +26,10 @@ import sys
 import tempfile
 
 import quiet
-from compare_pytorch import COHORT, HERE, competitor, quartiles, quiet_block, report
+from compare_pytorch import COHORT, HERE, competitor, failure, quartiles, quiet_block, report
+
+
+TABLES = ("17_digits", "6_digits", "labels", "quoted_labels", "quoted")
 
 
 class reader(competitor):
@@ -25,48 +37,84 @@ class reader(competitor):
         return statistics.median(block["ms_per_read"] for block in self.blocks)
 
 
-def write_table(path, rows, columns, digits):
+def number_field(digits):
+    return lambda numbers: f"{numbers.gauss(0, 1):.{digits}g}"
+
+
+def label_field(numbers, size, quotes):
+    """Returns a function that draws one of `size` texts, as a field."""
+    texts = []
+    for index in range(size):
+        text = "".join(numbers.choices("abcdefghijklmnopqrstuvwxyz", k=numbers.randint(3, 12)))
+        if quotes and index % 10 == 1:
+            text = text[:2] + numbers.choice(["\"\"", ","]) + text[2:]
+        texts.append(f'"{text}"' if quotes else text)
+    return lambda numbers: numbers.choice(texts)
+
+
+def fields_of(table, columns, numbers):
+    """Returns one function per column, which draws a field."""
+    if table.endswith("_digits"):
+        return [number_field(int(table.partition("_")[0]))] * columns
+    fields = []
+    for column in range(columns):
+        if column % 2:
+            fields.append(label_field(numbers, (2, 10, 100, 1000)[column // 2 % 4], table != "labels"))
+        elif table == "quoted":
+            fields.append(lambda numbers, draw=number_field(6): f'"{draw(numbers)}"')
+        else:
+            fields.append(number_field(6))
+    return fields
+
+
+def write_table(path, table, rows, columns):
     numbers = random.Random(1)
+    fields = fields_of(table, columns, numbers)
     with open(path, "w", encoding="ascii") as file:
         file.write(",".join(f"column{c}" for c in range(columns)) + "\n")
         for _ in range(rows):
-            file.write(",".join(f"{numbers.gauss(0, 1):.{digits}g}" for _ in range(columns)) + "\n")
+            file.write(",".join(field(numbers) for field in fields) + "\n")
 
 
-def compare(path, digits, settings):
+def compare(path, table, settings):
     everyone = []
     try:
         everyone.append(reader(COHORT, [settings.programs / "read_table", path, "f64"]))
         everyone.append(reader("pandas", [settings.python, HERE / "pandas_read_csv.py", path]))
+        if not table.endswith("_digits"):
+            everyone.append(reader("pandas category", [settings.python, HERE / "pandas_read_csv.py", path, "category"]))
         for number in range(settings.rounds):
             for one in everyone:
                 one.blocks.append(quiet_block(one, everyone, settings))
-            print(f"{digits} digits, round {number + 1} of {settings.rounds}: "
+            print(f"{table}, round {number + 1} of {settings.rounds}: "
                   + ", ".join(f"{one.name} {one.blocks[-1]['ms_per_read']:.1f} ms"
                               + (" (disturbed)" if one.blocks[-1]["disturbed"] else "") for one in everyone), file=sys.stderr)
     finally:
         for one in everyone:
             one.close()
+    lasts = [one.blocks[-1]["last"] for one in everyone]
+    if not all(math.isclose(last, lasts[0], rel_tol=1e-12) for last in lasts):  # pandas' default does not round exactly
+        raise failure(f"{table}: the readers disagree on the table's last number")
     ours, size = everyone[0], path.stat().st_size
     results = [{"name": one.name, "ms": one.median_ms(), "mb_per_second": size / one.median_ms() / 1e3,
                 "ratio": one.median_ms() / ours.median_ms(),
                 "ratio_quartiles": quartiles([theirs["ms_per_read"] / mine["ms_per_read"]
                                               for theirs, mine in zip(one.blocks, ours.blocks)]),
                 "disturbed": one.disturbed()} for one in everyone]
-    row = {"rows": settings.rows, "columns": settings.columns, "digits": digits, "bytes": size, "rounds": settings.rounds,
+    row = {"table": table, "rows": settings.rows, "columns": settings.columns, "bytes": size, "rounds": settings.rounds,
            "results": results, "blocks": {one.name: one.blocks for one in everyone}}
     return row, {one.name: one.about for one in everyone}
 
 
-HEADINGS = ("digits", "by", "ms", "MB/s", "ratio", "quartiles", "disturbed")
+HEADINGS = ("table", "by", "ms", "MB/s", "ratio", "quartiles", "disturbed")
 
 
-def table(rows):
+def table_of(rows):
     lines = [HEADINGS]
     for row in rows:
         for one in row["results"]:
             low, high = one["ratio_quartiles"]
-            lines.append((str(row["digits"]), one["name"], f"{one['ms']:.1f}", f"{one['mb_per_second']:.0f}", f"{one['ratio']:.2f}",
+            lines.append((row["table"], one["name"], f"{one['ms']:.1f}", f"{one['mb_per_second']:.0f}", f"{one['ratio']:.2f}",
                           f"{low:.2f} to {high:.2f}", f"{one['disturbed']} of {row['rounds']}"))
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
     return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in lines)
@@ -76,8 +124,7 @@ def settings_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=200_000, help="rows of the file (200000)")
     parser.add_argument("--columns", type=int, default=20, help="columns of the file (20)")
-    parser.add_argument("--digits", type=lambda text: [int(word) for word in text.split(",")], default=[17, 6],
-                        help="significant digits, one file each (17,6)")
+    parser.add_argument("--tables", default=",".join(TABLES), help="kinds of tables (all)")
     parser.add_argument("--rounds", type=int, default=7, help="rounds (7)")
     parser.add_argument("--seconds", type=float, default=2, help="seconds per block (2)")
     parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that other processes may use (3)")
@@ -88,8 +135,12 @@ def settings_of(arguments):
     parser.add_argument("--python", default=sys.executable, help="an interpreter with pandas (this one)")
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
-    if min(settings.rows, settings.columns, settings.rounds, settings.tries, *settings.digits) < 1:
-        parser.error("--rows, --columns, --digits, --rounds and --tries: expected at least 1")
+    settings.tables = settings.tables.split(",")
+    for table in settings.tables:
+        if table not in TABLES:
+            parser.error(f"--tables: expected {', '.join(TABLES)}, got {table}")
+    if min(settings.rows, settings.columns, settings.rounds, settings.tries) < 1:
+        parser.error("--rows, --columns, --rounds and --tries: expected at least 1")
     if not (settings.programs / "read_table").exists():
         parser.error(f"--programs: expected the folder of read_table, got {settings.programs}; build it with\n"
                      "  cmake --preset release && cmake --build --preset release --target read_table")
@@ -98,15 +149,16 @@ def settings_of(arguments):
 
 def results(settings):
     with tempfile.TemporaryDirectory() as folder:
-        for digits in settings.digits:
-            path = pathlib.Path(folder) / f"{digits}.csv"
-            write_table(path, settings.rows, settings.columns, digits)
-            yield compare(path, digits, settings)
+        for table in settings.tables:
+            path = pathlib.Path(folder) / f"{table}.csv"
+            write_table(path, table, settings.rows, settings.columns)
+            yield compare(path, table, settings)
 
 
 def main():
     settings = settings_of(sys.argv[1:])
-    return report("compare_read_table.py", results(settings), table, settings)
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # also of the readers
+    return report("compare_read_table.py", results(settings), table_of, settings)
 
 
 if __name__ == "__main__":

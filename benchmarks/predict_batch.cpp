@@ -6,6 +6,7 @@
 // The first line describes the program. With SECONDS it prints one block, and the time of each kernel on
 // standard error; otherwise one block for each line of standard input, which contains the block's seconds.
 // compare_inference.py runs it; onnx_predict.py and pytorch_predict.py are its counterparts.
+#include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"
 #include "noise_batch.hpp"
@@ -60,14 +61,6 @@ void print_kernels(cohort::training& model, cohort::tensor_view input, int threa
   std::fprintf(stderr, "forward alone %.2f us\n", whole * 1e6);
 }
 
-int number(char const* text, char const* what) {
-  char* end = nullptr;
-  long const value = std::strtol(text, &end, 10);
-  if (*end == 0 && value >= 1 && value <= 1'000'000) return static_cast<int>(value);
-  std::fprintf(stderr, "predict_batch: %s: expected a number from 1 to 1,000,000, got %s\n", what, text);
-  std::exit(2);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -81,7 +74,7 @@ int main(int argc, char** argv) try {
                  argv[1]);
     return 2;
   }
-  int const batch = number(argv[2], "BATCH"), threads = number(argv[3], "THREADS");
+  int const batch = whole_number(argv[2], "BATCH"), threads = whole_number(argv[3], "THREADS");
   cohort::training model = cohort::trainer<cohort::onednn>(cohort::graph(what->net), {.threads = threads});
   cohort::batch const data = noise_batch(what->net, batch);
   double warm = 0;

@@ -6,6 +6,7 @@
 #include "context.hpp"
 #include "stopwatch.hpp"
 
+#include <algorithm>
 #include <cohort/data/read_table.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +23,9 @@ void block(char const* path, cohort::table_settings const& settings, double want
   for (double total = 0; total < wanted || times.size() < 3; total += times.back())
     times.push_back(seconds([&] {
       cohort::data_table const table = cohort::read_table(path, settings);
-      std::string const& last = table.columns().back();
+      std::string const& last =
+          *std::find_if(table.columns().rbegin(), table.columns().rend(),
+                        [&](std::string const& name) { return !table.has_texts(name); });
       sum = table.number_type() == cohort::element_type::f64
                 ? table.numbers<double>(last).back()
                 : static_cast<double>(table.numbers(last).back());

@@ -7,6 +7,7 @@
 // The first line describes the program. With SECONDS it prints one block; otherwise one block for each line
 // of standard input, which contains the block's seconds. --tune selects the fastest implementations on this
 // machine (cohort/trainer/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
+#include "arguments.hpp"
 #include "context.hpp"
 #include "networks.hpp"
 #include "repeated_step.hpp"
@@ -77,14 +78,6 @@ void block(repeated_step& step, double wanted, device const& on) {
   std::fflush(stdout);
 }
 
-int number(char const* text, char const* what) {
-  char* end = nullptr;
-  long const value = std::strtol(text, &end, 10);
-  if (*end == 0 && value >= 1 && value <= 1'000'000) return static_cast<int>(value);
-  std::fprintf(stderr, "train_step: %s: expected a number from 1 to 1,000,000, got %s\n", what, text);
-  std::exit(2);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -127,11 +120,11 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "train_step: DTYPE: expected f32, bf16 or on a GPU tf32, got %s\n", argv[2]);
     return 2;
   }
-  int const batch = number(argv[3], "BATCH");
+  int const batch = whole_number(argv[3], "BATCH");
   cohort::training_settings settings{.updater = what->updater,
                                      .l2 = what->l2,
-                                     .workers = number(argv[4], "WORKERS"),
-                                     .threads = number(argv[5], "THREADS"),
+                                     .workers = whole_number(argv[4], "WORKERS"),
+                                     .threads = whole_number(argv[5], "THREADS"),
                                      .recompute = {.cheap = recomputes}};
   if (tunes) settings.tune = autotuner_of_any(batch);
   device on = on_a_gpu ? first_gpu() : this_machine();

@@ -103,11 +103,23 @@ TEST(read_table, drops_rows_with_missing_values) {
             2);
 }
 
+TEST(read_table, drops_the_numbers_of_a_row_with_a_missing_value) {
+  data_table const table =
+      parse_table("a,b,c\n1,2,3\n4,,6\n7,8,?\n,x,9\n5,6,7\n", "t", {.missing = missing_values::drop});
+  EXPECT_EQ(list(table.numbers("a")), (floats{1, 5}));
+  EXPECT_EQ(list(table.numbers("c")), (floats{3, 7}));
+  EXPECT_EQ(texts(table, "b"), (strings{"2", "6"}));
+}
+
 TEST(read_table, uses_other_texts_for_missing_values) {
   table_settings const settings{.missing = missing_values::keep, .missing_texts = {"-"}};
   data_table const table = parse_table("a,b\n-,NA\n2,-\n", "t", settings);
   EXPECT_TRUE(std::isnan(table.numbers("a")[0]));
   EXPECT_EQ(texts(table, "b"), (strings{"NA", "<missing>"}));
+  std::string const longest(100, '-');
+  table_settings const several{.missing = missing_values::keep, .missing_texts = {"-", longest, "--"}};
+  EXPECT_EQ(texts(parse_table("a\n--\n---\n" + longest + "\n" + longest + "-\n-\n-a\n", "t", several), "a"),
+            (strings{"<missing>", "---", "<missing>", longest + "-", "<missing>", "-a"}));
 }
 
 TEST(read_table, selects_columns_in_the_given_order) {
@@ -236,6 +248,41 @@ TEST(read_table, refuses_what_is_not_text) {
   expect_parts(refusal_of("Gr\xf6\xdf"
                           "e,b\n1,1\n"),
                {"t.csv:1:1", "UTF-8"});
+}
+
+TEST(read_table, finds_separators_and_quotes_at_every_offset) {
+  for (std::size_t size = 1; size < 30; ++size)
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string plain(size, 'x'), quotes = plain, separated = plain;
+      plain[at] = "\t\x01\x0b\x7f\x8d"[at % 4];  // not the end of a field
+      quotes[at] = '"';
+      separated[at] = at % 2 ? ',' : '\n';
+      std::string doubled = quotes;
+      doubled.insert(at, 1, '"');
+      std::string const row = plain + ",\"" + doubled + "\",\"" + separated + "\"";
+      data_table const table = parse_table("a,b,c\n" + row + "\r\n" + row, "t", {.missing_texts = {}});
+      EXPECT_EQ(texts(table, "a"), (strings{plain, plain}));
+      EXPECT_EQ(texts(table, "b"), (strings{quotes, quotes}));
+      EXPECT_EQ(texts(table, "c"), (strings{separated, separated}));
+    }
+}
+
+TEST(read_table, refuses_invalid_bytes_at_every_offset) {
+  for (std::size_t size = 1; size < 30; ++size)
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string text(size, 'x');
+      std::string const column = ":" + std::to_string(at + 1);
+      text[at] = '\xff';
+      expect_parts(refusal_of("a,b\n1," + text + "\n"), {"t.csv:2:3, column b", "UTF-8"});
+      text[at] = '\0';
+      expect_parts(refusal_of("a\n" + text + "\n"), {("t.csv:2" + column + ")").c_str(), "NUL"});
+      expect_parts(refusal_of("a\n\"" + text + "\"\n"),
+                   {("t.csv:2:" + std::to_string(at + 2) + ")").c_str(), "NUL"});
+      text[at] = '\r';
+      expect_parts(refusal_of("a\n" + text + "x\n"), {("t.csv:2" + column + ")").c_str(), "carriage return"});
+    }
+  EXPECT_EQ(texts(parse_table("a\n12345678\xc3\xbc\nx\xc3\xbc\n", "t"), "a"),
+            (strings{"12345678\xc3\xbc", "x\xc3\xbc"}));
 }
 
 TEST(read_table, counts_characters_not_bytes) {

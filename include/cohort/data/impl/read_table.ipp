@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cohort/data/detail/decimal.hpp>
+#include <cohort/data/detail/field_reader.hpp>
 #include <cohort/data/detail/table_content.hpp>
+#include <cohort/data/detail/text_dictionary.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -18,156 +20,18 @@
 
 namespace cohort::detail {
 
-/// Splits a text into fields. Knows nothing about columns.
-class field_reader {
- public:
-  field_reader(std::string_view text, std::string const& where, char separator,
-               table_settings const& settings)
-      : begin_(text.data()),
-        end_(text.data() + text.size()),
-        at_(begin_),
-        where_(where),
-        separator_(separator),
-        trim_(settings.trim),
-        max_bytes_(settings.max_field_bytes) {
-    if (text.starts_with("\xef\xbb\xbf")) at_ += 3;
-    for (char const c : {separator, '\n', '\r', '\0'}) stops_[static_cast<unsigned char>(c)] = true;
-  }
-
-  char const* position() const { return at_; }
-  char const* end() const { return end_; }
-  void rewind(char const* position) { at_ = position; }
-  bool at_end() const { return at_ == end_; }
-
-  void skip_empty_lines() {
-    while (at_ != end_ && (*at_ == '\n' || (*at_ == '\r' && end_ - at_ > 1 && at_[1] == '\n')))
-      at_ += *at_ == '\n' ? 1 : 2;
-  }
-
-  /// Reads a number up to the end of its field. Returns false, and reads nothing, if the field does not
-  /// consist of a finite number alone.
-  template <class T>
-  bool read_number(T& value) {
-    char const* const stop = parse_decimal(at_, end_, value);
-    if (!stop || !is_finite(value) || !ends_field(stop)) return false;
-    at_ = stop;
-    return true;
-  }
-
-  /// Reads a field and returns its contents, without quotes. They are in the text or in `storage`.
-  std::string_view read_text(std::string& storage) {
-    char const* const start = at_;
-    if (trim_) skip_blanks();
-    std::string_view const contents = at_ != end_ && *at_ == '"' ? quoted(storage) : unquoted(start);
-    if (contents.size() > max_bytes_)
-      refuse("a field is too long", start, text_of({"at most ", max_bytes_, " bytes"}),
-             text_of({contents.size(), " bytes"}));
-    return contents;
-  }
-
-  /// Reads a separator; returns false at the end of the row.
-  bool read_separator() {
-    if (at_ == end_ || *at_ != separator_) return false;
-    ++at_;
-    return true;
-  }
-
-  /// Reads the end of a row.
-  void read_line_end() {
-    if (at_ != end_ && *at_ == '\r') ++at_;
-    if (at_ != end_ && *at_ == '\n') ++at_;
-  }
-
-  bool is_blank(char c) const { return (c == ' ' || c == '\t') && c != separator_; }
-  std::string_view trimmed(std::string_view field) const {
-    while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
-    while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
-    return field;
-  }
-
-  /// Returns a position as where:line:column.
-  std::string location(char const* position) const {
-    auto const line = 1 + std::count(begin_, position, '\n');
-    char const* start = position;
-    while (start != begin_ && start[-1] != '\n') --start;
-    auto const column = 1 + std::count_if(start, position, [](char c) { return (c & 0xc0) != 0x80; });
-    return text_of({where_, ':', line, ':', column});
-  }
-
-  [[noreturn]] void refuse(char const* what, char const* position, std::string expected, std::string got,
-                           std::string_view column = {}) const {
-    throw data_error({.what = what,
-                      .where = {location(position), column.empty() ? "" : ", column ", column},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  }
-
- private:
-  void skip_blanks() {
-    while (at_ != end_ && is_blank(*at_)) ++at_;
-  }
-
-  bool ends_field(char const* p) const {
-    return p == end_ || *p == separator_ || *p == '\n' || (*p == '\r' && (end_ - p == 1 || p[1] == '\n'));
-  }
-
-  std::string_view unquoted(char const* start) {
-    while (at_ != end_ && !stops_[static_cast<unsigned char>(*at_)]) ++at_;
-    if (!ends_field(at_)) {
-      if (*at_ == '\0') refuse("a table contains a NUL byte", at_, "text in UTF-8", "a NUL byte");
-      refuse("a carriage return is not followed by a line feed", at_, "LF or CR LF at the end of a line",
-             "CR");
-    }
-    std::string_view const field(start, static_cast<std::size_t>(at_ - start));
-    return trim_ ? trimmed(field) : field;
-  }
-
-  std::string_view quoted(std::string& storage) {
-    char const* const opening = at_++;
-    char const* piece = at_;
-    storage.clear();
-    for (;;) {
-      auto const* const quote =
-          static_cast<char const*>(std::memchr(at_, '"', static_cast<std::size_t>(end_ - at_)));
-      if (!quote) refuse("a quoted field does not end", opening, "a closing quote", "the end of the text");
-      at_ = quote + 1;
-      if (at_ == end_ || *at_ != '"') break;
-      storage.append(piece, at_);  // with the first of two quotes
-      piece = ++at_;
-    }
-    std::string_view contents(piece, static_cast<std::size_t>(at_ - 1 - piece));
-    if (auto const* const nul =
-            static_cast<char const*>(std::memchr(opening, 0, static_cast<std::size_t>(at_ - opening))))
-      refuse("a table contains a NUL byte", nul, "text in UTF-8", "a NUL byte");
-    if (!storage.empty()) contents = storage.append(contents);
-    if (trim_) skip_blanks();
-    if (!ends_field(at_))
-      refuse("a quoted field continues after its closing quote", at_, "a separator or the end of the line",
-             quote_for_error({at_, std::min<std::size_t>(static_cast<std::size_t>(end_ - at_), 20)}));
-    return contents;
-  }
-
-  char const* begin_;
-  char const* end_;
-  char const* at_;
-  std::string const& where_;
-  char separator_;
-  bool trim_;
-  std::size_t max_bytes_;
-  std::array<bool, 256> stops_{};
-};
-
 /// Parses the rows of a table whose numbers have type T.
 template <class T>
 class table_parser {
  public:
   table_parser(std::string_view text, std::string const& where, char separator,
                table_settings const& settings)
-      : settings_(settings), reader_(text, where, separator, settings), content_(new table_content) {
+      : settings_(settings),
+        reader_(text, where, {separator, settings.trim, settings.max_field_bytes}),
+        content_(new table_content) {
     content_->where = where;
     content_->number_type = element_of<T>;
-    for (std::string const& one : settings.missing_texts)
-      longest_missing_ = std::max(longest_missing_, one.size());
+    for (std::string const& one : settings.missing_texts) missing_sizes_[first_byte(one)] |= size_bit(one);
   }
 
   std::shared_ptr<table_content const> parse() {
@@ -183,21 +47,20 @@ class table_parser {
   }
 
  private:
-  static constexpr std::int32_t new_text = -2;
   enum class kind { skipped, number, text, mistaken };  // mistaken: found to contain texts in this pass
 
   /// A column of the text.
   struct field_column {
-    std::string name;
     kind type = kind::skipped;
     bool forced = false;
-    table_column* target = nullptr;
-    text_map<std::int32_t> codes{};  // of the texts seen
-    // Of the current row:
-    T number = 0;
-    std::int32_t code = 0;  // −1: missing, new_text: not among `codes`
-    std::string_view text{};
+    bool misses_text = false;  // in the current row
+    std::vector<T> numbers{};
+    text_dictionary::key text{};  // of the current row
+    std::vector<std::int32_t> codes{};
+    text_dictionary texts{};
     std::string storage{};
+    std::string name{};
+    table_column* target = nullptr;
   };
 
   [[noreturn]] void refuse_empty() const {
@@ -298,10 +161,13 @@ class table_parser {
     mistaken_ = false;
     for (field_column& one : fields_)
       if (one.target) {
-        if (one.type == kind::mistaken) one.type = kind::text;
-        one.target->template numbers<T>().clear();
-        one.target->codes.clear();
+        if (one.type == kind::mistaken) {
+          one.type = kind::text;
+          one.numbers = {};
+        }
+        one.numbers.clear();
         one.codes.clear();
+        one.texts.clear();
       }
     for (reader_.skip_empty_lines(); !reader_.at_end(); reader_.skip_empty_lines()) {
       char const* const row = reader_.position();
@@ -314,13 +180,14 @@ class table_parser {
           content_->row_numbers.resize(static_cast<std::size_t>(content_->rows));
           std::iota(content_->row_numbers.begin(), content_->row_numbers.end(), 1);
         }
+        drop_row();
         continue;
       }
       if (content_->rows < number - 1) content_->row_numbers.push_back(static_cast<std::int32_t>(number));
       if (content_->rows == 0x7fffffff)
         reader_.refuse("the table has too many rows", row, "at most 2147483647", "more");
       ++content_->rows;
-      store_row();
+      encode_texts();
     }
     return !mistaken_;
   }
@@ -330,18 +197,21 @@ class table_parser {
     auto const estimate =
         static_cast<std::size_t>((reader_.end() - reader_.position()) / (bytes / rows + 1)) * 17 / 16 + 1;
     for (field_column& one : fields_) {
-      if (one.type == kind::number) one.target->template numbers<T>().reserve(estimate);
-      if (one.type == kind::text) one.target->codes.reserve(estimate);
+      if (one.type == kind::number) one.numbers.reserve(estimate);
+      if (one.type == kind::text) one.codes.reserve(estimate);
     }
   }
 
-  /// Parses one row; returns false if a value is missing.
+  /// Parses one row and stores its numbers; returns false if a value is missing.
   bool parse_row() {
     bool complete = true;
     std::size_t const count = fields_.size();
     for (std::size_t c = 0; c < count; ++c) {
       field_column& one = fields_[c];
-      if (!(one.type == kind::number && reader_.read_number(one.number))) complete &= parse_text(one);
+      if (T number; one.type == kind::number && reader_.read_number(number))
+        one.numbers.push_back(number);
+      else
+        complete &= parse_text(one);
       if (reader_.read_separator()) {
         if (c + 1 == count) refuse_fields("more");
       } else if (c + 1 < count) {
@@ -369,25 +239,25 @@ class table_parser {
                        one.type == kind::text ? "a text; see table_settings::missing"
                                               : "a number; see table_settings::missing",
                        contents.empty() ? "nothing" : quote_for_error(contents), one.name);
-      one.number = std::numeric_limits<T>::quiet_NaN();
-      one.code = -1;
+      if (one.type == kind::number) one.numbers.push_back(std::numeric_limits<T>::quiet_NaN());
+      one.misses_text = true;
       return false;
     }
     if (one.type == kind::text) {
-      auto const found = one.codes.find(contents);
-      one.text = contents;
-      one.code = found == one.codes.end() ? new_text : found->second;
-      if (one.code == new_text && invalid_utf8_at(contents) != contents.size())
+      one.text = one.texts.key_of(contents);
+      one.misses_text = false;
+      if (!one.text.is_ascii && invalid_utf8_at(contents) != contents.size())
         reader_.refuse("a table is not encoded in UTF-8", start, "UTF-8", quote_for_error(contents),
                        one.name);
       return true;
     }
     char const* const end = bare.data() + bare.size();
-    if (!bare.empty() && parse_decimal(bare.data(), end, one.number) == end) {
-      if (!is_finite(one.number))
+    if (T number; !bare.empty() && parse_decimal(bare.data(), end, number) == end) {
+      if (!is_finite(number))
         reader_.refuse("a number is out of range", start,
                        text_of({"a number of type ", name_of(element_of<T>)}), quote_for_error(contents),
                        one.name);
+      one.numbers.push_back(number);
       return true;
     }
     if (one.forced)
@@ -399,43 +269,47 @@ class table_parser {
     return true;
   }
 
+  static std::size_t first_byte(std::string_view text) {
+    return text.empty() ? 0 : static_cast<unsigned char>(text.front());
+  }
+  static std::uint64_t size_bit(std::string_view text) {
+    return std::uint64_t{1} << std::min<std::size_t>(text.size(), 63);
+  }
+
   bool is_missing(std::string_view field) const {
-    return field.size() <= longest_missing_
+    return (missing_sizes_[first_byte(field)] & size_bit(field)) != 0
            && std::ranges::find(settings_.missing_texts, field) != settings_.missing_texts.end();
   }
 
-  void store_row() {
-    for (field_column& one : fields_) {
-      if (one.type == kind::number) {
-        one.target->template numbers<T>().push_back(one.number);
-      } else if (one.type == kind::text) {
-        if (one.code == new_text)
-          one.code = one.codes.emplace(one.text, static_cast<std::int32_t>(one.codes.size())).first->second;
-        one.target->codes.push_back(one.code);
-      }
-    }
+  /// Removes the numbers of the current row.
+  void drop_row() {
+    for (field_column& one : fields_)
+      if (one.type == kind::number) one.numbers.pop_back();
   }
 
-  /// Sorts the vocabulary of a column of texts.
+  /// Stores the codes of the current row's texts.
+  void encode_texts() {
+    for (field_column& one : fields_)
+      if (one.type == kind::text) one.codes.push_back(one.misses_text ? -1 : one.texts.code_of(one.text));
+  }
+
   static void finish(field_column& one) {
-    if (one.type != kind::text) return;
-    one.target->is_text = true;
-    if (one.target->first_text.empty()) one.target->first_text = "texts (table_settings::text_columns)";
-    std::vector<std::string>& vocabulary = one.target->vocabulary;
-    for (auto const& [text, code] : one.codes) vocabulary.push_back(text);
-    std::ranges::sort(vocabulary);
-    std::vector<std::int32_t> sorted(vocabulary.size());
-    for (std::size_t k = 0; k < vocabulary.size(); ++k)
-      sorted[static_cast<std::size_t>(one.codes.find(vocabulary[k])->second)] = static_cast<std::int32_t>(k);
-    for (std::int32_t& code : one.target->codes)
-      if (code >= 0) code = sorted[static_cast<std::size_t>(code)];
+    if (one.type == kind::text) {
+      one.target->is_text = true;
+      if (one.target->first_text.empty()) one.target->first_text = "texts (table_settings::text_columns)";
+      one.target->vocabulary = one.texts.sort(one.codes);
+      one.target->codes = std::move(one.codes);
+      one.texts.clear();
+    } else {
+      one.target->template numbers<T>() = std::move(one.numbers);
+    }
   }
 
   table_settings const& settings_;
   field_reader reader_;
   std::shared_ptr<table_content> content_;
   std::vector<field_column> fields_;
-  std::size_t longest_missing_ = 0;
+  std::array<std::uint64_t, 256> missing_sizes_{};  // of missing texts, one bit per size, by first byte
   bool mistaken_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
+#include <cohort/io/detail/byte_words.hpp>
 #include <cohort/io/detail/json_string.hpp>
 
 namespace cohort::detail {
@@ -26,6 +27,10 @@ COHORT_CORE_INLINE std::size_t utf8_length(std::string_view text) {
 COHORT_CORE_INLINE std::size_t invalid_utf8_at(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
+    if (text.size() - at >= 8 && (load_word(text.data() + at) & marks_of_all) == 0) {  // ASCII
+      at += 8;
+      continue;
+    }
     std::size_t const length = utf8_length(text.substr(at));
     if (length == 0) break;
     at += length;
