@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cohort/random/stream.hpp>
+#include <cstdint>
+#include <span>
+
+namespace cohort {
+
+/// Rules for drawing the next token. They apply in the order of the fields.
+struct sampling {
+  double temperature = 1;  ///< probabilities^(1 / temperature); 0: always the most probable token
+  int top_k = 0;           ///< only the k most probable tokens; 0: all
+  double top_p = 1;        ///< only the most probable tokens whose probabilities first sum to p
+};
+
+/// Draws a token from the probabilities of all tokens, which need not sum to 1. Of equally probable tokens
+/// the lower one counts as more probable.
+///
+/// Parameters  number `i` of `draws` is used: one call, one number.
+/// Errors      setting_error for a negative temperature or top_k, or top_p outside of (0, 1].
+///             numeric_error if a probability is negative or not finite, or all are 0.
+/// Exact       the same arguments give the same token with one math library.
+/// Source      top_p: Holtzman et al., "The Curious Case of Neural Text Degeneration", ICLR 2020.
+std::int32_t drawn_token(std::span<float const> probabilities, sampling const& rules,
+                         random_stream const& draws, std::uint64_t i);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/text/impl/sampling.ipp>
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/text/token_stream.hpp>
+#include <cstdint>
+
+namespace cohort {
+
+/// Settings of token_crops. Field order: the crop, then how epochs differ.
+///
+/// Units     tokens.
+struct crop_settings {
+  int length = 0;          ///< of a crop, at least 1
+  int vocabulary = 0;      ///< tokens are 0 … vocabulary − 1
+  bool fixed = false;      ///< the same crops in every epoch, for evaluation
+  std::uint64_t seed = 1;  ///< of the epochs' offsets
+};
+
+/// Returns crops of a token stream, for a network that predicts the next token at every step. Crop i begins
+/// at token offset + i·length. The offset is 0 if `fixed`, otherwise uniform in 0 … length − 1, anew in each
+/// epoch. An epoch therefore reads each token at most once, and all but at most 2·length of them.
+///
+/// Shapes    input "tokens": `length` indices; target "next": `length` class labels, the tokens that follow.
+///           (n − 1) / length crops if fixed, otherwise (n − length) / length, of n tokens.
+/// Exact     a crop is a function of (seed, epoch, i): the same on any rank.
+/// Errors    setting_error for invalid settings, or a stream that is too short for one crop. data_error when
+///           a crop is read that contains a token outside of the vocabulary.
+dataset token_crops(token_stream tokens, crop_settings const& settings);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/text/impl/token_crops.ipp>
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Element type of a file of tokens, little-endian.
+enum class token_type : std::uint8_t { u8, u16, i32 };
+
+/// A long sequence of tokens, in memory or in a memory-mapped file of any size. Cheap to copy; parts share
+/// the memory.
+class token_stream {
+ public:
+  explicit token_stream(std::vector<std::int32_t> tokens);
+
+  /// Maps a file of tokens without a header, or after one of `header_bytes`. The operating system loads the
+  /// pages that are read.
+  ///
+  /// Before    the file does not shrink while it is mapped; otherwise the process receives SIGBUS.
+  /// Errors    file_error; data_error if the file's size is not a multiple of the token size.
+  static token_stream map(std::string const& path, token_type type = token_type::u16,
+                          std::int64_t header_bytes = 0);
+
+  /// Returns the number of tokens.
+  std::int64_t size() const { return size_; }
+
+  /// Returns tokens [first, first + count), or to the end if there are fewer.
+  ///
+  /// Errors    setting_error if first or count is negative, or first exceeds size().
+  token_stream part(std::int64_t first, std::int64_t count) const;
+
+  /// Copies tokens [first, first + out.size()).
+  ///
+  /// Before    they exist.
+  void copy(std::int64_t first, std::span<std::int32_t> out) const;
+
+ private:
+  token_stream() = default;
+
+  std::shared_ptr<void const> memory_;
+  std::byte const* first_ = nullptr;
+  token_type type_ = token_type::i32;
+  std::int64_t size_ = 0;
+};
+
+/// Writes tokens to a file that token_stream::map reads.
+///
+/// Errors    data_error for a token that `type` cannot represent; file_error.
+void write_tokens(std::string const& path, std::span<std::int32_t const> tokens,
+                  token_type type = token_type::u16);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/text/impl/token_stream.ipp>
+#endif
