@@ -305,6 +305,8 @@ TEST(loader, distributes_each_example_once_in_equally_many_batches) {
       while (cohort::batch const* b = loader.next()) {
         for (std::int64_t const i : b->indices) ++seen[i];
         EXPECT_EQ(b->global_count, std::min<std::int64_t>(5 * ranks, 101 - 5 * ranks * batches));
+        EXPECT_EQ(b->ranks, ranks);
+        EXPECT_TRUE(b->even);
         ++batches;
         EXPECT_EQ(b->next_position, std::min<std::int64_t>(5 * ranks * batches, 101));
       }
@@ -343,6 +345,8 @@ TEST(loader, distributes_rank_local_examples_once_in_equally_many_batches) {
         std::int64_t expected = 0;
         for (std::int64_t const n : sizes) expected += std::clamp<std::int64_t>(n - 5 * batches, 0, 5);
         EXPECT_EQ(b->global_count, expected);
+        EXPECT_EQ(b->ranks, 4);
+        EXPECT_FALSE(b->even);
         EXPECT_EQ(b->count, std::clamp<std::int64_t>(size - 5 * batches, 0, 5));
         ++batches;
         EXPECT_EQ(b->next_position, std::min<std::int64_t>(5 * batches, 23));

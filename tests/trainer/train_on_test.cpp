@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <cohort/data/weighted_by_class.hpp>
 #include <cohort/trainer/training.hpp>
+#include <cohort/trainer/training_loop.hpp>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
@@ -53,6 +55,42 @@ TEST(train_on, gives_the_bits_of_fit_with_weights) {
                          }),
             checksums_of(2, allreduce{}, with(2),
                          [&](training& run) { run.fit(weighted, {.batch = 3, .epochs = 2}); }));
+}
+
+/// Each rank has its own examples and a loader of its own, which knows nothing of the other ranks. A rank
+/// without further examples passes empty batches.
+template <class Step>
+void for_each_own_batch(communicator& world, training& run, dataset const& own, int batch_size, Step step) {
+  auto steps = static_cast<std::uint64_t>((own.size() + batch_size - 1) / batch_size);
+  world.allreduce(std::span<std::uint64_t>(&steps, 1), reduction::maximum);
+  std::optional<loader> batches;
+  if (own.size() > 0) batches.emplace(own, loader_settings{.batch = batch_size, .shuffle = false});
+  for (std::uint64_t s = 0; s < steps; ++s) {
+    batch const* const next = batches ? batches->next() : nullptr;
+    step(next ? batch_view(*next) : batch_view());
+  }
+  run.end_epoch();
+}
+
+TEST(train_on, weighs_the_ranks_own_batches_by_their_examples) {
+  for (int ranks : {2, 3, 4})
+    for (int batch_size : {4, 16})
+      launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        dataset const own = own_thirds(world.rank());
+        auto const made = [&] { return trainer<wide>(small, world, allreduce{}, plain_sgd()); };
+        training fitted = made(), stepped = made(), in_parts = made();
+        fitted.fit(own, {.batch = batch_size, .shuffle = false, .sharding = sharding::local});
+        for_each_own_batch(world, stepped, own, batch_size,
+                           [&](batch_view const& next) { stepped.train_on(next); });
+        training_loop loop(in_parts);
+        for_each_own_batch(world, in_parts, own, batch_size, [&](batch_view const& next) {
+          loop.forward(next);
+          loop.backward();
+          loop.step();
+        });
+        EXPECT_EQ(stepped.checksum(), fitted.checksum()) << ranks << ' ' << batch_size;
+        EXPECT_EQ(in_parts.checksum(), fitted.checksum()) << ranks << ' ' << batch_size;
+      });
 }
 
 TEST(train_on, reports_the_step_and_the_epoch) {

@@ -54,6 +54,8 @@ struct batch {
   std::int64_t first_index = 0;    ///< position of the first example in the epoch's order
   std::int64_t next_position = 0;  ///< loader::position() after this global batch
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
+  int ranks = 1;                   ///< that share the global batch: loader_settings::ranks
+  bool even = true;                ///< the ranks' numbers of examples differ by at most 1
 
   /// Returns the sum of the weights; the number of examples if there are no weights.
   double weight() const { return detail::total_weight(weights, count); }

@@ -14,6 +14,9 @@ namespace cohort {
 ///           `weights` and `indices`: one per example, or none: weights 1.
 /// Units     `indices` key random masks (dropout); without them, train_on and training_loop use the rows'
 ///           numbers, different on each rank. `global_count`: examples of all ranks; 0: unknown.
+///           `ranks`: the number of ranks that it counts; 0: all ranks of the run. In a run of another number,
+///           as with one loader per rank that has its own data, train_on and training_loop take it for
+///           unknown. `even`: the ranks' numbers of examples differ by at most 1.
 /// Before    the memory outlives every use of the view.
 struct batch_view {
   std::vector<tensor_view> inputs{};
@@ -22,6 +25,8 @@ struct batch_view {
   std::span<std::int64_t const> indices{};
   int count = 0;
   std::int64_t global_count = 0;
+  int ranks = 0;
+  bool even = false;
 
   /// No examples.
   batch_view() = default;

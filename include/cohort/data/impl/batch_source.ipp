@@ -33,6 +33,8 @@ COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t pos
 COHORT_CORE_INLINE bool batch_source::fill(batch& out) {
   detail::resize_batch(out, data_.describe(), settings_.batch);
   out.epoch = epoch_;
+  out.ranks = settings_.ranks;
+  out.even = settings_.ranks == 1 || (data_.indexed() && !settings_.is_local());
   if (!data_.indexed()) return fill_stream(out);
   return settings_.is_local() ? fill_local(out) : fill_indexed(out);
 }

@@ -28,6 +28,8 @@ COHORT_CORE_INLINE void batch_view::refer_to(batch const& from) {
   indices = from.indices;
   count = from.count;
   global_count = from.global_count;
+  ranks = from.ranks;
+  even = from.even;
 }
 
 COHORT_CORE_INLINE double batch_view::weight() const { return detail::total_weight(weights, count); }

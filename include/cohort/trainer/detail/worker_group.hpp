@@ -85,7 +85,8 @@ class worker_group {
   step_outcome end_step(step_info const& now, bool changed = false);
   /// Number of the last step or inference of the workers: the parts of a step have the same number.
   std::int64_t job() const { return jobs_; }
-  /// How often each worker takes part in a layer's sums for a batch of `examples` examples on all ranks.
+  /// How often each worker takes part in a layer's sums for `examples` examples that are divided evenly over
+  /// all ranks; 0: unknown, or divided in another way.
   int rounds(std::int64_t examples, int micro_batches) const {
     return sums_ ? sums_->rounds(examples, micro_batches) : 0;
   }

@@ -35,6 +35,10 @@ COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
 
 COHORT_CORE_INLINE void step_runner::check(batch_view& data) {
   check_batch_view(state_.net, state_.element(), data);
+  if (data.ranks != 0 && data.ranks != state_.world->size()) {
+    data.global_count = 0;
+    data.even = false;
+  }
   state_.rescale(data);
   if (!data.indices.empty()) return;
   constexpr int rows_of_a_rank = 40;  // bits

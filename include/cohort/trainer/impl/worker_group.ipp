@@ -91,7 +91,7 @@ COHORT_CORE_INLINE step_outcome worker_group::step(batch_view const& b, step_inf
   late_update const before = std::exchange(pending_, {});
   open_step(now, exchange_strategy, update, micro_batches);
   job_.before = before;
-  job_.rounds = rounds(b.global_count, micro_batches);
+  job_.rounds = rounds(b.even ? b.global_count : 0, micro_batches);
   job_.now.late = late_buckets(*backend_.parameters, update, settings_.not_finite, is_synchronised());
   step_outcome result;
   notify_on_failure(exchange_strategy, [&] {
