@@ -14,8 +14,8 @@ namespace cohort {
 ///           `weights` and `indices`: one per example, or none: weights 1.
 /// Units     `indices` key random masks (dropout); without them, train_on and training_loop use the rows'
 ///           numbers, different on each rank. `global_count`: examples of all ranks; 0: unknown.
-///           `ranks`: the number of ranks that it counts; 0: all ranks of the run. In a run of another number,
-///           as with one loader per rank that has its own data, train_on and training_loop take it for
+///           `ranks`: the ranks that it counts; 0: all ranks of the run. If the run has another number of
+///           ranks (each rank has a loader and data of its own), train_on and training_loop consider it
 ///           unknown. `even`: the ranks' numbers of examples differ by at most 1.
 /// Before    the memory outlives every use of the view.
 struct batch_view {

@@ -25,9 +25,9 @@ class synchronised_sums {
   /// is collective.
   synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world);
 
-  /// Returns how often each worker participates, computing or not, for a batch of `examples` examples that is
-  /// divided evenly over all ranks: the number of micro-batches of the worker with most rows. `examples` below
-  /// 1: the ranks' numbers of rows are unknown (a stream that ranks share, or data of each rank's own).
+  /// Returns how often each worker participates, computing or not: the number of micro-batches of the worker
+  /// with most rows, for a batch of `examples` examples that is divided evenly over all ranks. Below 1: the
+  /// ranks' numbers of rows are unknown (a stream that ranks share, or data of each rank's own).
   ///
   /// Exact     the same on all ranks.
   int rounds(std::int64_t examples, int micro_batches) const;
