@@ -2,6 +2,8 @@
 #pragma once
 #include <cohort/graph/graph.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/layer/embedding.hpp>
+#include <cohort/layer/recurrent.hpp>
 #include <cohort/optimizer/updater.hpp>
 #include <optional>
 #include <string_view>
@@ -84,6 +86,23 @@ inline cohort::graph_view resnet50() {
   return made;
 }
 
+// The recurrent networks of pytorch_sequences.py.
+
+/// Six classes of series of 60 steps.
+constexpr auto uci = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({60, 1}) | lstm{.units = 128, .last_step = true} | dense{.units = 6}
+         | softmax_cross_entropy{};
+}>();
+
+/// The next one of 65 characters, at each of 100 steps, by two recurrent layers.
+template <class Layer>
+constexpr auto characters = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({100}) | embedding{.vocabulary = 65, .width = 256} | Layer{.units = 256}
+         | Layer{.units = 256} | dense{.units = 65} | softmax_cross_entropy{};
+}>();
+
 /// A learning rate that keeps the network near its initialisation. With a larger rate the network overfits
 /// the single batch, and vanishing weights and gradients become denormal numbers, which make kernels 10 times
 /// slower.
@@ -103,6 +122,11 @@ inline std::optional<trained_network> find_network(std::string_view name) {
   if (name == "darknet") return trained_network{name, darknet, cohort::amsgrad{.rate = standstill}, 1e-4};
   if (name == "resnet50")
     return trained_network{name, resnet50(), cohort::momentum{.rate = standstill, .momentum = 0.9}, 1e-4};
+  if (name == "uci") return trained_network{name, uci, cohort::adam{.rate = standstill}, 0};
+  if (name == "char_lstm")
+    return trained_network{name, characters<cohort::lstm>, cohort::adam{.rate = standstill}, 0};
+  if (name == "char_gru")
+    return trained_network{name, characters<cohort::gru>, cohort::adam{.rate = standstill}, 0};
   if (name == "cifar") return trained_network{name, cifar, cohort::adam{.rate = standstill}, 0};
   return std::nullopt;
 }

@@ -111,7 +111,9 @@ int main(int argc, char** argv) try {
   }
   auto const what = find_network(argv[1]);
   if (!what) {
-    std::fprintf(stderr, "train_step: NET: expected lenet, mlp, cifar, darknet or resnet50, got %s\n",
+    std::fprintf(stderr,
+                 "train_step: NET: expected lenet, mlp, cifar, darknet, resnet50, uci, char_lstm or "
+                 "char_gru, got %s\n",
                  argv[1]);
     return 2;
   }

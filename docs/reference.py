@@ -14,11 +14,12 @@ import re
 import sys
 import textwrap
 
-SECTIONS = "Shapes|Units|Order|Before|After|Moves|Errors|Exact|Source"
+SECTIONS = "Shapes|Units|Parameters|Order|Before|After|Moves|Errors|Exact|Cost|Source"
 
 PAGES = {
     "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
     "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
+    "text": "Texts as tokens, and texts that a network writes. Headers: `cohort/text/` and `cohort/trainer/generate_tokens.hpp`.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
                 "at run time (`graph::build`). `x | layer` appends a [layer](layers.md), a [loss](losses.md) or a block (a function from "
                 "tensor to tensor) to the tensor x. `a + b` and `a * b` are the layers `add` and `multiply`.",
@@ -321,6 +322,7 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
+TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|io/file_reader)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
@@ -334,14 +336,14 @@ OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "
            "make_buckets", "parameter_rule", "step_constants", "static_network", "with_backend", "read_matching"}
 # Of these classes, the members that a program calls.
 CALLED = {"builder": {"input"}, "tensor": {"dims"}, "graph": {"build", "parameter_count"}, "error": {"why"},
-          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set()}
+          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set(), "file_reader": set()}
 # Headers that programs include in place of others.
 INCLUDED = {"cohort/onednn/backend.hpp": "cohort/onednn.hpp"}
 
 
 def page_of_header(header):
     """The page of the other types and functions of a header."""
-    pages = {"networks": NETWORKS, "runs": RUNS, "data": DATA, "backends": BACKENDS, "errors": ERRORS, "extensions": EXTENSIONS}
+    pages = {"text": TEXT, "networks": NETWORKS, "runs": RUNS, "data": DATA, "backends": BACKENDS, "errors": ERRORS, "extensions": EXTENSIONS}
     return next((page for page, headers in pages.items() if headers.match(header)), None)
 
 

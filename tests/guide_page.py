@@ -10,6 +10,7 @@ its next command is `echo $?`. PREPARED are the pages whose program reads files 
 """
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -20,7 +21,16 @@ import guide_images
 MPIRUN = pathlib.Path(__file__).resolve().parent / "mpirun"
 NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
 LONGEST = 120  # seconds of a command
-PREPARED = {"your_images": lambda folder: guide_images.write(folder / "photographs")}
+PREPARED = {"your_images": lambda folder: guide_images.write(folder / "photographs"),
+            "your_text": lambda folder: (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8")}
+
+
+def sentences(count):
+    """Drawn sentences such as "the king sees the sea."."""
+    numbers = random.Random(1)
+    parts = (("the king", "a sailor", "my lady", "the old clerk"), ("sees", "hears", "has found", "remembers"),
+             ("the sea", "a letter", "his sword", "an honest word"))
+    return "".join(" ".join(numbers.choice(some) for some in parts) + ".\n" for _ in range(count))
 
 
 def blocks(text, language):

@@ -360,9 +360,14 @@ class built_in_layers(unittest.TestCase):
         defined = re.findall(r"^template struct host_kernels<(\w+)>", (folder / "impl/host_kernels.ipp").read_text(encoding="utf-8"), re.MULTILINE)
         listed = re.search(r"layer_list<\s([^>]*)>;", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
         kinds = re.findall(r"\w+", listed)
-        of_backends = {"input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
-        self.assertEqual(declared, defined)
-        self.assertEqual(set(declared), set(kinds) - of_backends)
+        of_backends = {"input", "masked_input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
+        on_demand = re.search(r"layers_on_demand\[\]\{\s*([^}]*)\}", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
+        kinds_on_demand = re.findall(r'"(\w+)"', on_demand)
+        for path in sorted(folder.glob("*.hpp")):
+            declared += re.findall(r"extern template struct cohort::detail::host_kernels<cohort::(\w+)>", path.read_text(encoding="utf-8"))
+        self.assertGreater(len(kinds_on_demand), 0)
+        self.assertEqual(sorted(declared), sorted(defined))
+        self.assertEqual(set(declared), (set(kinds) | set(kinds_on_demand)) - of_backends)
 
 
 class the_rules_themselves(unittest.TestCase):

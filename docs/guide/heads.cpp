@@ -13,9 +13,9 @@ constexpr int engine = 4;
 
 constexpr auto net = cohort::network<[](cohort::builder& b) {
   using namespace cohort;
-  tensor const scan = b.input({1, lidar}, "scan") | conv1d{.filters = 8, .kernel = 3} | relu{};
+  tensor const scan = b.input({lidar, 1}, "scan") | conv1d{.filters = 8, .kernel = 3} | relu{};
   tensor const state = b.input({engine}, "state") | dense{.units = 8} | relu{};
-  tensor const both = concat(scan | dense{.units = 16}, state) | relu{} | dense{.units = 32} | relu{};
+  tensor const both = concat(scan | flatten{} | dense{.units = 16}, state) | relu{} | dense{.units = 32} | relu{};
   return std::tuple(both | dense{.units = 3} | softmax_cross_entropy{.name = "manoeuvre"},
                     both | dense{.units = 1} | mean_squared_error{.weight = 0.5, .name = "speed"});
 }>();
@@ -45,7 +45,7 @@ struct drives {
     }
   }
 
-  cohort::tensor_view scan() const { return {scans.data(), {count, 1, lidar}}; }
+  cohort::tensor_view scan() const { return {scans.data(), {count, lidar, 1}}; }
   cohort::tensor_view state() const { return {states.data(), {count, engine}}; }
 
   cohort::dataset data() const {

@@ -49,8 +49,8 @@ int main() try {
 
   auto const letters = static_cast<int>(alphabet.size());
   graph const net = graph::build([&](builder& b) {
-    return b.input({length}) | embedding{.vocabulary = letters, .width = 8} | dense{.units = 64} | relu{}
-           | dense{.units = letters} | softmax_cross_entropy{};
+    return b.input({length}) | embedding{.vocabulary = letters, .width = 8} | flatten{} | dense{.units = 64}
+           | relu{} | dense{.units = letters} | softmax_cross_entropy{};
   });
   auto model = trainer<onednn>(net, {.updater = adam{.rate = 3e-3}});
   fit_report const report = model.fit(

@@ -18,8 +18,8 @@ int main() try {
               static_cast<int>(held.size()));
 
   graph const net = graph::build([&](builder& b) {
-    return b.input(train.describe().inputs[0].example) | dense{.units = 32} | relu{} | dense{.units = 1}
-           | mean_squared_error{.name = "temperature"};
+    return b.input(train.describe().inputs[0].example) | flatten{} | dense{.units = 32} | relu{}
+           | dense{.units = 1} | mean_squared_error{.name = "temperature"};
   });
   auto model = trainer<onednn>(net, {.updater = adam{.rate = schedule::exponential{.initial = 3e-3}}});
   model.normalise(train, {.targets = rescaling::standardise});

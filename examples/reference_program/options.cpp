@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 #include <getopt.h>
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstdio>
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -118,11 +120,15 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) { o.performance = number_of<std::int64_t>(f, v, 0, 1'000'000); }},
     {"trace", [](options& o, text f, text v) { o.trace = file_of(f, v, "a file"); }},
     {"profile", [](options& o, text, text) { o.profile = true; }, no_argument},
+    {"size", [](options& o, text, text v) { o.size = v; }},
+    {"generate", [](options& o, text f, text v) { o.generate = number_of(f, v, 0, 1'000'000); }},
     {"help", [](options& o, text, text) { o.help = true; }, no_argument}};
 
 bool has(program_text const& program, text flag) {
   if (flag == "data") return program.data != nullptr;
   if (flag == "original") return program.original != nullptr;
+  if (flag == "size") return program.size != nullptr;
+  if (flag == "generate") return program.generate != nullptr;
   return true;
 }
 
@@ -191,6 +197,9 @@ std::string help_of(program_text const& program, options const& defaults) {
   all += after_data + text_of(defaults.batch) + after_batch + text_of(defaults.epochs) + after_epochs
          + program.rate + " (" + rate + after_rate + text_of(defaults.seed);
   all += program.original ? std::string(before_original) + program.original : ")";
+  if (program.size) all += std::string("\n  --size NAME      ") + program.size + " (" + program.sizes[0] + ')';
+  if (program.generate)
+    all += std::string("\n  --generate N     ") + program.generate + " (" + text_of(defaults.generate) + ')';
   return all + after_seed;
 }
 
@@ -222,6 +231,11 @@ options parse(program_text const& program, options const& defaults, int argc, ch
                             : "unknown flag '" + given + "'; --help lists the flags"};
     }
   }
+  if (program.size && chosen.size.empty()) chosen.size = program.sizes[0];
+  if (program.size
+      && std::none_of(std::begin(program.sizes), std::end(program.sizes),
+                      [&](char const* one) { return one && chosen.size == one; }))
+    throw usage_error{"--size: unknown value '" + chosen.size + "'; --help lists the values"};
   if (!chosen.tune || chosen.workers > 0 || chosen.threads > 0) {
     if (chosen.workers == 0) chosen.workers = 1;
     if (chosen.threads == 0) chosen.threads = 1;

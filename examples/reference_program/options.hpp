@@ -46,6 +46,8 @@ struct options {
   std::int64_t performance = 0;
   std::string trace{};
   bool profile = false;
+  std::string size{};
+  int generate = 0;
   bool help = false;
 };
 
@@ -56,6 +58,9 @@ struct program_text {
   char const* data = nullptr;      ///< of --data
   char const* rate;                ///< of --rate
   char const* original = nullptr;  ///< of --original
+  char const* size = nullptr;      ///< of --size
+  char const* sizes[3] = {};       ///< values of --size; the first is the default
+  char const* generate = nullptr;  ///< of --generate
 };
 
 /// Invalid flags: a sentence; exit status 2.

@@ -217,6 +217,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   }
   cohort::training training =
       make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
+  if (what.normalises) training.normalise(images.train);
   if (!chosen.load.empty()) training.load(chosen.load);
   std::int64_t const last_epoch = training.epoch() + chosen.epochs;
   if (chosen.resume) {

@@ -31,6 +31,7 @@ struct program {
   int top = 1;               ///< also reports top-N accuracy
   int prefetch = 0;          ///< batches prepared ahead
   int evaluation_batch = 256;
+  bool normalises = false;  ///< rescales inputs by the statistics of the training set
   sets (*data)(options const&);
   cohort::graph (*network)(options const&, sets const&);
   cohort::training_settings (*settings)(options const&);

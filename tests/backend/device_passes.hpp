@@ -210,7 +210,8 @@ class device_passes {
         std::vector<bool> tensors;
         for (auto const& o : one.operands)
           tensors.push_back(o.role != cohort::operand_role::target && o.role != cohort::operand_role::loss
-                            && o.role != cohort::operand_role::scalars);
+                            && o.role != cohort::operand_role::scalars
+                            && o.role != cohort::operand_role::mask);
         one.kernel = locked(std::move(one.kernel), std::move(tensors));
       }
     return made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: concatenated tensors may differ in the first extent only
+// expect: concatenated tensors may differ in their channels only
 // expect: concatenation_of_different_images.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

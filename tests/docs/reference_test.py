@@ -50,7 +50,7 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "runs", "data", "networks", "layers", "losses", "updaters", "schedules", "values", "settings",
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "text", "networks", "layers", "losses", "updaters", "schedules", "values", "settings",
                                            "listeners", "metrics", "strategies", "backends", "errors", "extensions"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):
@@ -69,7 +69,7 @@ class reference(unittest.TestCase):
 
     def test_has_all_fields_of_settings(self):
         found = rows(entry(self.pages["settings"], "fit_settings"))
-        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "prefetch", "readers", "accumulate", "sharding", "validation",
+        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "prefetch", "bucket", "readers", "accumulate", "sharding", "validation",
                                        "metrics", "listeners"])
         self.assertEqual(found["sharding"], ("cohort::sharding", "cohort::sharding::global"))
         settings = (ROOT / "include/cohort/trainer/settings.hpp").read_text(encoding="utf-8")

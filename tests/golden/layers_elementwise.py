@@ -75,6 +75,21 @@ LAYERS = {
 }
 
 
+def waves(steps, columns, base):
+    t, k = torch.arange(steps)[:, None], torch.arange(columns)[None, :]
+    angle = t * base ** (-(k // 2 * 2) / columns)
+    return torch.where(k % 2 == 0, angle.sin(), angle.cos())
+
+
+# Of sequences: as LAYERS.
+SEQUENCE_LAYERS = {
+    "gelu_tanh": ([(3, 4)], [], lambda x: f.gelu(x, approximate="tanh")),
+    "rms_norm": ([(3, 5)], [(5,)], lambda x, a: f.rms_norm(x, (5,), a, 1e-6)),
+    "learned_positions": ([(3, 4)], [(3, 4)], lambda x, w: x + w),
+    "sinusoidal_positions": ([(4, 5)], [], lambda x: x + waves(4, 5, 10000.0)),
+}
+
+
 def line(what, tensor):
     extents = " ".join(str(e) for e in tensor.shape)
     return f"{what} {extents} : " + " ".join(f"{x:.17g}" for x in tensor.detach().flatten().tolist())
@@ -102,7 +117,9 @@ def main():
     for name, (inputs, parameters, layer) in LAYERS.items():
         lines += case(name, [draw(BATCH, *e) for e in inputs], [draw(*e) for e in parameters], layer)
     indices = torch.tensor([[4, 0, 4], [1, 3, 0]])
-    lines += case("embedding", [indices], [draw(5, 2)], lambda i, w: f.embedding(i, w).transpose(1, 2))
+    lines += case("embedding", [indices], [draw(5, 2)], lambda i, w: f.embedding(i, w))
+    for name, (inputs, parameters, layer) in SEQUENCE_LAYERS.items():
+        lines += case(name, [draw(BATCH, *e) for e in inputs], [draw(*e) for e in parameters], layer)
     pathlib.Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 

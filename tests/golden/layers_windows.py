@@ -75,8 +75,8 @@ def transpositions(x, p):
     return f.relu(x).mean((2, 3))
 
 
-def sequences(x, p):
-    x = f.conv1d(x, p.draw("conv1d_1.weights", 4, 1, 3), p.draw("conv1d_1.bias", 4), padding=2, dilation=2, groups=2)
+def sequences(x, p):  # steps x channels; PyTorch has channels x steps
+    x = f.conv1d(x.transpose(1, 2), p.draw("conv1d_1.weights", 4, 1, 3), p.draw("conv1d_1.bias", 4), padding=2, dilation=2, groups=2)
     x = f.conv1d(f.pad(f.relu(x), (1, 2)), p.draw("conv1d_2.weights", 3, 4, 5), stride=2)  # "same" of 8 by steps of 2
     return torch.cat([x.mean(2), x.amax(2)], 1)
 
@@ -102,7 +102,7 @@ CASES = {
     "convolutions": (convolutions, (4, 5, 6)),
     "separable": (separable, (3, 4, 3)),
     "transpositions": (transpositions, (2, 2, 3)),
-    "sequences": (sequences, (2, 8)),
+    "sequences": (sequences, (8, 2)),
     "pools": (pools, (1, 6, 7)),
     "norms": (norms, (2, 4, 5)),
 }

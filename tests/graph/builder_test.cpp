@@ -81,7 +81,7 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
   std::string const operands =
       " (left 4x6x6 from " + line(here + 3) + ", right 4x8x8 from " + line(here + 4) + ")";
   EXPECT_EQ(said(described(false)),
-            line(here + 5) + ": concatenate: concatenated tensors may differ in the first extent only"
+            line(here + 5) + ": concatenate: concatenated tensors may differ in their channels only"
                 + operands);
   EXPECT_EQ(said(described(true)),
             line(here + 7)

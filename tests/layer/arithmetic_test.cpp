@@ -118,12 +118,20 @@ TEST(joins, explain_what_they_refuse) {
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
             "only tensors of equal shape can be averaged");
   EXPECT_EQ(refusal_of(maximum{}, shape{3}, shape{1, 3}), "a maximum needs tensors of equal shape");
+  EXPECT_EQ(refusal_of(add{}, shape{3}, shape{5, 3}),
+            "a vector beside a sequence: reshape it to {1, C} for one number per channel");
   auto const unequal = [] { graph::build([](builder& net) { return net.input({3}) * net.input({4}); }); };
   expect_parts(refused<graph_error>(unequal), {"multiply", "left 3", "right 4"});
 }
 
-TEST(subset, slices_the_first_axis_and_has_zero_gradients_elsewhere) {
-  lone_layer<> run(subset{.first = 1, .last = 3}, 2, {shape{4, 2}},
+TEST(subset, slices_the_channels_of_a_sequence) {
+  lone_layer<> run(subset{.first = 1, .last = 3}, 1, {shape{2, 3}}, {{0, 1, 2, 10, 11, 12}});
+  EXPECT_EQ(run.forward(), (list{1, 2, 11, 12}));
+  EXPECT_EQ(run.differentiate({1, 2, 3, 4}), (list{0, 1, 2, 0, 3, 4}));
+}
+
+TEST(subset, slices_channels_and_has_zero_gradients_elsewhere) {
+  lone_layer<> run(subset{.first = 1, .last = 3}, 2, {shape{4, 1, 2}},
                    {{0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17}});
   EXPECT_EQ(run.forward(), (list{2, 3, 4, 5, 12, 13, 14, 15}));
   EXPECT_EQ(run.differentiate({1, 2, 3, 4, 5, 6, 7, 8}),
@@ -137,7 +145,7 @@ TEST(subset, slices_the_first_axis_and_has_zero_gradients_elsewhere) {
 }
 
 TEST(scale, multiplies_by_a_constant_or_by_a_learned_factor_per_channel) {
-  shape const image{2, 2};
+  shape const image{2, 1, 2};
   lone_layer<> constant(cohort::scale{.factor = -0.5}, 1, {image}, {{2, 4, 6, 8}});
   EXPECT_EQ(constant.forward(), (list{-1, -2, -3, -4}));
   EXPECT_EQ(constant.differentiate({2, 4, 6, 8}), (list{-1, -2, -3, -4}));
@@ -152,6 +160,10 @@ TEST(scale, multiplies_by_a_constant_or_by_a_learned_factor_per_channel) {
   EXPECT_EQ(run.forward(), (list{20, 40, 600, 800}));
   EXPECT_EQ(run.differentiate({1, 2, 3, 4}), (list{10, 20, 300, 400}));
   EXPECT_EQ(run.diff_parameters[0], (list{10, 50}));
+  lone_layer<> steps(learned, 1, {shape{2, 2}}, {{2, 4, 6, 8}}, {{10, 100}});
+  EXPECT_EQ(steps.forward(), (list{20, 400, 60, 800}));
+  steps.differentiate({1, 2, 3, 4});
+  EXPECT_EQ(steps.diff_parameters[0], (list{2 + 18, 8 + 32}));
   EXPECT_EQ(refusal_of(cohort::scale{.factor = HUGE_VAL}, shape{3}),
             "the factor of a scale must be a finite number");
   EXPECT_EQ(refusal_of(cohort::scale{}, shape{}), "a scale needs an input with channels");

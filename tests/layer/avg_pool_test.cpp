@@ -41,7 +41,7 @@ static_assert(inferred(avg_pool{.window = 2}, {3, 5, 7}).output == shape{3, 2, 3
 static_assert(inferred(avg_pool{.window = 3, .stride = 2, .padding = padding::same}, {3, 5, 8}).output
               == shape{3, 3, 4});
 static_assert(inferred(global_avg_pool{}, {3, 5, 7}).output == shape{3});
-static_assert(inferred(global_max_pool{}, {3, 5}).output == shape{3});
+static_assert(inferred(global_max_pool{}, {5, 3}).output == shape{3});
 static_assert(inferred(avg_pool{.window = 2}, {3, 5}).problem.found());
 static_assert(inferred(global_avg_pool{}, {3}).problem.found()
               && inferred(global_max_pool{}, {3}).problem.found());
@@ -62,15 +62,25 @@ TEST(global_pools, pool_each_channel_of_each_example_separately) {
   passed const mean(global_avg_pool{}, {2, 1, 2}, 2, input, {2, 4, 6, 8});
   EXPECT_EQ(mean.output, (std::vector<double>{2, 5, -2, -5}));
   EXPECT_EQ(mean.diff_input, (std::vector<double>{1, 1, 2, 2, 3, 3, 4, 4}));
-  passed const most(global_max_pool{}, {2, 2}, 2, input, {2, 4, 6, 8});
+  passed const most(global_max_pool{}, {2, 1, 2}, 2, input, {2, 4, 6, 8});
   EXPECT_EQ(most.output, (std::vector<double>{3, 5, -1, -5}));
   EXPECT_EQ(most.diff_input, (std::vector<double>{0, 2, 4, 0, 6, 0, 8, 0})) << "the first of equals";
+}
+
+TEST(global_pools, pool_the_steps_of_a_sequence) {
+  std::vector<double> const input{1, 30, 3, 10, 5, 20};  // three steps of two channels
+  passed const mean(global_avg_pool{}, {3, 2}, 1, input, {3, 6});
+  EXPECT_EQ(mean.output, (std::vector<double>{3, 20}));
+  EXPECT_EQ(mean.diff_input, (std::vector<double>{1, 2, 1, 2, 1, 2}));
+  passed const most(global_max_pool{}, {3, 2}, 1, input, {3, 6});
+  EXPECT_EQ(most.output, (std::vector<double>{5, 30}));
+  EXPECT_EQ(most.diff_input, (std::vector<double>{0, 6, 0, 0, 3, 0}));
 }
 
 TEST(global_pools, explain_what_they_refuse) {
   EXPECT_EQ(
       inferred(global_avg_pool{}, {3}).problem.text().view(),
-      "graph: : global pooling needs an input of channels x height x width or channels x length (input 3)");
+      "graph: : global pooling needs an input of channels x height x width or steps x channels (input 3)");
   EXPECT_EQ(inferred(avg_pool{.window = 2, .padding = 2}, {1, 9, 9}).problem.text().view(),
             "graph: : the padding must be smaller than the kernel (input 1x9x9, kernel 2x2)");
 }

@@ -51,13 +51,13 @@ static_assert(
                           std::array{shape{9, 5, 5}})
     == 2.0 * 6 * 1 * 4 * 3 * 10);
 
-static_assert(made(conv1d{.filters = 4, .kernel = 3}, {2, 9}) == shape{4, 7});
-static_assert(made(conv1d{.filters = 4, .kernel = 3, .stride = 2, .padding = 1, .dilation = 2}, {2, 9})
+static_assert(made(conv1d{.filters = 4, .kernel = 3}, {9, 2}) == shape{7, 4});
+static_assert(made(conv1d{.filters = 4, .kernel = 3, .stride = 2, .padding = 1, .dilation = 2}, {9, 2})
               == shape{4, 4});
-static_assert(made(conv1d{.filters = 4, .kernel = 4, .stride = 2, .padding = padding::same}, {2, 9})
-              == shape{4, 5});
-static_assert(made(conv1d{.filters = 4, .kernel = 2, .padding = padding(0, 0, 1, 0)}, {2, 9}) == shape{4, 9});
-static_assert(is(parameters(conv1d{.filters = 4, .kernel = 5, .groups = 2}, {6, 9}).specs[0], {4, 3, 5}, 15,
+static_assert(made(conv1d{.filters = 4, .kernel = 4, .stride = 2, .padding = padding::same}, {9, 2})
+              == shape{5, 4});
+static_assert(made(conv1d{.filters = 4, .kernel = 2, .padding = padding(0, 0, 1, 0)}, {9, 2}) == shape{9, 4});
+static_assert(is(parameters(conv1d{.filters = 4, .kernel = 5, .groups = 2}, {9, 6}).specs[0], {4, 3, 5}, 15,
                  10));
 
 static_assert(made(conv2d_transposed{.filters = 4, .kernel = 3, .stride = 2}, {2, 3, 5}) == shape{4, 7, 11});
@@ -97,13 +97,13 @@ TEST(convolution, reads_each_group_from_its_channels) {
 
 TEST(convolution, skips_elements_by_its_dilation) {
   EXPECT_EQ(
-      output(conv1d{.filters = 1, .kernel = 2, .dilation = 3}, {1, 5}, {1, 2, 3, 4, 5}, {{1, 10}, {0.5}}),
+      output(conv1d{.filters = 1, .kernel = 2, .dilation = 3}, {5, 1}, {1, 2, 3, 4, 5}, {{1, 10}, {0.5}}),
       (std::vector<double>{1 + 40 + 0.5, 2 + 50 + 0.5}));
 }
 
 TEST(convolution, pads_the_odd_element_of_an_even_kernel_at_the_end) {
   // 4 outputs with stride 1 and kernel 2: one element of padding at the end
-  EXPECT_EQ(output(conv1d{.filters = 1, .kernel = 2, .padding = padding::same, .bias = false}, {1, 4},
+  EXPECT_EQ(output(conv1d{.filters = 1, .kernel = 2, .padding = padding::same, .bias = false}, {4, 1},
                    {1, 2, 3, 4}, {{1, 10}}),
             (std::vector<double>{21, 32, 43, 4}));
 }
@@ -150,10 +150,10 @@ TEST(convolution, explains_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 6, .kernel = 3, .dilation = 4}, {8, 8, 9}),
             "graph: : the kernel is larger than its input (input 8x8x9, kernel 9x9)");
   EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 1}, {8, 9, 9}),
-            "graph: : this layer needs an input of channels x length (input 8x9x9)");
-  EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 2, .padding = padding(1, 0, 0, 0)}, {8, 9}),
+            "graph: : this layer needs a sequence: steps x channels (input 8x9x9)");
+  EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 2, .padding = padding(1, 0, 0, 0)}, {9, 8}),
             "graph: : a sequence cannot have padding at the top or bottom (padding 1x0x0x0)");
-  EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 1, .groups = 3}, {8, 9}),
+  EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 1, .groups = 3}, {9, 8}),
             "graph: : the channels must be divisible by the groups (channels 8, groups 3)");
   EXPECT_EQ(refused(conv2d_transposed{.filters = 6, .kernel = 1}, {8}),
             "graph: : this layer needs an input of channels x height x width (input 8)");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: layer/positions layer/rms_norm
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
+#include <cohort/layer/positions.hpp>
+#include <cohort/layer/rms_norm.hpp>
 
 #include <map>
 #include <set>
@@ -90,6 +93,10 @@ TEST(elementwise_layers, agree_with_pytorch) {
   numbers.compare("reshape", reshape{.extents = {3, 2, 2}});
   numbers.compare("flatten", flatten{});
   numbers.compare("embedding", embedding{.vocabulary = 5, .width = 2});
+  numbers.compare("gelu_tanh", gelu_tanh{});
+  numbers.compare("rms_norm", rms_norm{});
+  numbers.compare("learned_positions", learned_positions{});
+  numbers.compare("sinusoidal_positions", sinusoidal_positions{});
   numbers.expect_all_compared();
 }
 

@@ -45,6 +45,10 @@ static_assert(inferred(add{}, shape{3, 4}, shape{3, 4}, shape{3, 4}).output == s
 static_assert(inferred(concatenate{}, shape{3, 4, 4}, shape{5, 4, 4}, shape{1, 4, 4}).output
               == shape{9, 4, 4});
 static_assert(inferred(concatenate{}, shape{3}, shape{5}).output == shape{8});
+static_assert(inferred(concatenate{}, shape{6, 3}, shape{6, 5}).output == shape{6, 8});
+static_assert(inferred(dense{.units = 5}, shape{7, 3}).output == shape{7, 5}, "each step of a sequence");
+static_assert(parameters(dense{.units = 5}, {7, 3}).specs[0].dims == shape{5, 3});
+static_assert(dense{.units = 10}.flops(std::array{shape{7, 20}}) == 2800);
 static_assert(inferred(softmax_cross_entropy{}, shape{10}).output == shape{10});
 static_assert(inferred(input{.extents = {1, 28, 28}}).output == shape{1, 28, 28});
 static_assert(leaky_relu{}.slope == 0.01);
@@ -70,9 +74,9 @@ TEST(layers, explain_what_they_refuse) {
       "graph: : tensors can be added if, from the last axis on, their extents are equal or 1 (left 3x4, "
       "right 3x5)");
   EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3, 4, 5}),
-            "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3x4x5)");
+            "graph: : concatenated tensors may differ in their channels only (left 3x4x4, right 3x4x5)");
   EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3}),
-            "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3)");
+            "graph: : concatenated tensors may differ in their channels only (left 3x4x4, right 3)");
   EXPECT_EQ(refused(softmax_cross_entropy{}, shape{3, 4, 4}),
             "graph: : softmax needs one logit per class: put a dense layer before it (input 3x4x4)");
   EXPECT_EQ(refused(softmax_cross_entropy{}, shape{1}),

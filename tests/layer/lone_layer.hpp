@@ -17,6 +17,7 @@ struct lone_layer {
   std::vector<std::vector<T>> inputs;
   std::vector<std::vector<T>> parameters{};
   cohort::step_scalars scalars{};
+  cohort::step_mask const* mask = nullptr;
   cohort::shape output_shape{};
   std::vector<T> output{};
   std::vector<std::vector<T>> diff_inputs{};
@@ -37,6 +38,8 @@ struct lone_layer {
 
   std::vector<T> const& forward(bool training = true) {
     output.assign(static_cast<std::size_t>(output_shape.batched(batch).elements()), T(7));
+    auto const elements = training ? kind->workspace(fields.data(), shapes, batch) : 0;
+    workspace_.assign(static_cast<std::size_t>(elements), T(7));
     kind->template host<T>().forward(fields.data(), arguments(training, nullptr));
     return output;
   }
@@ -67,12 +70,15 @@ struct lone_layer {
             .inputs = pointers_.data(),
             .output = output.data(),
             .parameters = pointers_.data() + inputs.size(),
+            .workspace = workspace_.empty() ? nullptr : workspace_.data(),
             .scalars = training ? &scalars : nullptr,
+            .mask = mask,
             .diff_output = diff_output,
             .diff_inputs = written_.data(),
             .diff_parameters = written_.data() + inputs.size()};
   }
 
+  std::vector<T> workspace_{};
   std::vector<T const*> pointers_{};
   std::vector<T*> written_{};
 };

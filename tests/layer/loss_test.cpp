@@ -255,7 +255,7 @@ TEST(loss, refuses_invalid_settings) {
 
 static_assert(mean_squared_error{}.infer(std::array{shape{3, 4, 5}}).output == shape{3, 4, 5});
 static_assert(binary_cross_entropy{}.target(std::array{shape{3, 4}})
-              == target_spec{.numbers = true, .values = {3, 4}, .lowest = 0, .highest = 1});
+              == target_spec{.numbers = true, .values = {3, 4}, .lowest = 0, .highest = 1, .steps = 3});
 static_assert(target_spec{}.between(0) == -1 && target_spec{}.between(1) == 1);
 static_assert(target_spec{.lowest = 3}.between(1) == 5 && target_spec{.highest = -3}.between(0) == -5);
 static_assert(target_spec{.lowest = 2, .highest = 10}.between(0.25) == 4);

@@ -93,7 +93,7 @@ TEST(batch_norm, normalises_each_channel_over_examples_and_positions) {
 TEST(batch_norm, updates_running_statistics_in_proportion_to_its_examples) {
   std::vector<double> const input{1, 3, 5, 7}, diff(4, 0.0);
   float const weights[]{1, 2};
-  passed const p(batch_norm{}, {1, 2}, 2, input, {{1}, {0}, {1}, {8}}, diff,
+  passed const p(batch_norm{}, {1, 1, 2}, 2, input, {{1}, {0}, {1}, {8}}, diff,
                  step_scalars{.gradient_scale = 0.125, .weights = weights});
   expect_near(p.diff_parameters[2], {0.375 * (4 - 1)});
   expect_near(p.diff_parameters[3], {0.375 * (5 + 9)});

@@ -73,6 +73,7 @@ TEST(activations, stay_finite_if_their_exponential_overflows) {
   expect_finite_far_out(softsign{});
   expect_finite_far_out(swish{});
   expect_finite_far_out(gelu{});
+  expect_finite_far_out(gelu_tanh{});
   expect_finite_far_out(mish{});
   EXPECT_EQ(values(mish{}, std::vector<float>{50})[0], 50);
   EXPECT_EQ(values(softplus{}, std::vector<float>{50})[0], 50);

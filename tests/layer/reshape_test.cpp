@@ -20,7 +20,7 @@ static_assert(shape_of(cropping{.sides = {1, 2, 3, 2}}, shape{2, 5, 6}) == shape
 static_assert(shape_of(upsampling{.factor = {2, 3}}, shape{2, 5, 6}) == shape{2, 10, 18});
 static_assert(shape_of(reshape{.extents = {3, 20}}, shape{2, 5, 6}) == shape{3, 20});
 static_assert(shape_of(flatten{}, shape{2, 5, 6}) == shape{60} && shape_of(flatten{}, shape{7}) == shape{7});
-static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7}) == shape{4, 7});
+static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7}) == shape{7, 4});
 static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7, 2}) == shape{4, 7, 2});
 
 TEST(zero_padding, adds_zeros_and_crops_the_gradient) {
@@ -50,12 +50,19 @@ TEST(reshape, keeps_elements_in_their_order) {
   EXPECT_EQ(run.differentiate({6, 5, 4, 3, 2, 1}), (list{6, 5, 4, 3, 2, 1}));
 }
 
-TEST(embedding, returns_the_vector_of_each_index_as_channels_and_sums_gradients) {
+TEST(embedding, makes_a_sequence_of_the_vectors_of_indices_and_sums_gradients) {
   lone_layer<> run(embedding{.vocabulary = 3, .width = 2}, 2, {shape{2}}, {{2, 0, 2, 2}},
                    {{1, 2, 3, 4, 5, 6}});
-  EXPECT_EQ(run.forward(), (list{5, 1, 6, 2, 5, 5, 6, 6}));
+  EXPECT_EQ(run.forward(), (list{5, 6, 1, 2, 5, 6, 5, 6}));
   EXPECT_EQ(run.differentiate({1, 2, 4, 8, 16, 32, 64, 128}), (list{0, 0, 0, 0}));
-  EXPECT_EQ(run.diff_parameters[0], (list{2, 8, 0, 0, 1 + 16 + 32, 4 + 64 + 128}));
+  EXPECT_EQ(run.diff_parameters[0], (list{4, 8, 0, 0, 1 + 16 + 64, 2 + 32 + 128}));
+}
+
+TEST(embedding, makes_an_image_of_the_vectors_of_an_image_of_indices) {
+  lone_layer<> run(embedding{.vocabulary = 3, .width = 2}, 1, {shape{1, 2}}, {{2, 0}}, {{1, 2, 3, 4, 5, 6}});
+  EXPECT_EQ(run.forward(), (list{5, 1, 6, 2}));
+  run.differentiate({1, 2, 4, 8});
+  EXPECT_EQ(run.diff_parameters[0], (list{2, 8, 0, 0, 1, 4}));
 }
 
 TEST(embedding, names_the_example_and_index_outside_its_vocabulary) {
@@ -91,6 +98,8 @@ TEST(shapes, are_refused_with_the_documented_messages) {
             "the vocabulary must be at most 2^24: f32 cannot represent larger indices");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 5, .width = 0}, shape{3}),
             "an embedding needs a width of at least 1");
+  EXPECT_EQ(refusal_of(embedding{.vocabulary = 1, .width = 4, .mask_zero = true}, shape{3}),
+            "mask_zero needs a vocabulary of at least 2: index 0 is padding");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 5, .width = 4}, shape{3, 1, 1}),
             "the indices must have one or two extents");
 }

@@ -43,7 +43,7 @@ tensor transpositions(builder& net) {
          | relu{} | global_avg_pool{};
 }
 tensor sequences(builder& net) {
-  tensor const x = net.input({2, 8})
+  tensor const x = net.input({8, 2})
                    | conv1d{.filters = 4, .kernel = 3, .padding = 2, .dilation = 2, .groups = 2} | relu{}
                    | conv1d{.filters = 3, .kernel = 5, .stride = 2, .padding = padding::same, .bias = false};
   return concat(x | global_avg_pool{}, x | global_max_pool{});

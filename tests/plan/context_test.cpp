@@ -309,7 +309,7 @@ TEST(context, refuses_inputs_and_targets_of_other_shapes) {
   tensor_view bytes = view;
   bytes.type = element_type::u8;
   expect_parts(refused<shape_error>([&] { t.run->forward(bytes, target); }),
-               {"element type", "f32 or f64", "u8"});
+               {"element type", "f32, f64, or i32 for indices", "u8"});
   expect_parts(refused<shape_error>([&] { t.run->forward(view, target.rows(0, 2)); }),
                {"target", "target 0", "3 x i32", "2 x i32"});
   expect_parts(refused<shape_error>([&] { t.run->forward(view, view); }), {"target", "f64"});

@@ -51,7 +51,7 @@ void each_case(Visit visit) {
         }),
         "conv2d_1 + batch_norm_1; conv2d_transposed_1 + batch_norm_2; relu_1; softmax_1; ");
   visit("a sequence", graph::build([](builder& net) {
-          return net.input({3, 12}) | conv1d{.filters = 4, .kernel = 3} | batch_norm{} | relu{} | softmax{};
+          return net.input({12, 3}) | conv1d{.filters = 4, .kernel = 3} | batch_norm{} | relu{} | softmax{};
         }),
         "conv1d_1 + batch_norm_1; relu_1; softmax_1; ");
   visit("a norm that two read", graph::build([](builder& net) {

@@ -2,11 +2,13 @@
 #pragma once
 #include <algorithm>
 #include <cohort/graph/graph.hpp>
+#include <cohort/plan/detail/loss_divisor.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/trainer/own_backend.hpp>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +21,9 @@ struct example_batch {
   std::vector<std::vector<T>> targets;
   std::vector<cohort::tensor_view> input_views;
   std::vector<cohort::tensor_view> target_views;
+  std::list<std::vector<std::uint8_t>> masks;  // of random lengths, some with a gap; an example may have no step
+  std::vector<cohort::tensor_view> mask_views;
+  double divisor = 0;
 
   example_batch(cohort::graph_view net, int batch, std::uint64_t seed) {
     cohort::random_stream const numbers(seed, "batch");
@@ -32,10 +37,11 @@ struct example_batch {
     for (int id : net.with_role(cohort::layer_role::loss)) {
       auto const wanted = net.kind(id).target(net.fields(id), net.input_shapes(id));
       if (wanted.classes > 0) {
-        auto& labels = indices.emplace_back(static_cast<std::size_t>(batch));
+        cohort::shape const dims = wanted.index_shape().batched(batch);
+        auto& labels = indices.emplace_back(static_cast<std::size_t>(dims.elements()));
         auto const classes = static_cast<std::uint64_t>(wanted.classes);
         for (std::int32_t& label : labels) label = static_cast<std::int32_t>(numbers.below(drawn++, classes));
-        target_views.emplace_back(labels.data(), cohort::shape{batch});
+        target_views.emplace_back(labels.data(), dims);
       } else {
         cohort::shape const dims = wanted.values.batched(batch);
         auto& values = targets.emplace_back(static_cast<std::size_t>(dims.elements()));
@@ -44,6 +50,21 @@ struct example_batch {
         target_views.emplace_back(values.data(), dims);
       }
     }
+    cohort::random_stream const lengths(seed, "masks");
+    drawn = 0;
+    for (int id : net.masks()) {
+      if (net.kind(id).role != cohort::layer_role::input) continue;
+      int const length = net[id].output[0];
+      auto& steps = masks.emplace_back();
+      for (int n = 0; n < batch; ++n) {
+        auto const last = static_cast<int>(lengths.below(drawn++, static_cast<std::uint64_t>(length + 1)));
+        int const count = n == 0 ? std::max(last, 1) : last;
+        auto const gap = static_cast<int>(lengths.below(drawn++, static_cast<std::uint64_t>(2 * length)));
+        for (int t = 0; t < length; ++t) steps.push_back(t < count && (t == 0 || t != gap));
+      }
+      mask_views.emplace_back(steps.data(), cohort::shape{batch, length});
+    }
+    divisor = cohort::detail::loss_divisor(net).of(input_views, mask_views, {}, batch);
   }
 };
 
@@ -99,13 +120,16 @@ struct trial {
   }
 
   double forward() {
-    run->forward({.inputs = batch.input_views, .targets = batch.target_views, .seed = 1});
-    return run->loss() / plan->batch();
+    run->forward({.inputs = batch.input_views,
+                  .targets = batch.target_views,
+                  .masks = batch.mask_views,
+                  .seed = 1});
+    return run->loss() / batch.divisor;
   }
   /// Runs forward and backward of the mean loss, and returns the loss.
   double step(bool accumulate = false, cohort::ready_function const* ready = nullptr) {
     double const loss = forward();
-    run->backward({.gradient_scale = 1.0 / plan->batch(), .accumulate = accumulate, .ready = ready});
+    run->backward({.gradient_scale = 1.0 / batch.divisor, .accumulate = accumulate, .ready = ready});
     return loss;
   }
   std::vector<T> output(int which = 0) const {

@@ -76,7 +76,6 @@ struct rich {
   std::vector<float> pixels = bright_thirds(10).pixels;
   data_description what{.inputs = {{.example = {1, 8, 8}}},
                         .targets = {{.name = "tenth", .stored = element_type::u8, .scale = 0.5, .offset = 1}},
-                        .masks = {{.name = "mask", .example = {2}}},
                         .weighted = true,
                         .keyed = true};
   std::vector<std::string> keys{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
@@ -84,7 +83,6 @@ struct rich {
   void put(std::int64_t i, example_view& out) const {
     out.point(0, pixels.data() + 64 * i);
     *out.fill<std::uint8_t>(1) = static_cast<std::uint8_t>(i);
-    std::fill_n(out.fill<float>(2), 2, static_cast<float>(i));
     out.weight = static_cast<float>(i) / 4;
     out.key = keys[static_cast<std::size_t>(i)];
   }
@@ -106,7 +104,7 @@ struct rich_stream : rich {
   cursor open(int, int, std::int64_t, std::int64_t position) const { return {this, position}; }
 };
 
-TEST(features, keep_targets_masks_weights_and_keys_as_they_arrive_in_a_batch) {
+TEST(features, keep_targets_weights_and_keys_as_they_arrive_in_a_batch) {
   training made = trainer<narrow>(small);
   for (dataset const& data : {dataset(rich_by_number{}), dataset(rich_stream{})}) {
     feature_set const found = made.features({"dense_2", "dense_1"}, data, 4);
@@ -117,7 +115,6 @@ TEST(features, keep_targets_masks_weights_and_keys_as_they_arrive_in_a_batch) {
     found.get(7, one);
     EXPECT_EQ(*reinterpret_cast<float const*>(one.at(1)), found.of("dense_1")[7][0]);
     EXPECT_EQ(*reinterpret_cast<float const*>(one.at(2)), 4.5F);
-    EXPECT_EQ(reinterpret_cast<float const*>(one.at(3))[1], 7);
     EXPECT_EQ(one.weight, 1.75F);
     EXPECT_EQ(one.key, "h");
   }

@@ -331,7 +331,7 @@ TEST(normalise, rescales_the_columns_of_windows) {
                                    1000 + 50 * std::sin(0.3F * static_cast<float>(t) + 1)});
   dataset const data = windows(time_series(weather, 2), {.length = 6, .targets = {"c1"}});
   graph const net = graph::build([&](builder& b) {
-    return b.input({6, 2}) | dense{.units = 1} | mean_squared_error{};
+    return b.input({6, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{};
   });
   training run = trainer<narrow>(net, {.updater = sgd{.rate = 0.05}});
   run.normalise(data, both);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/prediction.md, docs/data.md and docs/own_loop.md, identical to the pages (checked by
-// tests/docs_test.py).
+// The programs of docs/prediction.md, docs/data.md, docs/sequences.md and docs/own_loop.md, identical to the
+// pages (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
+#include <cohort/data/sequences.hpp>
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/find_rate.hpp>
 #include <cohort/trainer/training_loop.hpp>
@@ -230,6 +231,63 @@ TEST(pages, of_own_loops_run) {
   std::string const lines = testing::internal::GetCapturedStdout();
   EXPECT_NE(lines.find("epoch 2: loss "), std::string::npos) << lines;
   EXPECT_NE(lines.find("step 40: loss "), std::string::npos) << lines;
+}
+
+namespace series {
+
+constexpr int longest = 8;
+constexpr auto tagger = cohort::network<[](cohort::builder& b) {
+  using namespace cohort;
+  return b.masked_input({longest}) | embedding{.vocabulary = 30, .width = 8}
+         | conv1d{.filters = 16, .kernel = 3, .padding = padding::same} | relu{} | dense{.units = 2}
+         | softmax_cross_entropy{};
+}>();
+
+int main() try {
+  using namespace cohort;
+  // Drawn rows of 3 to 8 numbers. A number has tag 1 if a larger one follows it.
+  std::vector<std::int32_t> numbers, tags;
+  std::vector<int> lengths;
+  random_stream const draws(1, "rows");
+  for (std::uint64_t row = 0, used = 0; row < 600; ++row) {
+    lengths.push_back(3 + static_cast<int>(draws.below(used++, 6)));
+    std::size_t const first = numbers.size();
+    for (int step = 0; step < lengths.back(); ++step)
+      numbers.push_back(static_cast<std::int32_t>(draws.below(used++, 30)));
+    for (std::size_t at = first; at < numbers.size(); ++at)
+      tags.push_back(at + 1 < numbers.size() && numbers[at + 1] > numbers[at] ? 1 : 0);
+  }
+  int const all = static_cast<int>(numbers.size());
+  series_view const input{.name = "numbers", .values = series_of({numbers.data(), shape(all)}, lengths)};
+  series_view const target{
+      .name = "tags", .values = series_of({tags.data(), shape(all)}, lengths), .classes = 2};
+  dataset const examples = sequences(input, target, {.length = longest});
+
+  training model = trainer<reference<float>>(tagger, {.updater = adam{.rate = 0.01}});
+  model.fit(examples, {.batch = 16, .epochs = 20, .bucket = 128});
+  classification_report const report = model.evaluate(examples);  // of steps, without padding
+  std::printf("%d of %d tags are right\n", static_cast<int>(report.correct()), static_cast<int>(report.examples()));
+
+  std::int32_t const row[longest]{3, 9, 4, 20, 1};
+  std::uint8_t const mask[longest]{1, 1, 1, 1, 1};
+  batch_view request;
+  request.inputs = {tensor_view(row, {1, longest})};
+  request.masks = {tensor_view(mask, {1, longest})};
+  predictions const made = model.predict(request);
+  for (int step = 0; step < 5; ++step) std::printf("%d: %d\n", row[step], made.best(0, step));
+  return report.accuracy() > 0.9 ? 0 : 1;
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}
+
+}  // namespace series
+
+TEST(pages, of_sequences_run) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(series::main(), 0);
+  std::string const said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("\n3: 1\n9: 0\n4: 1\n20: 0\n1: 0\n"), std::string::npos) << said;
 }
 
 }  // namespace trainer_pages_test::own_loop

@@ -211,7 +211,10 @@ TEST_F(workers_by_calibration, accept_any_network) {
     tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};
     tensor const image =
         net.input({2, 4, 4}) | conv2d{.filters = 3, .kernel = 3} | synchronised_batch_norm{} | relu{};
-    words | dense{.units = 2} | hinge{};
+    words | dense{.units = 2} | hinge{.sum_steps = true};
+    net.input({4}) | embedding{.vocabulary = 5, .width = 3, .mask_zero = true} | dense{.units = 2}
+        | softmax_cross_entropy{.sum_steps = true};
+    net.masked_input({4, 2}) | global_avg_pool{} | dense{.units = 2} | softmax_cross_entropy{};
     tensor const head = image | dense{.units = 4};
     head | kullback_leibler{};
     head | softmax_cross_entropy{};

@@ -14,7 +14,7 @@ namespace cohort {
 ///
 /// Order     forward reads inputs, parameters and targets; it writes output, workspace and loss.
 ///           backward reads these and diff_output; it writes diff_input and diff_parameter.
-/// Shapes    target, loss and scalars have no layout: the argument is the object's address.
+/// Shapes    target, loss, scalars and mask have no layout: the argument is the object's address.
 enum class operand_role : std::uint8_t {
   input,
   output,
@@ -23,6 +23,7 @@ enum class operand_role : std::uint8_t {
   target,   ///< tensor_view of a loss's targets
   loss,     ///< loss_sum, written by a loss's forward
   scalars,  ///< step_scalars, read by losses and by layers with `reads_scalars`
+  mask,     ///< step_mask, read by layers with `reads_mask` whose input has a mask
   diff_output,
   diff_input,
   diff_parameter,
@@ -60,6 +61,7 @@ struct basic_invocation {
 /// Request of a plan to a backend: one step, which is a layer with the operations fused into its kernel.
 ///
 /// Shapes    inputs and output without the batch.
+/// `masked`      the step's inputs have a mask.
 /// `frozen`      the layer runs as at inference, in training too. Its backward treats running statistics as
 ///               constants, and its parameters' gradients are not read.
 /// `sums`        the step has one more input than the layer. It is the last input and has the output's shape.
@@ -75,6 +77,7 @@ struct basic_request {
   double const* activation_fields = nullptr;
   int batch = 1;
   bool training = true;
+  bool masked = false;
   bool frozen = false;
   bool sums = false;
   std::span<shape const> input_shapes;

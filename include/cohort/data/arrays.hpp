@@ -25,10 +25,10 @@ struct array_view {
   tensor_view values{};
   double scale = 1;
   double offset = 0;
-  int classes = 0;  ///< if > 0: values are class labels 0 … classes − 1
+  int classes = 0;  ///< if > 0: values are class labels 0 … classes − 1, one per example or step
   std::vector<std::string> label_names = {};
   std::optional<element_type> as = std::nullopt;  ///< element type in the batch
-  feature_axis features = feature_axis::first;
+  feature_axis features = feature_axis::channels;
 };
 
 namespace detail {
@@ -91,11 +91,12 @@ class arrays {
 
   /// Does not compile: the memory of a temporary range does not outlive the data set. Compilers print the
   /// deleted function's line.
+  // clang-format off
   template <class I, class L>
   requires(detail::contiguous_range<I>&&
                detail::contiguous_range<L> && !(detail::lasting_range<I> && detail::lasting_range<L>))
-      arrays(I&&, shape, L&&, int, double = 1, double = 0)
-  = delete;  // keep the numbers in variables
+      arrays(I&&, shape, L&&, int, double = 1, double = 0) = delete;  // keep the numbers in variables
+  // clang-format on
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return size_; }

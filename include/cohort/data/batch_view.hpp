@@ -10,8 +10,9 @@ namespace cohort {
 
 /// A batch in memory of the caller: this rank's part of one global batch.
 ///
-/// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, class indices i32.
-///           `weights` and `indices`: one per example, or none: weights 1.
+/// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, indices i32.
+///           `masks`: count × T each, u8, 0 for padding, whose numbers must be finite; one per masked input,
+///           or none: all steps exist. `weights` and `indices`: one per example, or none: weights 1.
 /// Units     `indices` key random masks (dropout); without them, train_on and training_loop use the rows'
 ///           numbers, different on each rank. `global_count`: examples of all ranks; 0: unknown.
 ///           `ranks`: the ranks that it counts; 0: all ranks of the run. If the run has another number of
@@ -21,6 +22,7 @@ namespace cohort {
 struct batch_view {
   std::vector<tensor_view> inputs{};
   std::vector<tensor_view> targets{};
+  std::vector<tensor_view> masks{};
   std::span<float const> weights{};
   std::span<std::int64_t const> indices{};
   int count = 0;

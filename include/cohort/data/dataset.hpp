@@ -2,8 +2,8 @@
 #pragma once
 #include <cohort/data/batch.hpp>
 #include <cohort/data/description.hpp>
+#include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/data/example_view.hpp>
-#include <cohort/data/transform.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +33,8 @@ struct example_rows {
 ///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
 /// label(i)       optional: returns the class label of the first target of example i, for splits that read no
 ///                more of it; nullopt if only get knows it.
+/// length(i)      optional: returns the number of steps of example i, a sequence with padding; for
+///                loader_settings::bucket. Views keep it.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -55,61 +57,20 @@ concept stream_dataset = requires(S const& s, int shard, std::int64_t n, example
 
 namespace detail {
 
-/// Gives a batch the tensors of the description, with memory for `capacity` examples.
-void resize_batch(batch& b, data_description const& description, int capacity);
-
-/// Writes one part of an example to a batch. The conversion is selected once and used for every example.
-struct part_writer {
-  row_transform transform = nullptr;
-  std::size_t elements = 0;
-  std::size_t bytes = 0;         // in the batch
-  std::size_t stored_bytes = 0;  // in the data set
-  double scale = 1;
-  double offset = 0;
-  std::vector<channel_scaling> channels;  // includes scale and offset
-  std::size_t stored_channel_bytes = 0;
-  std::size_t channel_bytes = 0;
-
-  explicit part_writer(tensor_description const& part);
-  void operator()(std::byte const* source, std::byte* destination) const;
-};
-
-struct dataset_interface;
-
-/// Writes examples to the rows of a batch.
-class batch_writer {
- public:
-  explicit batch_writer(data_description const& description);
-
-  /// Returns the batch's tensor for part `part`.
-  static named_tensor& tensor(batch& b, std::size_t part);
-
-  /// Resizes weights and keys for `count` examples.
-  void begin(batch& b, std::size_t count) const;
-
-  void write(example_view const& example, batch& b, std::size_t row) const;
-
-  /// Writes the examples `indices`, located in memory or requested one by one in `scratch`.
-  void gather(dataset_interface const& data, std::span<std::int64_t const> indices, example_view& scratch,
-              batch& b) const;
-
- private:
-  struct class_check {
-    std::size_t part;
-    tensor_description label;
-  };
-
-  std::vector<part_writer> writers_;
-  std::vector<class_check> class_labels_;
-  bool weighted_;
-  bool keyed_;
-};
-
 /// Returns the class label of an example as data.label(i) gives it; nullopt without such a member.
 template <class D>
 std::optional<std::int64_t> label_in(D const& data, std::int64_t i) {
   if constexpr (requires { std::optional<std::int64_t>(data.label(i)); })
     return data.label(i);
+  else
+    return {};
+}
+
+/// Returns the number of steps of an example as data.length(i) gives it; nullopt without such a member.
+template <class D>
+std::optional<int> length_in(D const& data, std::int64_t i) {
+  if constexpr (requires { std::optional<int>(data.length(i)); })
+    return data.length(i);
   else
     return {};
 }
@@ -137,6 +98,7 @@ struct dataset_interface {
                                               std::int64_t position) const = 0;
   /// See indexed_dataset.
   virtual std::optional<std::int64_t> label(std::int64_t) const { return {}; }
+  virtual std::optional<int> length(std::int64_t) const { return {}; }
 
   /// Returns whether every example is in memory, without weights and keys.
   bool in_memory() const { return locate({}, 0, nullptr); }
@@ -197,6 +159,7 @@ struct dataset_model final : dataset_interface {
   }
 
   std::optional<std::int64_t> label(std::int64_t i) const override { return label_in(*data_, i); }
+  std::optional<int> length(std::int64_t i) const override { return length_in(*data_, i); }
 
  private:
   Pointer data_;
@@ -282,6 +245,11 @@ class dataset {
   ///
   /// Before    indexed().
   std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }
+  /// Returns the number of steps of example i; nullopt if its examples are not sequences of different
+  /// lengths.
+  ///
+  /// Before    indexed().
+  std::optional<int> length(std::int64_t i) const { return model_->length(i); }
 
   /// Throws setting_error if the data set is a stream; `user` names what needs random access.
   void require_random_access(char const* user) const;

@@ -24,17 +24,17 @@ struct channel_scaling {
 
 /// The features of a part, each of which a normalisation rescales by a map of its own.
 ///
-/// first     the indices of the first axis: channels of an image, columns of a row.
-/// last      the indices of the last axis: columns of the rows of a window.
+/// channels  of an image C×H×W or a sequence T×C (channel_axis); columns of a row.
 /// none      the elements are indices, for an embedding: never rescaled.
-enum class feature_axis : std::uint8_t { first, last, none };
+enum class feature_axis : std::uint8_t { channels, none };
 
 /// Description of one tensor of every example: in the data set and in the batch.
 ///
-/// Shapes    `example` excludes the batch dimension; a class label is a scalar. `channels`: one per index of
-///           the first axis, or per element; or empty.
+/// Shapes    `example` excludes the batch dimension; a class label is a scalar, or has one extent: one label
+///           per step. `channels`: one per channel, or per element; or empty.
 /// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`. The
-///           scaling of the element's channel is applied after that.
+///           scaling of the element's channel is applied after that. `mask`: number of the mask of its steps,
+///           whose padding has no meaning.
 struct tensor_description {
   std::string name = "input";
   shape example{};
@@ -45,10 +45,11 @@ struct tensor_description {
   std::vector<channel_scaling> channels = {};
   int classes = 0;                            ///< class labels are 0 … classes − 1; 0: not a class label
   std::vector<std::string> label_names = {};  ///< one per class, or empty
-  feature_axis features = feature_axis::first;
+  feature_axis features = feature_axis::channels;
+  int mask = -1;  ///< −1: all steps of every example exist
 
   /// Returns whether `maps` maps can rescale the part, which needs numbers that are no indices: one map per
-  /// index of the first axis (1 for a scalar), or one per element.
+  /// channel (1 for a scalar), or one per element.
   bool accepts(std::size_t maps) const;
   /// Applies maps to the elements in the batch, after their present scaling.
   ///
@@ -58,6 +59,14 @@ struct tensor_description {
   /// Returns whether scaling or an offset changes the elements.
   bool rescaled() const { return scale != 1 || offset != 0 || !channels.empty(); }
 };
+
+namespace detail {
+
+/// Returns maps that each apply to one of equally long blocks of an example in memory: the maps themselves,
+/// or those of a sequence's channels for each of its steps.
+std::vector<channel_scaling> maps_in_memory(shape const& example, std::span<channel_scaling const> maps);
+
+}  // namespace detail
 
 /// Description of a data set's examples.
 ///

@@ -19,6 +19,7 @@ struct loader_settings {
   bool shuffle = true;
   bool drop_last = false;  ///< omits an incomplete last global batch
   int prefetch = 0;        ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
+  std::int64_t bucket = 0;  ///< examples that are sorted by length together, after shuffling; 0: none
   int readers = 1;         ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch, if other threads get it
   /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.
@@ -50,7 +51,7 @@ loader_settings checked_settings(loader_settings s, dataset const& data);
 ///           deadline. Exceptions of the data set are thrown by the next() that would have returned the
 ///           batch, and by later ones; if several examples fail, that of the first one in the batch.
 /// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
-///           drop_last), not on prefetch and readers.
+///           bucket, drop_last), not on prefetch and readers.
 class loader {
  public:
   loader(dataset data, loader_settings settings);

@@ -20,9 +20,9 @@ struct normalisation_settings {
   rescaling targets = rescaling::none;
 };
 
-/// The fitted maps of all inputs and targets, in their order: one map per index of the first axis of a part
-/// (a column of a row, a channel of an image); one for a scalar; one per element of a window of a series, the
-/// same in all its rows; none for a part that is not rescaled. A list is empty if it rescales nothing.
+/// The fitted maps of all inputs and targets, in their order: one map per channel of a part (a column of a
+/// row, a channel of an image or of a sequence); one for a scalar; none for a part that is not rescaled. A
+/// list is empty if it rescales nothing. Padding of sequences does not count.
 struct normalisation {
   std::vector<std::vector<channel_scaling>> inputs{};
   std::vector<std::vector<channel_scaling>> targets{};

@@ -4,6 +4,7 @@
 #include <cohort/detail/build_check.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace cohort {
@@ -20,6 +21,15 @@ void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int6
 /// Returns the order of all ranks together, as above for rank 0.
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                                       bool shuffle = true);
+
+/// Sorts each `bucket` consecutive examples of an order by their lengths, from a random example on and in a
+/// random direction, so that the examples of a batch have similar lengths and batches come in no fixed order.
+///
+/// Shapes    `lengths`: one per example of the data set.
+/// Exact     depends only on (order, lengths, bucket, seed, epoch, rank), not on the size of batches or the
+///           number of ranks. Examples of equal length keep their order.
+void sort_in_buckets(std::vector<std::int64_t>& order, std::span<int const> lengths, std::int64_t bucket,
+                     std::uint64_t seed, std::int64_t epoch, int rank = 0);
 
 /// Returns the global batch that begins after `position` examples: `batch` examples per rank, fewer at the
 /// end of the epoch. Rank r trains on part r of it (part_of).

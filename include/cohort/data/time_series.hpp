@@ -28,9 +28,11 @@ class time_series {
 
   /// Does not compile: the memory of a temporary range does not outlive the series. Compilers print the
   /// deleted function's line.
+  // clang-format off
   template <class R>
-  requires(detail::contiguous_range<R> && !detail::lasting_range<R>) time_series(R&&, int)
-  = delete;  // keep the numbers in a variable
+  requires(detail::contiguous_range<R> && !detail::lasting_range<R>)
+      time_series(R&&, int) = delete;  // keep the numbers in a variable
+  // clang-format on
 
   int rows() const { return values_.dims[0]; }
   tensor_view values() const { return values_; }

@@ -24,6 +24,8 @@ class class_weighted {
     };
     if (description_.targets.empty() || description_.targets[0].classes < 1)
       refuse("a data set whose first target is a class label", "no class label");
+    if (description_.targets[0].example.rank > 0)
+      refuse("a data set whose first target is one class label", "a class label per step");
     if (weights_.size() != static_cast<std::size_t>(description_.targets[0].classes))
       refuse({description_.targets[0].classes, " weights, one per class"}, {weights_.size()});
     for (float const w : weights_)
@@ -34,6 +36,7 @@ class class_weighted {
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
+  std::optional<int> length(std::int64_t i) const { return detail::length_in(data_, i); }
   void get(std::int64_t i, example_view& out) const {
     detail::get_example(data_, i, out);
     std::int64_t const label =

@@ -19,8 +19,13 @@ class builder {
   /// Adds an input of the network: a tensor that every batch provides. `extents` excludes the batch: {1, 28,
   /// 28}.
   constexpr tensor input(shape extents, std::string_view name = {}, source_line at = source_line::here());
+  /// Adds an input whose examples have different numbers of steps: T×C, or T for indices, with T the largest
+  /// number. A batch has a mask for it, and padding.
+  constexpr tensor masked_input(shape extents, std::string_view name = {},
+                                source_line at = source_line::here());
 
-  /// Records a node of any kind and returns its id.
+  /// Records a node of any kind and returns its id. Records a zero_masked layer before it if the node reads
+  /// the padding of a masked sequence.
   ///
   /// Units     `owner`: the node whose parameters the new node uses; −1: the node named by `settings.shares`,
   ///           or the new node itself.
@@ -46,7 +51,7 @@ class builder {
   constexpr void declare_outputs(std::span<int const> ids);
 
   /// Sorts the nodes into canonical order: the inputs as written, then each output's layers, operands from
-  /// left to right. Then checks that names are unique.
+  /// left to right. Then checks that names are unique, and that the losses are means over the same steps.
   ///
   /// Exact     independent of the compiler. C++ leaves the evaluation order of the operands of `a + b` open;
   ///           in the recorded order, generated names, hashes and initial parameters would differ between
@@ -60,9 +65,11 @@ class builder {
 
   constexpr bool check_input_count(node const& made);
   constexpr void infer(node& made, double const* values, std::span<int const> inputs);
+  constexpr void derive_mask(node& made, double const* values, std::vector<int>& inputs);
   constexpr void share_parameters(int id, int owner);
   constexpr void store_name(node& made, std::string_view name);
   constexpr void check_names();
+  constexpr void check_divisors();
 
   std::vector<node> nodes_{};
   std::vector<double> values_{};
@@ -90,7 +97,7 @@ class tensor {
 /// Appends a layer with several inputs: join(add{.name = "sum"}, a, b).
 template <layer L, std::same_as<tensor>... More>
 constexpr tensor join(L const& l, tensor first, More... more) {
-  static_assert(detail::built_in_layers::contains<L> || !detail::built_in_layers::has_kind_name(L::kind_name),
+  static_assert(detail::is_built_in<L> || !detail::is_built_in_name(L::kind_name),
                 "cohort: the kind_name of this layer is that of a built-in layer: choose another name");
   int const inputs[]{first.id(), more.id()...};
   auto const values = detail::encode(l);
@@ -133,7 +140,7 @@ constexpr tensor operator*(tensor a, tensor b) {
   return join(multiply{.at = b.net().view()[b.id()].at}, a, b);
 }
 
-/// Concatenation along the first axis.
+/// Concatenation along the channels.
 ///
 /// Errors    problem() names the line of the last operand. join(concatenate{}, a, b) reports its own line
 ///           instead.

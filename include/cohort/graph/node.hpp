@@ -22,6 +22,7 @@ struct node {
   int ordinal = 1;          ///< number among the nodes of its kind, from 1; part of a generated name
   shape output{};           ///< without the batch extent
   int shares = -1;          ///< the node whose parameters it uses; −1: its own
+  int mask = -1;            ///< the node at which the mask of its output begins; −1: no mask
   layer_settings settings{};
   source_line at{};
 };
@@ -97,6 +98,48 @@ struct graph_view {
     return found;
   }
 
+  /// Ids of the nodes at which masks begin, in order: the numbers of the masks of a batch.
+  constexpr std::vector<int> masks() const {
+    std::vector<int> found;
+    for (int id = 0; id < size(); ++id)
+      if ((*this)[id].mask == id) found.push_back(id);
+    return found;
+  }
+  /// The number of the mask that begins at node `begin`; −1 if none does.
+  constexpr int mask_number(int begin) const {
+    int number = 0;
+    for (int id = 0; id < begin; ++id) number += (*this)[id].mask == id ? 1 : 0;
+    return begin < 0 ? -1 : number;
+  }
+  /// The node at which the mask of a node's inputs begins; −1 if they have none.
+  constexpr int input_mask(int id) const {
+    for (int from : inputs(id))
+      if ((*this)[from].mask >= 0) return (*this)[from].mask;
+    return -1;
+  }
+  /// Whether only layers with `reads_indices` read a node, so that it may be i32 in batches.
+  constexpr bool is_indices(int id) const {
+    bool is_read = false;
+    for (int reader = 0; reader < size(); ++reader)
+      for (int from : inputs(reader))
+        if (from == id) {
+          if (!kind(reader).reads_indices) return false;
+          is_read = true;
+        }
+    return is_read;
+  }
+  /// The targets that a loss accepts.
+  constexpr target_spec target(int loss) const {
+    auto const shapes = input_shapes(loss);
+    return kind(loss).target(fields(loss), shapes);
+  }
+  /// The node whose mask gives the steps over which a loss is a mean; −1: it is a mean over examples.
+  constexpr int averaged_mask(int loss) const {
+    if (input_mask(loss) < 0) return -1;
+    target_spec const of_loss = target(loss);
+    return of_loss.steps > 0 && !of_loss.sums_steps ? input_mask(loss) : -1;
+  }
+
   /// The node whose parameters a node uses: itself, unless it shares those of another node.
   constexpr int owner(int id) const { return (*this)[id].shares < 0 ? id : (*this)[id].shares; }
 
@@ -106,8 +149,10 @@ struct graph_view {
     parameter_list list = kind(id).parameters(fields(id), shapes);
     for (parameter_spec& spec : list.specs) {
       if (!is_trained(spec.role)) continue;
-      auto const& chosen =
-          spec.role == parameter_role::weights ? (*this)[id].settings.weights : (*this)[id].settings.bias;
+      layer_settings const& settings = (*this)[id].settings;
+      auto const& chosen = spec.recurrent                          ? settings.recurrent
+                           : spec.role == parameter_role::weights ? settings.weights
+                                                                  : settings.bias;
       if (chosen) spec.initial = chosen;
     }
     return list;
@@ -155,6 +200,7 @@ struct graph_view {
       for (int from : inputs(id)) number(from);
       setting((*this)[id].settings.weights);
       setting((*this)[id].settings.bias);
+      if ((*this)[id].settings.recurrent) setting((*this)[id].settings.recurrent);
       if (owner(id) != id) number(owner(id));
     }
     return h;

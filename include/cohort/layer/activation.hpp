@@ -9,6 +9,7 @@ namespace cohort {
 /// Shapes    any; output as input.
 struct relu {
   static constexpr std::string_view kind_name = "relu";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool in_place = true;
 
   std::string_view name{};
@@ -26,6 +27,7 @@ struct relu {
 /// Shapes    any; output as input.
 struct leaky_relu {
   static constexpr std::string_view kind_name = "leaky_relu";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool in_place = true;
 
   double slope = 0.01;

@@ -22,6 +22,7 @@ constexpr inference equal_shapes(std::span<shape const> inputs, char const* sent
 ///           1. A factor per channel of an image has the shape C×1×1.
 struct multiply {
   static constexpr std::string_view kind_name = "multiply";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
@@ -73,6 +74,7 @@ struct multiply {
 /// Mean, element by element, of up to 64 tensors of equal shape: join(average{}, a, b).
 struct average {
   static constexpr std::string_view kind_name = "average";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
@@ -107,6 +109,7 @@ struct average {
 /// Exact     among equal elements, the first input gets the whole gradient. NaN counts as the largest value.
 struct maximum {
   static constexpr std::string_view kind_name = "maximum";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr int max_inputs = 64;
 
   std::string_view name{};

@@ -9,7 +9,7 @@ namespace cohort {
 /// examples and positions. Training uses the statistics of the batch. Inference and frozen layers use the
 /// running statistics.
 ///
-/// Shapes    input C×H×W, C×L or C (one channel per unit) → output the same; scale, shift, running_mean,
+/// Shapes    input C×H×W, T×C or C (one channel per unit) → output the same; scale, shift, running_mean,
 ///           running_variance C.
 /// Units     `momentum`: the weight of the old running statistics in a step. The variance is biased (÷ N),
 ///           for the normalisation and in the running variance. PyTorch's running variance uses N/(N − 1)
@@ -18,11 +18,13 @@ namespace cohort {
 ///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
 ///           the whole batch of the rank (see `running_statistics`); only they use example weights.
 /// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. Sums
-///           are in double.
+///           are in double. With a mask the statistics are those of the steps that exist.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {
   static constexpr std::string_view kind_name = "batch_norm";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool reads_scalars = true;
+  static constexpr bool reads_mask = true;
 
   double momentum = 0.9;
   double epsilon = 1e-5;
@@ -41,7 +43,7 @@ struct batch_norm {
     return inputs[0];
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
-    shape const each{inputs[0][0]};
+    shape const each{channels_of(inputs[0])};
     parameter_list list;
     list.add({"scale", each, parameter_role::biases, 1, 1, init::ones{}});
     list.add({"shift", each, parameter_role::biases, 1, 1, init::zeros{}});
@@ -53,7 +55,9 @@ struct batch_norm {
     return 7.0 * static_cast<double>(inputs[0].elements());
   }
   /// Workspace: the means of the batch (C), then its variances (C).
-  constexpr std::int64_t workspace(std::span<shape const> inputs, int) const { return 2 * inputs[0][0]; }
+  constexpr std::int64_t workspace(std::span<shape const> inputs, int) const {
+    return 2 * channels_of(inputs[0]);
+  }
 
   /// The forward pass of one channel at inference. `parameters`: scale, shift, running mean, running
   /// variance.
@@ -64,10 +68,15 @@ struct batch_norm {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
     if (!a.training) return normalise(a, a.parameters[2], a.parameters[3]);
     double const count = elements_of_channel(a);
     for (std::size_t c = 0; c < channels; ++c) {
+      if (count == 0) {  // a part of the batch without steps changes no running statistics
+        a.workspace[c] = a.parameters[2][c];
+        a.workspace[channels + c] = a.parameters[3][c];
+        continue;
+      }
       double sum = 0, squares = 0;
       each(a, c, [&](std::size_t i) { sum += static_cast<double>(a.inputs[0][i]); });
       double const mean = sum / count;
@@ -83,11 +92,11 @@ struct batch_norm {
 
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
     if (!a.training) {  // frozen: a constant scale and shift per channel
       for (std::size_t c = 0; c < channels; ++c) {
         T const factor = a.parameters[0][c] * inverse_deviation(a.parameters[3][c]);
-        each(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = factor * a.diff_output[i]; });
+        each_with_padding(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = factor * a.diff_output[i]; });
       }
       return;
     }
@@ -98,7 +107,7 @@ struct batch_norm {
       a.diff_parameters[1][c] = static_cast<T>(sum);
       if (a.diff_inputs[0]) differentiate(a, c, elements_of_channel(a), sum, dot);
     }
-    write_statistics_gradients(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
+    write_statistics_gradients(*a.scalars, a.batch, channels_of(a.output_shape), a.workspace, a.workspace + channels,
                                a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
   }
 
@@ -120,16 +129,17 @@ struct batch_norm {
 
   template <class T>
   void normalise(host_arguments<T> const& a, T const* means, T const* variances) const {
-    for (std::size_t c = 0; c < static_cast<std::size_t>(a.output_shape[0]); ++c) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(channels_of(a.output_shape)); ++c) {
       T const mean = means[c], factor = a.parameters[0][c] * inverse_deviation(variances[c]);
       T const shift = a.parameters[1][c];
-      each(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
+      each_with_padding(a, c,
+                        [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
     }
   }
   /// sum += Σ dy and dot += Σ dy·x̂ of one channel, x̂ the normalised input.
   template <class T>
   void sum_gradients(host_arguments<T> const& a, std::size_t c, double& sum, double& dot) const {
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
     T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
     each(a, c, [&](std::size_t i) {
       double const g = static_cast<double>(a.diff_output[i]);
@@ -140,8 +150,9 @@ struct batch_norm {
   /// Writes the input gradient of one channel, from the sums of sum_gradients over `count` elements.
   template <class T>
   void differentiate(host_arguments<T> const& a, std::size_t c, double count, double sum, double dot) const {
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
     T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
+    if (a.mask) each_with_padding(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = 0; });
     T const of_mean = static_cast<T>(sum / count), slope = static_cast<T>(dot / count) * inverse;
     T const factor = a.parameters[0][c] * inverse;
     each(a, c, [&](std::size_t i) {
@@ -152,15 +163,28 @@ struct batch_norm {
   T inverse_deviation(T variance) const {
     return 1 / std::sqrt(variance + static_cast<T>(epsilon));
   }
+  /// Number of elements of a channel, without padding.
   template <class T>
   static double elements_of_channel(host_arguments<T> const& a) {
-    return static_cast<double>(a.elements_of_output()) / a.output_shape[0];
+    if (!a.mask) return static_cast<double>(a.elements_of_output()) / channels_of(a.output_shape);
+    double count = 0;
+    for (int n = 0; n < a.batch; ++n) count += a.mask->counts[n];
+    return count;
   }
+  /// Calls visit(i) for the elements of a channel, without padding.
   template <class T, class Visit>
   static void each(host_arguments<T> const& a, std::size_t c, Visit visit) {
-    auto const all = static_cast<std::size_t>(a.output_shape.elements());
-    std::size_t const area = all / static_cast<std::size_t>(a.output_shape[0]);
-    for (std::size_t first = c * area; first < a.elements_of_output(); first += all)
+    if (!a.mask) return each_with_padding(a, c, visit);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
+    for (std::size_t i = c, step = 0; i < a.elements_of_output(); i += channels, ++step)
+      if (a.mask->steps[step] != 0) visit(i);
+  }
+  template <class T, class Visit>
+  static void each_with_padding(host_arguments<T> const& a, std::size_t c, Visit visit) {
+    shape const& s = a.output_shape;
+    auto const channels = static_cast<std::size_t>(channels_of(s));
+    std::size_t const area = s.rank == 2 ? 1 : static_cast<std::size_t>(s.elements()) / channels;
+    for (std::size_t first = c * area; first < a.elements_of_output(); first += channels * area)
       for (std::size_t i = first; i < first + area; ++i) visit(i);
   }
 };

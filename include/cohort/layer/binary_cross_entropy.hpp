@@ -11,6 +11,8 @@ namespace cohort {
 /// Units     targets: probabilities in [0, 1]. `weight`: factor of this loss in the sum of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ −(target·log p + (1 − target)·log(1 − p)); gradient
 ///           (p − target)/(outputs·count).
+///           A sequence T×C has T steps of C outputs. With a mask: mean over the steps that exist in the
+///           whole batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Exact     computed from the logits: log(1 + e^−|x|) + |x|·d, d = 1 − target if x > 0, else target. No
 ///           overflow, full precision for large |x|, and 0 for an infinite logit of the correct sign.
 /// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over
@@ -18,18 +20,24 @@ namespace cohort {
 struct binary_cross_entropy {
   static constexpr std::string_view kind_name = "binary_cross_entropy";
   static constexpr layer_role role = layer_role::loss;
+  static constexpr mask_use masks = mask_use::ends;
+  static constexpr bool reads_mask = true;
   static constexpr std::string_view applies = "sigmoid";
 
   double weight = 1;
+  bool sum_steps = false;
   std::string_view name{};
   source_line at = source_line::here();
 
-  static constexpr auto fields() { return std::tuple{field{"weight", &binary_cross_entropy::weight}}; }
+  static constexpr auto fields() {
+    return std::tuple{field{"weight", &binary_cross_entropy::weight},
+                      field{"sum_steps", &binary_cross_entropy::sum_steps}};
+  }
   constexpr inference infer(std::span<shape const> inputs) const {
-    return detail::infer_loss(inputs, weight);
+    return detail::infer_loss(inputs, weight, sum_steps);
   }
   constexpr target_spec target(std::span<shape const> inputs) const {
-    return {.numbers = true, .values = inputs[0], .lowest = 0, .highest = 1};
+    return detail::numbers_like(inputs[0], sum_steps, 0, 1);
   }
   constexpr double flops(std::span<shape const> inputs) const {
     return 6.0 * static_cast<double>(inputs[0].elements());
@@ -41,14 +49,14 @@ struct binary_cross_entropy {
       T const x = a.inputs[0][i], small = std::exp(-std::abs(x));
       a.output[i] = (x > 0 ? 1 : small) / (1 + small);
     }
-    detail::sum_loss(a, weight * detail::inverse_outputs(a), [](T x, T target) {
+    detail::sum_loss(a, weight * detail::output_factor(a, sum_steps), [](T x, T target) {
       T const distance = x > 0 ? 1 - target : target, size = std::abs(x);
       return std::log1p(std::exp(-size)) + (distance > 0 ? distance * size : T(0));
     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::differentiate_loss(a, weight * detail::inverse_outputs(a),
+    detail::differentiate_loss(a, weight * detail::output_factor(a, sum_steps),
                                [](T p, T target) { return p - target; });
   }
 };

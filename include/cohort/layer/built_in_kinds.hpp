@@ -6,7 +6,8 @@
 namespace cohort {
 
 /// Returns the kinds of the built-in layers, in the order of the documentation. Model files identify a kind
-/// by its name.
+/// by its name. Header-only, those of layers that programs include on demand (recurrent layers, attention)
+/// are not among them; files may contain them if a source of the program includes their header.
 std::span<kind const* const> built_in_kinds();
 
 }  // namespace cohort

@@ -38,6 +38,7 @@ void each_of_mask(random_stream const& numbers, double rate, std::size_t count, 
 /// Source    Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, JMLR 2014.
 struct dropout {
   static constexpr std::string_view kind_name = "dropout";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool reads_scalars = true;
   static constexpr bool in_place = true;
 
@@ -76,10 +77,11 @@ struct dropout {
 /// As `dropout`, but drops whole channels. Neighbouring elements of an image are correlated, so dropping
 /// single elements removes little information.
 ///
-/// Shapes    input C×…; output as input.
+/// Shapes    input T×C or C×H×W; output as input.
 /// Source    Tompson, Goroshin, Jain, LeCun and Bregler, CVPR 2015.
 struct spatial_dropout {
   static constexpr std::string_view kind_name = "spatial_dropout";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool reads_scalars = true;
   static constexpr bool in_place = true;
 
@@ -108,12 +110,14 @@ struct spatial_dropout {
  private:
   template <class T>
   void mask(host_arguments<T> const& a, T const* from, T* to) const {
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
-    std::size_t const area = static_cast<std::size_t>(a.output_shape.elements()) / channels;
-    for (int n = 0; n < a.batch; ++n, from += channels * area, to += channels * area)
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
+    auto const size = static_cast<std::size_t>(a.output_shape.elements());
+    bool const sequence = a.output_shape.rank == 2;
+    std::size_t const area = size / channels, distance = sequence ? 1 : area, step = sequence ? channels : 1;
+    for (int n = 0; n < a.batch; ++n, from += size, to += size)
       detail::each_of_mask(a.random(n), rate, channels, [&](std::size_t c, bool kept) {
         auto const factor = static_cast<T>(kept ? 1 / (1 - rate) : 0);
-        for (std::size_t i = c * area; i < (c + 1) * area; ++i) to[i] = factor * from[i];
+        for (std::size_t i = 0, at = c * distance; i < area; ++i, at += step) to[at] = factor * from[at];
       });
   }
 };

@@ -10,23 +10,27 @@ namespace cohort {
 
 /// Replaces each index by a learned vector of `width` numbers.
 ///
-/// Shapes    input S, one or two extents: indices 0 … vocabulary − 1, stored as floating-point numbers.
-///           Output width×S: the elements of a vector are channels, as convolutions expect. Weights
-///           vocabulary×width.
+/// Shapes    input: indices 0 … vocabulary − 1 (i32 in the batch, or floating-point numbers). T indices
+///           become a sequence T×width, an image H×W of indices becomes width×H×W. Weights vocabulary×width.
+/// Units     `mask_zero`: index 0 is padding, so a mask begins here. The layer then reads an input T.
 /// Errors    data_error that names the example and the position, if an index is outside the vocabulary.
 ///           Forward stops at that index.
-/// Exact     gradients are added in the order of the examples. The input gradient is 0.
+/// Exact     gradients are added in the order of the examples. The input gradient is 0. The gradient of a
+///           masked index is 0.
 struct embedding {
   static constexpr std::string_view kind_name = "embedding";
+  static constexpr bool reads_indices = true;
 
   required<int, "vocabulary"> vocabulary;
   required<int, "width"> width;
+  bool mask_zero = false;
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"vocabulary", &embedding::vocabulary}, field{"width", &embedding::width}};
+    return std::tuple{field{"vocabulary", &embedding::vocabulary}, field{"width", &embedding::width},
+                      field{"mask_zero", &embedding::mask_zero}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (vocabulary < 1)
@@ -37,7 +41,17 @@ struct embedding {
     if (width < 1) return {"an embedding needs a width of at least 1", labelled_number("width", width)};
     if (inputs[0].rank < 1 || inputs[0].rank > 2)
       return {"the indices must have one or two extents", {"input", inputs[0]}};
-    return inputs[0].batched(width);
+    if (mask_zero && vocabulary < 2)
+      return {"mask_zero needs a vocabulary of at least 2: index 0 is padding",
+              labelled_number("vocabulary", vocabulary)};
+    if (mask_zero && inputs[0].rank != 1)
+      return {"mask_zero needs a sequence of indices, T", {"input", inputs[0]}};
+    return inputs[0].rank == 1 ? shape{inputs[0][0], width.value} : inputs[0].batched(width);
+  }
+  constexpr mask_rule masks(std::span<shape const> inputs) const {
+    if (mask_zero) return mask_use::begins;
+    if (inputs[0].rank != 1) return "an embedding passes the mask of a sequence of indices, T";
+    return mask_use::passes;
   }
   constexpr parameter_list parameters(std::span<shape const>) const {
     parameter_list list;
@@ -85,9 +99,11 @@ struct embedding {
   template <class T, class Visit>
   void each_vector(host_arguments<T> const& a, Visit visit) const {
     auto const indices = static_cast<std::size_t>(a.input_shapes[0].elements());
+    bool const sequence = a.input_shapes[0].rank == 1;
+    std::size_t const distance = sequence ? size() : 1, step = sequence ? 1 : indices;
     for (std::size_t n = 0; n < static_cast<std::size_t>(a.batch); ++n)
       for (std::size_t i = 0; i < indices; ++i)
-        visit(row_of(a.inputs[0][n * indices + i], n, i) * size(), n * indices * size() + i, indices);
+        visit(row_of(a.inputs[0][n * indices + i], n, i) * size(), n * indices * size() + i * distance, step);
   }
 };
 

@@ -5,8 +5,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 namespace cohort {
 
@@ -84,7 +86,14 @@ inline constexpr padding padding::same{padding_mode::same};
 inline constexpr padding padding::strict{padding_mode::strict};
 
 /// Type of a field, for code that only has the description of a layer: files, hashes, the summary.
-enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape };
+enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape, choice };
+
+/// An enumeration as the type of a field: `names_of(E{})` returns the names of its values 0, 1, …, which
+/// files contain.
+template <class E>
+concept choice = std::is_enum_v<E> && requires {
+  { names_of(E{}) } -> std::convertible_to<std::span<std::string_view const>>;
+};
 
 /// Description of a field. Its encoded value is `slots` doubles from `first_slot`.
 struct field_info {
@@ -93,6 +102,7 @@ struct field_info {
   int first_slot = 0;
   int slots = 1;
   bool required = false;
+  std::span<std::string_view const> choices{};  ///< names of the values of a choice
 };
 
 /// One entry of a layer's fields(): `field{"units", &dense::units}`.
@@ -178,8 +188,25 @@ struct field_codec<shape> {
     return value;
   }
 };
+template <choice E>
+struct field_codec<E> {
+  static constexpr field_type type = field_type::choice;
+  static constexpr int slots = 1;
+  static constexpr void encode(E value, double* to) { to[0] = static_cast<int>(value); }
+  static constexpr E decode(double const* from) { return static_cast<E>(static_cast<int>(from[0])); }
+  static constexpr std::span<std::string_view const> choices() { return names_of(E{}); }
+};
 template <class T, field_name Name>
 struct field_codec<required<T, Name>> : field_codec<T> {};
+
+/// Names of the values of a field of type T; empty if T is not a choice.
+template <class T>
+constexpr std::span<std::string_view const> choices_of() {
+  if constexpr (requires { field_codec<T>::choices(); })
+    return field_codec<T>::choices();
+  else
+    return {};
+}
 
 template <class T>
 inline constexpr bool is_required = false;

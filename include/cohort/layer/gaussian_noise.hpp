@@ -14,6 +14,7 @@ namespace cohort {
 ///           set, as for dropout.
 struct gaussian_noise {
   static constexpr std::string_view kind_name = "gaussian_noise";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool reads_scalars = true;
   static constexpr bool in_place = true;
 

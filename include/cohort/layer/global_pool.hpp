@@ -7,28 +7,55 @@ namespace cohort {
 
 namespace detail {
 
-/// Shape inference: C×… → C.
+/// Shape inference: C×… or T×C → C.
 constexpr inference whole_channels(shape const& input) {
   if (input.rank < 2)
-    return {"global pooling needs an input of channels x height x width or channels x length",
+    return {"global pooling needs an input of channels x height x width or steps x channels",
             {"input", input}};
-  return shape{input[0]};
+  return shape{channels_of(input)};
 }
 
-/// Calls visit(output element, first input element, elements) for each channel of each example.
+/// The elements of one channel of an example: `first`, `first` + `step`, …, of which those of padding are
+/// left out.
+struct channel_elements {
+  int example;
+  std::size_t first, step;
+  int positions;
+  step_mask const* mask;
+
+  /// Calls visit(i) for each element.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (int p = 0; p < positions; ++p)
+      if (!mask || mask->has(example, p)) visit(first + static_cast<std::size_t>(p) * step);
+  }
+  int count() const { return mask ? mask->counts[example] : positions; }
+};
+
+/// Calls visit(output element, channel_elements) for each channel of each example.
 template <class T, class Visit>
 void each_plane(host_arguments<T> const& a, Visit visit) {
-  std::size_t const channels = a.elements_of_output(), area = a.elements_of_input() / channels;
-  for (std::size_t o = 0; o < channels; ++o) visit(o, o * area, area);
+  shape const& input = a.input_shapes[0];
+  auto const channels = static_cast<std::size_t>(channels_of(input)),
+             size = static_cast<std::size_t>(input.elements()), area = size / channels;
+  bool const sequence = input.rank == 2;
+  for (int n = 0; n < a.batch; ++n)
+    for (std::size_t c = 0; c < channels; ++c)
+      visit(static_cast<std::size_t>(n) * channels + c,
+            channel_elements{n, static_cast<std::size_t>(n) * size + c * (sequence ? 1 : area),
+                             sequence ? channels : 1, static_cast<int>(area), a.mask});
 }
 
 }  // namespace detail
 
-/// Mean of each channel.
+/// Mean of each channel, over the steps of a sequence that exist.
 ///
-/// Shapes    input C×H×W (or C×L) → output C.
+/// Shapes    input C×H×W or T×C → output C.
+/// Exact     a sequence without steps has mean 0.
 struct global_avg_pool {
   static constexpr std::string_view kind_name = "global_avg_pool";
+  static constexpr mask_use masks = mask_use::ends;
+  static constexpr bool reads_mask = true;
 
   std::string_view name{};
   source_line at = source_line::here();
@@ -41,27 +68,32 @@ struct global_avg_pool {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::each_plane(a, [&](std::size_t o, std::size_t first, std::size_t count) {
+    detail::each_plane(a, [&](std::size_t o, detail::channel_elements const& channel) {
       T sum = 0;
-      for (std::size_t i = 0; i < count; ++i) sum += a.inputs[0][first + i];
-      a.output[o] = sum / static_cast<T>(count);
+      channel.each([&](std::size_t i) { sum += a.inputs[0][i]; });
+      a.output[o] = sum / static_cast<T>(std::max(channel.count(), 1));
     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (!a.diff_inputs[0]) return;
-    detail::each_plane(a, [&](std::size_t o, std::size_t first, std::size_t count) {
-      std::fill_n(a.diff_inputs[0] + first, count, a.diff_output[o] / static_cast<T>(count));
+    if (a.mask) std::fill_n(a.diff_inputs[0], a.elements_of_input(), T(0));
+    detail::each_plane(a, [&](std::size_t o, detail::channel_elements const& channel) {
+      T const diff = a.diff_output[o] / static_cast<T>(std::max(channel.count(), 1));
+      channel.each([&](std::size_t i) { a.diff_inputs[0][i] = diff; });
     });
   }
 };
 
-/// Largest element of each channel.
+/// Largest element of each channel, over the steps of a sequence that exist.
 ///
-/// Shapes    input C×H×W (or C×L) → output C.
-/// Exact     among equal elements, the first in row-major order gets the gradient.
+/// Shapes    input C×H×W or T×C → output C.
+/// Exact     among equal elements, the first in row-major order gets the gradient. A sequence without steps
+///           has the output 0.
 struct global_max_pool {
   static constexpr std::string_view kind_name = "global_max_pool";
+  static constexpr mask_use masks = mask_use::ends;
+  static constexpr bool reads_mask = true;
 
   std::string_view name{};
   source_line at = source_line::here();
@@ -74,18 +106,30 @@ struct global_max_pool {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::each_plane(a, [&](std::size_t o, std::size_t first, std::size_t count) {
-      a.output[o] = *std::max_element(a.inputs[0] + first, a.inputs[0] + first + count);
+    detail::each_plane(a, [&](std::size_t o, detail::channel_elements const& channel) {
+      a.output[o] = channel.count() > 0 ? a.inputs[0][largest(a, channel)] : T(0);
     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (!a.diff_inputs[0]) return;
     std::fill_n(a.diff_inputs[0], a.elements_of_input(), T(0));
-    detail::each_plane(a, [&](std::size_t o, std::size_t first, std::size_t count) {
-      auto const largest = std::max_element(a.inputs[0] + first, a.inputs[0] + first + count) - a.inputs[0];
-      a.diff_inputs[0][largest] = a.diff_output[o];
+    detail::each_plane(a, [&](std::size_t o, detail::channel_elements const& channel) {
+      if (channel.count() > 0) a.diff_inputs[0][largest(a, channel)] = a.diff_output[o];
     });
+  }
+
+ private:
+  /// Index of the first of the largest elements.
+  template <class T>
+  static std::size_t largest(host_arguments<T> const& a, detail::channel_elements const& channel) {
+    std::size_t found = 0;
+    bool is_first = true;
+    channel.each([&](std::size_t i) {
+      if (is_first || a.inputs[0][i] > a.inputs[0][found]) found = i;
+      is_first = false;
+    });
+    return found;
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/batch_sums.hpp>
+#include <cohort/layer/step_mask.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cohort/tensor/view.hpp>
@@ -25,25 +26,27 @@ struct step_constants {
 
 /// Inputs of a step besides tensors.
 ///
-/// Shapes    `weights`, `indices`: one per example; null: weights 1, indices 0, 1, …. In the memory space of
-///           the arenas.
-/// Units     `gradient_scale` is 1 / Σ weights of the rank's whole batch; it turns sums into the mean.
+/// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. In
+///           the memory space of the arenas.
+/// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns sums into the mean.
+///           `steps`: of the sequences over whose steps the losses are means.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   float const* weights = nullptr;
   std::int64_t const* indices = nullptr;
+  std::int32_t const* steps = nullptr;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; null: the batch has one part
   step_constants const* on_device =
       nullptr;  ///< the same scalars in device memory; null if arenas are in host memory
 
   /// The weight of an example.
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
-  /// Sum of the weights of `batch` examples.
+  /// Sum of weight·steps of `batch` examples: the part of the mean's divisor.
   double weight_of(int batch) const {
     double sum = 0;
-    for (int example = 0; example < batch; ++example) sum += weight(example);
+    for (int example = 0; example < batch; ++example) sum += weight(example) * (steps ? steps[example] : 1);
     return sum;
   }
   /// The example's number in the data set.
@@ -53,6 +56,8 @@ struct step_scalars {
 };
 
 /// Targets that a loss accepts for an example: a class index, or numbers, or either.
+///
+/// Shapes    indices: one, or one per step of a sequence.
 struct target_spec {
   static constexpr double unbounded = 1e300;
 
@@ -61,10 +66,15 @@ struct target_spec {
   shape values{};        ///< without the batch extent
   double lowest = -unbounded;
   double highest = unbounded;
+  int steps = 0;            ///< of a sequence with one target per step; 0: not a sequence
+  bool sums_steps = false;  ///< the loss is a mean over examples of sums over steps, not a mean over steps
 
+  /// Shape of the class indices of an example.
+  constexpr shape index_shape() const { return steps > 0 ? shape(steps) : shape(); }
   /// Whether class indices of this type and shape are valid targets of `count` examples.
   constexpr bool takes_indices(element_type type, shape const& dims, int count) const {
-    return classes > 0 && type == element_type::i32 && dims.elements() == count;
+    return classes > 0 && type == element_type::i32
+           && dims.elements() == static_cast<std::int64_t>(count) * (steps > 0 ? steps : 1);
   }
   /// Whether numbers of this type and shape are valid targets of `count` examples in a network that computes
   /// in `compute`. One number per example may be a scalar.
@@ -107,6 +117,9 @@ namespace detail {
 ///           loss layer: no diff_output; `target` has element type i32 or T, and forward writes `loss`. Both
 ///           are null at inference.
 ///           frozen layer: `training` is false in both passes; they compute as at inference.
+///           `mask`: for a layer with `reads_mask`, the mask of its inputs; null if they have none. Elements
+///           at padding are undefined, but finite; diff_output is 0 there. A layer whose step t depends on
+///           other steps does not read padding, and writes 0 to diff_inputs there.
 template <class T>
 struct host_arguments {
   int batch = 0;
@@ -121,6 +134,7 @@ struct host_arguments {
   step_scalars const* scalars = nullptr;
   tensor_view const* target = nullptr;
   loss_sum* loss = nullptr;
+  step_mask const* mask = nullptr;
   T const* diff_output = nullptr;
   T* const* diff_inputs = nullptr;
   T* const* diff_parameters = nullptr;

@@ -25,4 +25,28 @@ struct input {
   }
 };
 
+/// An input of the network whose examples are sequences of different lengths. Every batch provides it with a
+/// mask: T numbers per example, 0 for padding. Added by `builder::masked_input`.
+///
+/// Shapes    `extents`: T×C, or T for indices; T is the number of steps with padding.
+struct masked_input {
+  static constexpr std::string_view kind_name = "masked_input";
+  static constexpr layer_role role = layer_role::input;
+  static constexpr mask_use masks = mask_use::begins;
+
+  required<shape, "extents"> extents;
+  std::string_view name{};
+  source_line at = source_line::here();
+
+  static constexpr auto fields() { return std::tuple{field{"extents", &masked_input::extents}}; }
+  constexpr inference infer(std::span<shape const>) const {
+    shape const made = extents;
+    if (made.rank == 0 || made.rank > 2)
+      return {"a masked input is a sequence: T or TxC, with T steps", {"input", made}};
+    for (int axis = 0; axis < made.rank; ++axis)
+      if (made[axis] < 1) return {"every extent of an input must be at least 1", {"input", made}};
+    return made;
+  }
+};
+
 }  // namespace cohort

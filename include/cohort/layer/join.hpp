@@ -11,6 +11,7 @@ namespace cohort {
 ///           1. A summand per channel of an image has the shape C×1×1.
 struct add {
   static constexpr std::string_view kind_name = "add";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
@@ -45,11 +46,12 @@ struct add {
   }
 };
 
-/// Concatenation of up to 64 tensors along the first axis (channels). Written `concat(a, b, …)`.
+/// Concatenation of up to 64 tensors along the channels. Written `concat(a, b, …)`.
 ///
-/// Shapes    inputs Cᵢ×H×W (or Uᵢ) → output ΣCᵢ×H×W.
+/// Shapes    inputs Cᵢ×H×W, T×Cᵢ or Uᵢ → output ΣCᵢ×H×W, T×ΣCᵢ or ΣUᵢ.
 struct concatenate {
   static constexpr std::string_view kind_name = "concatenate";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
@@ -59,15 +61,16 @@ struct concatenate {
   constexpr inference infer(std::span<shape const> inputs) const {
     shape joined = inputs[0];
     if (joined.rank == 0) return {"a scalar cannot be concatenated", {"input", joined}};
-    joined[0] = 0;
+    int const axis = channel_axis(joined);
+    joined[axis] = 0;
     for (shape const& other : inputs) {
       shape aligned = other;
-      if (aligned.rank > 0) aligned[0] = inputs[0][0];
+      if (aligned.rank == joined.rank) aligned[axis] = inputs[0][axis];
       if (!(aligned == inputs[0]))
-        return {"concatenated tensors may differ in the first extent only",
+        return {"concatenated tensors may differ in their channels only",
                 {"left", inputs[0]},
                 {"right", other}};
-      joined[0] += other[0];
+      joined[axis] += other[axis];
     }
     return joined;
   }

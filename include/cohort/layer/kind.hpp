@@ -7,6 +7,7 @@
 #include <cohort/layer/field.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/layer.hpp>
+#include <cohort/layer/mask_rule.hpp>
 #include <cohort/layer/parameter.hpp>
 #include <concepts>
 #include <span>
@@ -34,11 +35,16 @@ struct kind {
   std::int64_t (*workspace)(double const* values, std::span<shape const> inputs, int batch) = nullptr;
   batch_sum_sizes (*sums)(double const* values, std::span<shape const> inputs) = nullptr;
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  ///< of a loss
+  mask_rule (*masks)(double const* values, std::span<shape const> inputs) = nullptr;
   bool reads_scalars = false;
+  bool reads_indices = false;
+  bool reads_mask = false;
   bool in_place = false;
   std::string_view applies{};  ///< the activation that this loss applies to its input itself
   channel_map (*at_inference)(double const* values, std::span<double const> parameters) = nullptr;
   bool takes_channel_maps = false;
+  detail::composed_kernel (*compose)(double const* values, detail::composed_request const& request,
+                                     detail::product_backend& backend) = nullptr;
   host_kernel<float> float_kernel{};
   host_kernel<double> double_kernel{};
 
@@ -100,11 +106,15 @@ inline constexpr kind kind_of{
           else
             return (void)values, (void)inputs, target_spec{};
         },
+    .masks = detail::mask_rule_of<L>(),
     .reads_scalars = detail::reads_scalars<L>(),
+    .reads_indices = detail::reads_indices<L>(),
+    .reads_mask = detail::reads_mask<L>(),
     .in_place = detail::works_in_place<L>(),
     .applies = detail::applied_by<L>(),
     .at_inference = detail::at_inference_of<L>(),
     .takes_channel_maps = detail::takes_channel_maps<L>(),
+    .compose = detail::compose_of<L>(),
     .float_kernel = detail::float_kernel_of<L>(),
     .double_kernel = detail::double_kernel_of<L>(),
 };

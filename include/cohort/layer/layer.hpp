@@ -44,6 +44,11 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///   `forward`, `backward`       kernels on the CPU, both with (host_arguments<T> const&) (none)
 ///   `workspace(inputs, batch)`  elements of host_arguments::workspace (0)
 ///   `reads_scalars`             true: the kernels get host_arguments::scalars in training (losses only)
+///   `masks`                     mask_use, or a function masks(inputs) that returns a mask_rule: the effect
+///                               on the mask of a sequence (refuses)
+///   `reads_mask`                true: the kernels get host_arguments::mask if the input has a mask (false)
+///   `reads_indices`             true: the input contains indices. Batches may provide it as i32, and
+///                               normalisations leave it unchanged (false).
 ///   `sums(inputs)`              batch_sum_sizes: sums over all workers' parts of a batch in training,
 ///                               computed through `scalars->sums` (none)
 ///   `in_place`                  true: each output element depends only on the input element at the same

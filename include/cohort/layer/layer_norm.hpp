@@ -32,6 +32,10 @@ struct layer_norm {
     if (!(epsilon > 0)) return {"the epsilon of layer normalisation must be above 0"};
     return inputs[0];
   }
+  constexpr mask_rule masks(std::span<shape const>) const {
+    if (axes > 1) return "layer normalisation over several axes mixes the steps of a masked sequence";
+    return mask_use::passes;
+  }
   /// The extents that are normalised together.
   constexpr shape last_axes(shape const& input) const {
     shape last;

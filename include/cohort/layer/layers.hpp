@@ -36,6 +36,7 @@
 #include <cohort/layer/subset.hpp>
 #include <cohort/layer/synchronised_batch_norm.hpp>
 #include <cohort/layer/upsampling.hpp>
+#include <cohort/layer/zero_masked.hpp>
 #include <cohort/layer/zero_padding.hpp>
 
 #ifdef COHORT_CORE_COMPILED

@@ -9,11 +9,20 @@
 
 namespace cohort {
 
+/// Elements of a parameter that begin with `value` instead of the initialiser's: `count` ones from `first`,
+/// in row-major order.
+struct initial_part {
+  int first = 0;
+  int count = 0;
+  double value = 0;
+};
+
 /// Declaration of one parameter tensor of a layer.
 ///
 /// Shapes    `dims`: packed, in canonical layout: convolution K×C×R×S, dense U×inputs, bias K or U.
 /// Units     fan_in, fan_out: connections into and out of one unit, for the initialisers.
 /// Order     initialiser: that of the node's settings, else `initial` of the kind, else that of the network.
+///           `recurrent`: the settings' initialiser is `recurrent` instead of `weights`. Then `part` is set.
 struct parameter_spec {
   std::string_view name;
   shape dims{};
@@ -22,6 +31,8 @@ struct parameter_spec {
   int fan_out = 0;
   std::optional<initialiser> initial{};
   double momentum = 0;  ///< running statistics only: weight of the old value in a step
+  bool recurrent = false;
+  initial_part part{};
 };
 
 /// Parameter tensors of a layer, at most four, in the order of files and of the flat view.
@@ -42,6 +53,7 @@ struct layer_settings {
   std::optional<initialiser> weights{};  ///< of parameters with role weights
   std::optional<initialiser> bias{};     ///< of parameters with role biases
   std::string_view shares{};
+  std::optional<initialiser> recurrent{};  ///< of the recurrent weights of a recurrent layer
   constexpr bool operator==(layer_settings const&) const = default;
 };
 

@@ -63,6 +63,7 @@ void backward_pointwise(F const& f, host_arguments<T> const& a) {
 template <pointwise_formula F>
 struct pointwise {
   static constexpr std::string_view kind_name = F::kind_name;
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool in_place = detail::derived_from_output<F>;
 
   std::string_view name{};

@@ -8,11 +8,12 @@ namespace cohort {
 
 /// x if x > 0, else a·x, with a learned slope a that starts at 0.25.
 ///
-/// Shapes    input C or C×…; output as input; slope C, or 1 if not `per_channel`.
+/// Shapes    input C, T×C or C×H×W; output as input; slope C, or 1 if not `per_channel`.
 /// Exact     the slope has the role of a bias: it has no penalties by default.
 /// Source    He, Zhang, Ren and Sun, ICCV 2015.
 struct prelu {
   static constexpr std::string_view kind_name = "prelu";
+  static constexpr mask_use masks = mask_use::passes;
 
   bool per_channel = true;
   layer_settings settings = {};
@@ -26,7 +27,7 @@ struct prelu {
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     parameter_list list;
-    list.add({"slope", {per_channel ? inputs[0][0] : 1}, parameter_role::biases, 1, 1, init::constant{0.25}});
+    list.add({"slope", {per_channel ? channels_of(inputs[0]) : 1}, parameter_role::biases, 1, 1, init::constant{0.25}});
     return list;
   }
   constexpr double flops(std::span<shape const> inputs) const {
@@ -35,7 +36,7 @@ struct prelu {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::each_channel(a.batch, a.output_shape, [&](int, int c, std::size_t first, std::size_t area) {
+    detail::each_channel(a.batch, a.output_shape, [&](int c, std::size_t first, std::size_t area) {
       T const slope = a.parameters[0][per_channel ? c : 0];
       T const* const x = a.inputs[0] + first;
       for (std::size_t i = 0; i < area; ++i) a.output[first + i] = x[i] > 0 ? x[i] : slope * x[i];
@@ -43,8 +44,8 @@ struct prelu {
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    std::fill_n(a.diff_parameters[0], per_channel ? a.output_shape[0] : 1, T(0));
-    detail::each_channel(a.batch, a.output_shape, [&](int, int c, std::size_t first, std::size_t area) {
+    std::fill_n(a.diff_parameters[0], per_channel ? channels_of(a.output_shape) : 1, T(0));
+    detail::each_channel(a.batch, a.output_shape, [&](int c, std::size_t first, std::size_t area) {
       T const slope = a.parameters[0][per_channel ? c : 0];
       T const *const x = a.inputs[0] + first, *const diff = a.diff_output + first;
       T sum = 0;

@@ -25,6 +25,11 @@ using swish = pointwise<detail::formula::swish>;
 /// Source    Hendrycks and Gimpel, 2016.
 using gelu = pointwise<detail::formula::gelu>;
 
+/// ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), the approximation of gelu that GPT-2 uses.
+///
+/// Source    Hendrycks and Gimpel, 2016.
+using gelu_tanh = pointwise<detail::formula::gelu_tanh>;
+
 /// x·tanh(softplus(x))
 ///
 /// Source    Misra, BMVC 2020.
@@ -35,6 +40,7 @@ using mish = pointwise<detail::formula::mish>;
 /// Source    Clevert, Unterthiner and Hochreiter, ICLR 2016.
 struct elu {
   static constexpr std::string_view kind_name = "elu";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool in_place = true;
 
   double alpha = 1;

@@ -35,7 +35,8 @@ struct reshape {
   }
 };
 
-/// All elements in row-major order along one axis. Not needed before a dense layer, which accepts any shape.
+/// All elements in row-major order along one axis. A dense layer needs it after a sequence only, to see all
+/// its steps at once; padding is 0 then.
 ///
 /// Shapes    input any → output n, its number of elements.
 struct flatten {
@@ -46,6 +47,7 @@ struct flatten {
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return shape{inputs[0].elements()}; }
+  constexpr mask_rule masks(std::span<shape const>) const { return {mask_use::ends, true}; }
   template <class T>
   void forward(host_arguments<T> const& a) const {
     detail::copy_forward(a);

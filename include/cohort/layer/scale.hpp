@@ -7,10 +7,11 @@ namespace cohort {
 
 /// factor·x. With `learned`, one learned factor per channel, which starts at `factor`.
 ///
-/// Shapes    input C or C×…; output as input; learned: factor C.
+/// Shapes    input C, T×C or C×H×W; output as input; learned: factor C.
 /// Exact     a learned factor has the role of a bias: it has no penalties by default.
 struct scale {
   static constexpr std::string_view kind_name = "scale";
+  static constexpr mask_use masks = mask_use::passes;
 
   double factor = 1;
   bool learned = false;
@@ -28,7 +29,7 @@ struct scale {
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     parameter_list list;
-    if (learned) list.add({"factor", {inputs[0][0]}, parameter_role::biases, 1, 1, init::constant{factor}});
+    if (learned) list.add({"factor", {channels_of(inputs[0])}, parameter_role::biases, 1, 1, init::constant{factor}});
     return list;
   }
   constexpr double flops(std::span<shape const> inputs) const {
@@ -48,8 +49,8 @@ struct scale {
   void backward(host_arguments<T> const& a) const {
     if (a.diff_inputs[0]) multiply_channels(a, a.diff_output, a.diff_inputs[0]);
     if (!learned) return;
-    for (int c = 0; c < a.output_shape[0]; ++c) a.diff_parameters[0][c] = 0;
-    detail::each_channel(a.batch, a.output_shape, [&](int, int c, std::size_t first, std::size_t area) {
+    for (int c = 0; c < channels_of(a.output_shape); ++c) a.diff_parameters[0][c] = 0;
+    detail::each_channel(a.batch, a.output_shape, [&](int c, std::size_t first, std::size_t area) {
       T sum = 0;
       for (std::size_t i = first; i < first + area; ++i) sum += a.diff_output[i] * a.inputs[0][i];
       a.diff_parameters[0][c] += sum;
@@ -59,7 +60,7 @@ struct scale {
  private:
   template <class T>
   void multiply_channels(host_arguments<T> const& a, T const* from, T* to) const {
-    detail::each_channel(a.batch, a.output_shape, [&](int, int c, std::size_t first, std::size_t area) {
+    detail::each_channel(a.batch, a.output_shape, [&](int c, std::size_t first, std::size_t area) {
       T const by = learned ? a.parameters[0][c] : static_cast<T>(factor);
       for (std::size_t i = first; i < first + area; ++i) to[i] = by * from[i];
     });

@@ -7,20 +7,21 @@
 
 namespace cohort {
 
-/// Softmax activation: e^x / Σ e^x over the first axis, separately at each position of the other axes. For a
-/// loss, use `softmax_cross_entropy`.
+/// Softmax activation: e^x / Σ e^x over the channels, separately at each position or step. For a loss, use
+/// `softmax_cross_entropy`.
 ///
-/// Shapes    input C or C×…, C ≥ 2; output as input, with sum 1 over C.
+/// Shapes    input C, T×C or C×H×W, C ≥ 2; output as input, with sum 1 over C.
 /// Exact     the largest x is subtracted first: no overflow.
 struct softmax {
   static constexpr std::string_view kind_name = "softmax";
+  static constexpr mask_use masks = mask_use::passes;
 
   std::string_view name{};
   source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (inputs[0].rank == 0 || inputs[0][0] < 2)
+    if (inputs[0].rank == 0 || channels_of(inputs[0]) < 2)
       return {"softmax needs at least two channels", {"input", inputs[0]}};
     return inputs[0];
   }
@@ -62,9 +63,11 @@ struct softmax {
   /// the block begins at first + c·step, for all c with first + c·step < last.
   template <class T, class Visit>
   static void each_block(host_arguments<T> const& a, Visit visit) {
-    auto const size = static_cast<std::size_t>(a.output_shape.elements());
-    std::size_t const area = size / static_cast<std::size_t>(a.output_shape[0]);
-    for (std::size_t row = 0; row < static_cast<std::size_t>(a.batch) * size; row += size)
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
+    std::size_t const area =
+        a.output_shape.rank == 2 ? 1 : static_cast<std::size_t>(a.output_shape.elements()) / channels;
+    std::size_t const size = channels * area;
+    for (std::size_t row = 0; row < a.elements_of_output(); row += size)
       for (std::size_t place = 0; place < area; place += block)
         visit(row + place, std::min(block, area - place), area, row + size);
   }

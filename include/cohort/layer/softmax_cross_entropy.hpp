@@ -9,12 +9,13 @@ namespace cohort {
 
 /// Cross-entropy loss of the softmax p of the logits. The output is p.
 ///
-/// Shapes    input: one logit per class; target: a class index (i32) or a distribution over the classes;
-///           output: probabilities.
+/// Shapes    input: one logit per class, C or T×C; target: a class index (i32) or a distribution over the
+///           classes, per example or per step; output: probabilities.
 /// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight`: factor of this
-///           loss in the sum of all losses.
-/// After     loss = mean over examples of −Σ target·log p; gradient of the logits (p·Σ target −
-///           target)/count.
+///           loss in the sum of all losses. `sum_steps`: sum over the steps of a sequence instead of their
+///           mean.
+/// After     loss = mean over examples (or steps) of −Σ target·log p; gradient of the logits (p·Σ target −
+///           target)/count. With a mask: mean over the steps that exist in the whole batch.
 /// Exact     the largest logit of an example is subtracted first: no overflow. A logit of −∞ is valid for a
 ///           class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.
@@ -22,26 +23,33 @@ struct softmax_cross_entropy {
   static constexpr std::string_view kind_name = "softmax_cross_entropy";
   static constexpr layer_role role = layer_role::loss;
   static constexpr std::string_view applies = "softmax";
+  static constexpr mask_use masks = mask_use::ends;
+  static constexpr bool reads_mask = true;
 
   double label_smoothing = 0;
   double weight = 1;
+  bool sum_steps = false;
   std::string_view name{};
   source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"label_smoothing", &softmax_cross_entropy::label_smoothing},
-                      field{"weight", &softmax_cross_entropy::weight}};
+                      field{"weight", &softmax_cross_entropy::weight},
+                      field{"sum_steps", &softmax_cross_entropy::sum_steps}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (inputs[0].rank != 1)
+    if (inputs[0].rank < 1 || inputs[0].rank > 2)
       return {"softmax needs one logit per class: put a dense layer before it", {"input", inputs[0]}};
-    if (inputs[0][0] < 2) return {"softmax needs at least two classes", {"input", inputs[0]}};
+    if (channels_of(inputs[0]) < 2) return {"softmax needs at least two classes", {"input", inputs[0]}};
+    if (sum_steps && inputs[0].rank != 2) return {detail::sum_steps_sentence, {"input", inputs[0]}};
     if (!(label_smoothing >= 0 && label_smoothing < 1)) return {"label smoothing must be in [0, 1)"};
     if (!detail::is_loss_weight(weight)) return {detail::loss_weight_sentence};
     return inputs[0];
   }
   constexpr target_spec target(std::span<shape const> inputs) const {
-    return {.classes = inputs[0][0], .numbers = true, .values = inputs[0]};
+    target_spec spec = detail::numbers_like(inputs[0], sum_steps);
+    spec.classes = channels_of(inputs[0]);
+    return spec;
   }
   constexpr double flops(std::span<shape const> inputs) const {
     return 4.0 * static_cast<double>(inputs[0].elements());
@@ -49,57 +57,71 @@ struct softmax_cross_entropy {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    int const classes = a.output_shape[0];
+    int const classes = channels_of(a.output_shape);
     double sum = 0;
-    for (int n = 0; n < a.batch; ++n) {
-      T const* const logits = a.inputs[0] + std::size_t(n) * std::size_t(classes);
-      T* const p = a.output + std::size_t(n) * std::size_t(classes);
+    each_row(a, [&](int n, std::size_t row, bool exists) {
+      T const* const logits = a.inputs[0] + row * std::size_t(classes);
+      T* const p = a.output + row * std::size_t(classes);
       T largest = logits[0];
       for (int c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
       T total = 0;
       for (int c = 0; c < classes; ++c) total += p[c] = std::exp(logits[c] - largest);
-      if (a.target) {
+      if (a.target && exists) {
         double const log_total = static_cast<double>(std::log(total));
-        double row = 0;
-        each_target(a, n, [&](int c, double target) {
-          if (target != 0) row += target * (log_total - static_cast<double>(logits[c] - largest));
+        double loss = 0;
+        each_target(a, row, [&](int c, double target) {
+          if (target != 0) loss += target * (log_total - static_cast<double>(logits[c] - largest));
         });
-        sum += a.scalars->weight(n) * row;
+        sum += a.scalars->weight(n) * loss;
       }
       T const factor = 1 / total;
       for (int c = 0; c < classes; ++c) p[c] *= factor;
-    }
-    if (a.loss) a.loss->sum = weight * sum;
+    });
+    if (a.loss) a.loss->sum = weight * detail::step_factor(a, sum_steps) * sum;
   }
 
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    int const classes = a.output_shape[0];
+    int const classes = channels_of(a.output_shape);
     if (!a.diff_inputs[0]) return;
-    for (int n = 0; n < a.batch; ++n) {
-      T const* const p = a.output + std::size_t(n) * std::size_t(classes);
-      T* const diff = a.diff_inputs[0] + std::size_t(n) * std::size_t(classes);
-      double const scale = a.scalars->gradient_scale * a.scalars->weight(n) * weight;
+    double const of_step = detail::step_factor(a, sum_steps);
+    each_row(a, [&](int n, std::size_t row, bool exists) {
+      T const* const p = a.output + row * std::size_t(classes);
+      T* const diff = a.diff_inputs[0] + row * std::size_t(classes);
+      if (!exists) {
+        for (int c = 0; c < classes; ++c) diff[c] = 0;
+        return;
+      }
+      double const scale = a.scalars->gradient_scale * a.scalars->weight(n) * weight * of_step;
       double total = 0;
-      each_target(a, n, [&](int, double target) { total += target; });
+      each_target(a, row, [&](int, double target) { total += target; });
       T const factor = static_cast<T>(scale * total);
       for (int c = 0; c < classes; ++c) diff[c] = p[c] * factor;
-      each_target(a, n, [&](int c, double target) { diff[c] -= static_cast<T>(scale * target); });
-    }
+      each_target(a, row, [&](int c, double target) { diff[c] -= static_cast<T>(scale * target); });
+    });
   }
 
  private:
+  /// Calls visit(example, row, whether the step exists) for each row of logits.
+  template <class T, class Visit>
+  static void each_row(host_arguments<T> const& a, Visit visit) {
+    int const steps = detail::loss_steps(a.output_shape).count;
+    for (int n = 0, row = 0; n < a.batch; ++n)
+      for (int t = 0; t < steps; ++t, ++row)
+        visit(n, static_cast<std::size_t>(row), detail::has_step(a, n, t));
+  }
+
   /// Calls visit(class, target probability) at least for every class with a target above 0.
   template <class T, class Visit>
-  void each_target(host_arguments<T> const& a, int n, Visit visit) const {
-    int const classes = a.output_shape[0];
+  void each_target(host_arguments<T> const& a, std::size_t row, Visit visit) const {
+    int const classes = channels_of(a.output_shape);
     double const peak = 1 - label_smoothing, uniform = label_smoothing / classes;
     if (a.target->type != element_type::i32) {
-      T const* const target = a.target->template as<T>().data() + std::size_t(n) * std::size_t(classes);
+      T const* const target = a.target->template as<T>().data() + row * std::size_t(classes);
       for (int c = 0; c < classes; ++c) visit(c, peak * static_cast<double>(target[c]) + uniform);
       return;
     }
-    int const label = a.target->template as<std::int32_t>()[static_cast<std::size_t>(n)];
+    int const label = a.target->template as<std::int32_t>()[row];
     if (label_smoothing == 0) return visit(label, 1.0);
     for (int c = 0; c < classes; ++c) visit(c, (c == label ? peak : 0.0) + uniform);
   }

@@ -10,9 +10,10 @@ namespace cohort {
 
 /// Channels first, first + 1, …, last − 1: subset{.first = 0, .last = 3}. The inverse of `concatenate`.
 ///
-/// Shapes    input C or C×…; output (last − first) or (last − first)×….
+/// Shapes    input C, T×C or C×H×W; output the same with (last − first) channels.
 struct subset {
   static constexpr std::string_view kind_name = "subset";
+  static constexpr mask_use masks = mask_use::passes;
 
   required<int, "first"> first;
   required<int, "last"> last;
@@ -27,19 +28,19 @@ struct subset {
     if (first < 0 || last <= first)
       return {"a subset must have 0 <= first < last", labelled_number("first", first),
               labelled_number("last", last)};
-    if (last > inputs[0][0])
+    if (last > channels_of(inputs[0]))
       return {"the last of a subset must not exceed the channels of its input",
               labelled_number("last", last),
               {"input", inputs[0]}};
     shape part = inputs[0];
-    part[0] = last - first;
+    part[channel_axis(part)] = last - first;
     return part;
   }
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
     T* to = a.output;
-    detail::each_channel(a.batch, a.input_shapes[0], [&](int, int c, std::size_t begin, std::size_t area) {
+    detail::each_channel(a.batch, a.input_shapes[0], [&](int c, std::size_t begin, std::size_t area) {
       if (is_selected(c)) to = std::copy_n(a.inputs[0] + begin, area, to);
     });
   }
@@ -47,7 +48,7 @@ struct subset {
   void backward(host_arguments<T> const& a) const {
     if (!a.diff_inputs[0]) return;
     T const* from = a.diff_output;
-    detail::each_channel(a.batch, a.input_shapes[0], [&](int, int c, std::size_t begin, std::size_t area) {
+    detail::each_channel(a.batch, a.input_shapes[0], [&](int c, std::size_t begin, std::size_t area) {
       T* const to = a.diff_inputs[0] + begin;
       if (is_selected(c))
         std::copy_n(std::exchange(from, from + area), area, to);

@@ -20,7 +20,9 @@ namespace cohort {
 /// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
 struct synchronised_batch_norm {
   static constexpr std::string_view kind_name = "synchronised_batch_norm";
+  static constexpr mask_use masks = mask_use::passes;
   static constexpr bool reads_scalars = true;
+  static constexpr bool reads_mask = true;
 
   double momentum = 0.9;
   double epsilon = 1e-5;
@@ -41,7 +43,7 @@ struct synchronised_batch_norm {
     return plain().workspace(inputs, batch);
   }
   constexpr batch_sum_sizes sums(std::span<shape const> inputs) const {
-    int const size = 2 * inputs[0][0] + 1;
+    int const size = 2 * channels_of(inputs[0]) + 1;
     return {size, size};
   }
 
@@ -53,7 +55,7 @@ struct synchronised_batch_norm {
   template <class T>
   void forward(host_arguments<T> const& a) const {
     if (!a.training) return plain().forward(a);
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
     std::span<double> const sums = zeros(2 * channels + 1);
     sums[2 * channels] = batch_norm::elements_of_channel(a);
     for (std::size_t c = 0; c < channels; ++c)
@@ -65,6 +67,11 @@ struct synchronised_batch_norm {
     if (a.scalars->sums) a.scalars->sums->sum(sums);
     double const count = sums[2 * channels];
     for (std::size_t c = 0; c < channels; ++c) {
+      if (count == 0) {
+        a.workspace[c] = a.parameters[2][c];
+        a.workspace[channels + c] = a.parameters[3][c];
+        continue;
+      }
       double const shift = sums[c] / count, variance = sums[channels + c] / count - shift * shift;
       a.workspace[c] = static_cast<T>(shift + static_cast<double>(a.parameters[2][c]));
       a.workspace[channels + c] = static_cast<T>(std::max(variance, 0.0));
@@ -77,7 +84,7 @@ struct synchronised_batch_norm {
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (!a.training) return plain().backward(a);
-    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
     double const unit = a.scalars->gradient_scale;
     std::span<double> const sums = zeros(2 * channels + 1);
     sums[2 * channels] = batch_norm::elements_of_channel(a);
@@ -91,7 +98,7 @@ struct synchronised_batch_norm {
     if (a.scalars->sums) a.scalars->sums->sum(sums);
     for (std::size_t c = 0; c < channels && a.diff_inputs[0]; ++c)
       plain().differentiate(a, c, sums[2 * channels], unit * sums[c], unit * sums[channels + c]);
-    batch_norm::write_statistics_gradients(*a.scalars, a.batch, a.output_shape[0], a.workspace,
+    batch_norm::write_statistics_gradients(*a.scalars, a.batch, channels_of(a.output_shape), a.workspace,
                                            a.workspace + channels, a.parameters[2], a.diff_parameters[2],
                                            a.diff_parameters[3]);
   }

@@ -31,9 +31,9 @@ struct gradient_report {
   int compared = 0;
 };
 
-/// Compares the gradients that backward computes with central differences of the loss. Parameters, inputs and
-/// targets are random; the backend is `reference<double>`. User-defined layers can be checked if their
-/// kernels are instantiated for double.
+/// Compares the gradients that backward computes with central differences of the loss. Parameters, inputs,
+/// targets and masks are random; the backend is `reference<double>`. User-defined layers can be checked if
+/// their kernels are instantiated for double.
 ///
 /// Before    the network ends in a loss. Only gradients of parameters are compared: a layer's input gradient
 ///           is checked if a layer with parameters precedes it.

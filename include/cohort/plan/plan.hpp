@@ -59,13 +59,15 @@ using ready_function = std::function<void(bucket const&)>;
 
 /// Part of a batch: the arguments of a context's forward.
 ///
-/// Shapes    inputs: batch × shape each, dense; f32 or the backend's scalar. Training: exactly the plan's
-///           batch of examples; one target per loss: i32 indices, or f32 or the backend's scalar. Inference:
-///           at most the plan's batch; no targets. `weights` (empty: 1 each) and `indices` (empty: 0, 1, …;
-///           keys of random masks): one per example.
+/// Shapes    inputs: batch × shape each, dense; f32, the backend's scalar, or i32 indices. Training: the
+///           plan's batch of examples; one target per loss: i32 indices, or f32 or the backend's scalar.
+///           Inference: at most the plan's batch; no targets. `masks`: u8, batch × T, one per masked input;
+///           empty: all steps exist. `weights` (empty: 1 each) and `indices` (empty: 0, 1, …; keys of random
+///           masks): one per example.
 struct forward_request {
   std::span<tensor_view const> inputs;
   std::span<tensor_view const> targets{};
+  std::span<tensor_view const> masks{};
   std::span<float const> weights{};
   std::span<std::int64_t const> indices{};
   std::uint64_t seed = 0;

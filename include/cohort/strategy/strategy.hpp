@@ -32,7 +32,7 @@ struct votes {
 /// Result of a meeting, an exchange in which all ranks take part: the same on every rank.
 ///
 /// Units     `meetings`: number of meetings so far. `examples`: of all ranks since the previous meeting; 0 if
-///           no rank has any left. `weight`: sum of the examples' weights; their number if they have none.
+///           no rank has any left. `weight`: sum of the ranks' weights (step_info).
 ///           `all`: the votes of all ranks. `skipped_steps`: steps between this one and the meeting that this
 ///           rank skipped because its data had ended (step_info::data_ended).
 struct agreement {
@@ -46,7 +46,8 @@ struct agreement {
 /// Progress of a run when a hook is called.
 ///
 /// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these
-///           examples' weights; their number if they have none. `expected`: examples of all ranks, exact
+///           examples' weights, 1 each if they have none; if the losses are means over the steps of masked
+///           sequences, each times the number of its steps. `expected`: examples of all ranks, exact
 ///           except at a stream's end. `mine`: the votes of this rank. `late`: number of buckets, counted
 ///           from the first one, whose sums may still be pending when before_update returns. `data_ended`:
 ///           this rank's part of a stream has ended; other ranks may have examples left. A strategy whose

@@ -51,6 +51,14 @@ struct shape {
   }
 };
 
+/// Returns the axis of the channels: the last one of a sequence T×C, otherwise the first one, as of C×H×W.
+///
+/// Shapes    without the batch; at least one extent.
+constexpr int channel_axis(shape const& s) { return s.rank == 2 ? 1 : 0; }
+
+/// Returns the number of channels: the extent of channel_axis.
+constexpr int channels_of(shape const& s) { return s[channel_axis(s)]; }
+
 /// Returns the extents as text: "20x24x24", or "scalar" for rank 0.
 inline std::string to_string(shape const& s) {
   std::string text;

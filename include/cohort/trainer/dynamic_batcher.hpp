@@ -50,7 +50,7 @@ class dynamic_batcher {
   /// Computes predictions: takes the inputs, returns one row of outputs per example.
   using run_function = std::function<predictions(std::span<tensor_view const>)>;
 
-  /// Predicts with `model`.
+  /// Predicts with `model`.  Errors: setting_error if it has a masked input.
   explicit dynamic_batcher(training const& model, dynamic_batching how = {});
   /// Predicts with any function. `inputs`: the shapes of its inputs, without the batch dimension.
   dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how = {});

@@ -48,7 +48,7 @@ struct metric_value {
 /// Results of one epoch.
 ///
 /// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
-///           `weight`: Σ of the examples' weights, 1 each if they have none. `loss`: weighted mean. If the
+///           `weight`: of all steps (step_info). `loss`: weighted mean. If the
 ///           run resumed within the epoch, `weight` and `loss` cover the whole epoch. `validation`: the
 ///           numbers of fit_settings::validation, "validation loss" first.
 struct epoch_report {

@@ -28,6 +28,9 @@ struct predictions {
   std::span<float const> operator[](int i) const;
   /// Index of the largest value in the output of example `i`: the predicted class. The lowest index on a tie.
   int best(int i) const;
+  /// The same at a step of example `i`, for an output T × C.  Errors: setting_error for a step that does not
+  /// exist.
+  int best(int i, int step) const;
 };
 
 /// The output of one example, with the example's key.

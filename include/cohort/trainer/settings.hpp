@@ -85,7 +85,7 @@ std::string describe(training_settings const& s);
 /// Units     `batch`: examples per rank and step, split over its workers. `accumulate`: number of
 ///           micro-batches that a worker processes one after another (gradient accumulation): an update still
 ///           uses `batch` examples, with the memory of batch / accumulate. `prefetch`: batches that
-///           are prepared in advance in the background. `readers`: threads that get the examples of a batch
+///           are prepared in advance in the background. `bucket`, `readers`: of the loader
 ///           (loader_settings). `epochs`: epochs to complete, including one that a checkpoint has started.
 ///           `sharding`: whether all ranks have the same data set or each rank has a different one
 ///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, with the same
@@ -100,6 +100,7 @@ struct fit_settings {
   int epochs = 1;
   bool shuffle = true;
   int prefetch = 0;
+  std::int64_t bucket = 0;
   int readers = 1;
   int accumulate = 1;
   cohort::sharding sharding = cohort::sharding::global;

@@ -167,6 +167,8 @@ class training {
   /// Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
   predictions predict(std::span<tensor_view const> inputs) const;
+  /// The same for inputs with masks; targets and weights are ignored.
+  predictions predict(batch_view const& data) const;
   /// Returns one output per key, in the order of `keys`. `input` has one example per key.
   std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
   /// Returns the outputs of the named layers (heads or inner layers), in that order; without names all
@@ -176,6 +178,7 @@ class training {
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers, tensor_view input) const;
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers,
                                       std::span<tensor_view const> inputs) const;
+  std::vector<predictions> outputs_of(std::vector<std::string> const& layers, batch_view const& data) const;
   /// Computes the outputs of the named layers for a whole data set, on all workers. Returns a data set of
   /// these outputs with the targets of `data`, in the same order: to train another network on.
   ///

@@ -9,12 +9,12 @@ namespace operations {
 /// Integers from 0 to below − 1, equal in float and double: the number of positive ones among below − 1
 /// normal numbers. They have no gradient.
 inline tensor whole_numbers(builder& net, shape extents, int below) {
-  int const channels = extents[0];
-  extents[0] *= std::max(below - 1, 1);
+  int const axis = channel_axis(extents), channels = extents[axis];
+  extents[axis] *= std::max(below - 1, 1);
   tensor const bits = net.input(extents) | cohort::scale{.factor = 1e30} | hard_sigmoid{};
   if (below == 1) return bits | cohort::scale{.factor = 0};
   tensor sum = bits | subset{.first = 0, .last = channels};
-  for (int first = channels; first < extents[0]; first += channels)
+  for (int first = channels; first < extents[axis]; first += channels)
     sum = sum + (bits | subset{.first = first, .last = first + channels});
   return sum;
 }
@@ -48,6 +48,7 @@ inline constexpr row elementwise[]{
     {"softsign", [](builder& net, draw& d) { return activation(net, d, softsign{}); }},
     {"swish", [](builder& net, draw& d) { return activation(net, d, swish{}); }},
     {"gelu", [](builder& net, draw& d) { return activation(net, d, gelu{}); }},
+    {"gelu_tanh", [](builder& net, draw& d) { return activation(net, d, gelu_tanh{}); }},
     {"mish", [](builder& net, draw& d) { return activation(net, d, mish{}); }},
     {"identity", [](builder& net, draw& d) { return activation(net, d, cohort::identity_activation{}); }},
     {"softmax_of_a_vector",

@@ -40,7 +40,7 @@ inline constexpr row normalisations[]{
      }},
     {"normalisation_05_batch_norm_of_a_sequence",
      [](builder& net, draw& d) {
-       return net.input({2, 9}) | conv1d{.filters = d.between(1, 18), .kernel = 2} | relu{}
+       return net.input({9, 2}) | conv1d{.filters = d.between(1, 18), .kernel = 2} | relu{}
               | batch_norm{.settings = uneven} | global_avg_pool{};
      }},
     {"normalisation_06_layer_norm",

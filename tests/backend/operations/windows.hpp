@@ -10,9 +10,9 @@
 
 namespace operations {
 
-/// A sequence, channels × length, that depends on parameters.
+/// A sequence, length × channels, that depends on parameters.
 inline tensor sequence(builder& net, int channels, int length) {
-  return net.input({2, length}) | conv1d{.filters = channels, .kernel = 1};
+  return net.input({length, 2}) | conv1d{.filters = channels, .kernel = 1};
 }
 
 inline constexpr row windows[]{

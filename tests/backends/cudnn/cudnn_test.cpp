@@ -222,6 +222,25 @@ TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
                  {"no kernels for broadcast inputs", sum ? "add_1" : "multiply_1", "3x2x2", "3x1x1"});
 }
 
+TEST_F(cudnn_backend, refuses_sequences_by_the_name_of_the_layer) {
+  auto const net = [](bool masked) {
+    return graph::build([=](builder& b) {
+      return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | dense{.units = 3} | softmax_cross_entropy{};
+    });
+  };
+  for (bool const masked : {false, true})
+    expect_parts(refused<backend_error>([&] { trial<pretended_cudnn>(net(masked), {.batch = 2}); }),
+                 {"the GPU backends have no kernels for sequences", "dense_1",
+                  "a backend of the processor: priority<cudnn, onednn>", "dense on 6x2"});
+  expect_parts(refused<backend_error>([] {
+                 graph const net = graph::build([](builder& b) {
+                   return b.input({6, 2}) | conv1d{.filters = 2, .kernel = 3} | flatten{} | softmax_cross_entropy{};
+                 });
+                 trial<pretended_cudnn>(net, {.batch = 2});
+               }),
+               {"the backend cudnn has no kernels for conv1d (conv1d_1)"});
+}
+
 TEST_F(cudnn_backend, is_skipped_for_a_layer_without_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_a_layer_of_a_user);
   EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)

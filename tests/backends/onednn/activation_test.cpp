@@ -83,6 +83,7 @@ TEST(activation, matches_values_and_derivatives_at_every_kink_alone_and_fused) {
   t.expect_our_formula(softplus{});
   t.expect_our_formula(swish{});
   t.expect_our_formula(gelu{});
+  t.expect_our_formula(gelu_tanh{});
   t.expect_our_formula(mish{});
   t.expect_the_whole_table();
 }

@@ -80,8 +80,12 @@ TEST(onednn, has_native_kernels_for_windows_and_norms) {
   expect_native("lrn", 2, [](builder& b) { return image(b, 16) | lrn{}; });
   expect_native("batch_norm", 3, [](builder& b) { return b.input({8}) | dense{.units = 5} | batch_norm{}; });
   expect_native("conv1d_2 + relu", 4, [](builder& b) {
-    return b.input({3, 20}) | conv1d{.filters = 8, .kernel = 3} | conv1d{.filters = 9, .kernel = 5} | relu{};
+    return b.input({20, 3}) | conv1d{.filters = 8, .kernel = 3} | conv1d{.filters = 9, .kernel = 5} | relu{};
   });
+  auto const steps = [](builder& b) { return b.input({20, 3}) | dense{.units = 8}; };
+  expect_native("dense_2 + relu", 4, [&](builder& b) { return steps(b) | dense{.units = 5} | relu{}; });
+  expect_native("batch_norm", 3, [&](builder& b) { return steps(b) | batch_norm{}; });
+  expect_native("global_avg_pool", 2, [&](builder& b) { return steps(b) | global_avg_pool{}; });
 }
 
 TEST(onednn, describes_layers_that_run_by_host_kernels) {

@@ -18,14 +18,15 @@ namespace cohort {
 
 /// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. Processes
 /// that Open MPI, MPICH or Slurm started use GPU (local rank mod number of GPUs).
-/// It has kernels for every built-in kind of layer except `matmul`, and none for users' layers: see
-/// `supports`.
+/// It has kernels for every built-in kind of layer except `matmul` and those of sequences, and none for
+/// users' layers: see `supports`.
 ///
 /// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
 ///           first. Each backend object has one stream of work, which its copies share.
 /// Exact     one GPU, driver and set of libraries gives bitwise equal results.
 /// Errors    backend_error if there is no usable GPU (probe returns the reason), if cuDNN has no engine for a
-///           convolution, or if `add` or `multiply` broadcasts an input.
+///           convolution, if `add` or `multiply` broadcasts an input, or if a layer with channels or a loss
+///           has a sequence T×C.
 class cudnn {
  public:
   using scalar = float;
@@ -54,7 +55,7 @@ class cudnn {
   /// Whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   /// Whether it has kernels for such a layer with inputs of these shapes: `add` and `multiply` do not
-  /// broadcast.
+  /// broadcast, and layers with channels have no sequences.
   static bool supports(kind const& k, std::span<shape const> inputs, shape const& output);
 
   /// Whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.

@@ -53,6 +53,9 @@ class layer_on_host {
         case operand_role::scalars:
           call.scalars = static_cast<step_scalars const*>(a[i]);
           break;
+        case operand_role::mask:
+          call.mask = static_cast<step_mask const*>(a[i]);
+          break;
         case operand_role::target:
           call.target = static_cast<tensor_view const*>(a[i]);
           break;
@@ -118,6 +121,7 @@ backend_operation<B> prepare_on_host(B const& backend, operation_request<B> cons
     made.parameters.push_back(backend.plain(spec.dims));
     operands.push_back({parameter, static_cast<int>(made.parameters.size()) - 1, made.parameters.back()});
   }
+  if (request.masked && what.reads_mask) operands.push_back({mask, 0, {}});
   if (request.training) {
     if (auto const elements = what.workspace(request.fields, inputs, request.batch); elements > 0)
       operands.push_back({workspace, 0, backend.plain(shape{static_cast<int>(elements)})});

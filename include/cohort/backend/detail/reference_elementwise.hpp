@@ -36,10 +36,14 @@ void reference_backward(L const& l, host_arguments<T> const& a) {
 template <class T, class Visit>
 void each_piece(host_arguments<T> const& a, Visit visit) {
   std::size_t out = 0;
-  for (int n = 0; n < a.batch; ++n)
+  bool const sequence = a.output_shape.rank == 2;
+  std::size_t const rows =
+      static_cast<std::size_t>(a.batch) * static_cast<std::size_t>(sequence ? a.output_shape[0] : 1);
+  for (std::size_t row = 0; row < rows; ++row)
     for (std::size_t x = 0; x < a.input_shapes.size(); ++x) {
-      std::size_t const size = static_cast<std::size_t>(a.input_shapes[x].elements());
-      visit(x, static_cast<std::size_t>(n) * size, out, size);
+      shape const& input = a.input_shapes[x];
+      std::size_t const size = static_cast<std::size_t>(sequence ? input[1] : input.elements());
+      visit(x, row * size, out, size);
       out += size;
     }
 }

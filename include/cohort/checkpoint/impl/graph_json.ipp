@@ -7,6 +7,7 @@
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
+#include <cohort/layer/detail/kinds_on_demand.hpp>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@ inline constexpr std::int64_t graph_format_version = 1;
 COHORT_CORE_INLINE std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds) {
   std::span<kind const* const> const built_in = built_in_kinds();
   std::vector<kind const*> kinds(built_in.begin(), built_in.end());
+  kinds.insert(kinds.end(), kinds_on_demand.begin(), kinds_on_demand.end());
   for (kind const* one : user_kinds) {
     for (kind const* other : kinds)
       if (other->name == one->name)
@@ -81,6 +83,9 @@ COHORT_CORE_INLINE void write_field(io::json_writer& out, field_info const& info
     case field_type::shape:
       list(1, static_cast<int>(from[0]));
       return;
+    case field_type::choice:
+      out.value(info.choices[static_cast<std::size_t>(from[0])]);
+      return;
   }
 }
 
@@ -131,6 +136,7 @@ COHORT_CORE_INLINE std::string to_json(graph_view net) {
     } else {
       detail::write_initialiser(out, "weights", net[id].settings.weights);
       detail::write_initialiser(out, "bias", net[id].settings.bias);
+      detail::write_initialiser(out, "recurrent", net[id].settings.recurrent);
     }
     out.end_object();
   }

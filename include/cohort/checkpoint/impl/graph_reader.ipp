@@ -30,6 +30,12 @@ COHORT_CORE_INLINE void read_integers(io::json_value list, double* to, std::int6
   for (std::size_t i = 0; i < list.size(); ++i) to[i] = read_integer(list.at(i), most);
 }
 
+COHORT_CORE_INLINE std::string listed(std::span<std::string_view const> names) {
+  std::string list;
+  for (std::string_view const one : names) list += (list.empty() ? "" : ", ") + std::string(one);
+  return list;
+}
+
 COHORT_CORE_INLINE void read_field(field_info const& info, io::json_value value, double* to) {
   bool const is_list = value.kind() == io::json_kind::array;
   std::fill_n(to, info.slots, 0.0);
@@ -71,6 +77,12 @@ COHORT_CORE_INLINE void read_field(field_info const& info, io::json_value value,
       to[0] = static_cast<double>(value.size());
       read_integers(value, to + 1);
       return;
+    case field_type::choice: {
+      auto const known = std::find(info.choices.begin(), info.choices.end(), value.string());
+      if (known == info.choices.end()) value.refuse("one of " + listed(info.choices));
+      to[0] = static_cast<double>(known - info.choices.begin());
+      return;
+    }
   }
 }
 
@@ -81,9 +93,7 @@ COHORT_CORE_INLINE std::optional<initialiser> read_initialiser(io::json_value la
   io::json_value const name = setting->at("initialiser");
   auto const& names = initialiser::names;
   auto const known = std::find(names.begin(), names.end(), name.string());
-  std::string list;
-  for (std::string_view const one : names) list += (list.empty() ? "" : ", ") + std::string(one);
-  if (known == names.end()) name.refuse("one of " + list);
+  if (known == names.end()) name.refuse("one of " + listed(names));
   initialiser how;
   how.which = static_cast<enum initialiser::kind>(known - names.begin());
   if (!how.has_parameter()) {
@@ -113,10 +123,13 @@ COHORT_CORE_INLINE builder graph_reader::read() {
 }
 
 COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
-  value.expect_only({"kind", "name", "inputs", "fields", "weights", "bias", "shares"});
+  value.expect_only({"kind", "name", "inputs", "fields", "weights", "bias", "shares", "recurrent"});
   io::json_value const kind_name = value.at("kind");
   auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](cohort::kind const* k) { return k->name == kind_name.string(); });
+  if (kind == kinds_.end() && is_on_demand(kind_name.string()))
+    kind_name.refuse("a kind that a source of the program includes: add #include <cohort/layer/"
+                     + std::string(kind_name.string()) + ".hpp>");
   if (kind == kinds_.end())
     kind_name.refuse(
         "a built-in kind of layer, or a layer of the program's own, whose type is passed as in "
@@ -195,7 +208,8 @@ COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
                                       "more");
   }
   layer_settings const settings{.weights = read_initialiser(layer.value, "weights"),
-                                .bias = read_initialiser(layer.value, "bias")};
+                                .bias = read_initialiser(layer.value, "bias"),
+                                .recurrent = read_initialiser(layer.value, "recurrent")};
   // A generated name is not stored, as in the graph that was written.
   int const ordinal = ++ordinals_[layer.kind];
   layer.id =

@@ -31,6 +31,7 @@ class batch_source {
 
   bool fill_indexed(batch& out);
 
+  void order_examples(int rank);
   void gather(batch& out);
 
   bool fill_stream(batch& out);
@@ -41,6 +42,7 @@ class batch_source {
   example_view example_;
   std::unique_ptr<batch_readers> readers_;  // null: this thread reads alone
   std::vector<std::int64_t> order_;
+  std::vector<int> lengths_;  // of the examples, if they are sorted
   std::unique_ptr<stream_cursor> cursor_;
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;

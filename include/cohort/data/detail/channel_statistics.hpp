@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// Mean, variance, smallest and largest value per feature of the parts that a normalisation rescales. The
-/// parts of a data set are added on different ranks and merged.
+/// Mean, variance, smallest and largest value per feature of the parts that a normalisation rescales, without
+/// padding. The parts of a data set are added on different ranks and merged.
 ///
 /// Exact     the same batches in the same order give the same bits; merged parts agree with the whole to a
 ///           relative 1e-12.
@@ -42,11 +42,12 @@ class channel_statistics {
     std::size_t each;      // elements of a feature in an example
     std::size_t step;      // between these elements
     std::size_t distance;  // from a feature's first element to the next one's
+    int mask;              // of the batch, whose padding does not count; −1: none
     std::vector<feature> features;
   };
 
   template <class T>
-  static void add_to(part& to, std::span<T const> values);
+  static void add_to(part& to, std::span<T const> values, std::uint8_t const* steps);
 
   std::size_t inputs_;
   std::size_t targets_;

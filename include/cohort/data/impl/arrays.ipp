@@ -43,10 +43,10 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
                        .expected = "count x example",
                        .got = to_string(a.values.dims)});
   if (a.classes > 0) {
-    if (a.values.dims.example().elements() != 1)
-      throw shape_error({.what = "class labels must be scalars",
+    if (a.values.dims.rank > 2)
+      throw shape_error({.what = "class labels must be scalars, or one per step of a sequence",
                          .where = a.name,
-                         .expected = "scalar",
+                         .expected = "scalar or T",
                          .got = to_string(a.values.dims.example())});
     if (!a.label_names.empty() && a.label_names.size() != static_cast<std::size_t>(a.classes))
       throw data_error({.what = "the number of label names differs from the number of classes",
@@ -78,8 +78,9 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
                                     : a.values.type == u8 && input ? f32
                                     : a.values.type == i64         ? i32
                                                                    : a.values.type;
+  bool const labels = a.classes > 0 && a.values.dims.example().elements() == 1;  // one per example
   tensor_description part{.name = a.name,
-                          .example = a.classes > 0 ? shape() : a.values.dims.example(),
+                          .example = labels ? shape() : a.values.dims.example(),
                           .stored = a.values.type,
                           .type = a.as.value_or(default_type),
                           .scale = a.scale,

@@ -25,9 +25,17 @@ COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t pos
   example_.epoch = epoch;
   bool const local = settings_.is_local();
   if (data_.indexed())
-    epoch_order(order_, settings_.seed, epoch, data_.size(), settings_.shuffle, local ? settings_.rank : 0);
+    order_examples(local ? settings_.rank : 0);
   else
     cursor_ = data_.model().open(local ? 0 : settings_.rank, local ? 1 : settings_.ranks, epoch, position);
+}
+
+COHORT_CORE_INLINE void batch_source::order_examples(int rank) {
+  epoch_order(order_, settings_.seed, epoch_, data_.size(), settings_.shuffle, rank);
+  if (settings_.bucket == 0) return;
+  for (std::int64_t i = std::ssize(lengths_); i < data_.size(); ++i)
+    lengths_.push_back(data_.length(i).value_or(0));
+  sort_in_buckets(order_, lengths_, settings_.bucket, settings_.seed, epoch_, rank);
 }
 
 COHORT_CORE_INLINE bool batch_source::fill(batch& out) {

@@ -22,8 +22,10 @@ COHORT_CORE_INLINE batch_view::batch_view(std::vector<tensor_view> all_inputs,
 COHORT_CORE_INLINE void batch_view::refer_to(batch const& from) {
   inputs.clear();
   targets.clear();
+  masks.clear();
   for (named_tensor const& one : from.inputs) inputs.push_back(one.view(from.count));
   for (named_tensor const& one : from.targets) targets.push_back(one.view(from.count));
+  for (named_tensor const& one : from.masks) masks.push_back(one.view(from.count));
   weights = from.weights;
   indices = from.indices;
   count = from.count;
@@ -43,6 +45,7 @@ COHORT_CORE_INLINE batch_view batch_view::rows(int first, int rows) const {
   batch_view part;
   for (tensor_view const& one : inputs) part.inputs.push_back(one.rows(first, rows));
   for (tensor_view const& one : targets) part.targets.push_back(one.rows(first, rows));
+  for (tensor_view const& one : masks) part.masks.push_back(one.rows(first, rows));
   auto const of = [&](auto all) {
     return all.empty() ? all : all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
   };

@@ -44,6 +44,7 @@ class cached_examples final : public indexed_view {
     if (!keys_.empty()) out.key = keys_[at];
   }
   std::optional<std::int64_t> label(std::int64_t i) const override { return data_.label(i); }
+  std::optional<int> length(std::int64_t i) const override { return data_.length(i); }
 
  private:
   std::byte* address(std::size_t part, std::size_t i) const {

@@ -5,6 +5,7 @@
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -25,11 +26,11 @@ COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const
                              .expected = "numbers, or normalisation_settings::targets = rescaling::none",
                              .got = std::string(name_of(what.type))});
       if (!numbers || what.features == feature_axis::none) continue;  // indices, for an embedding
-      bool const last = what.features == feature_axis::last;
       shape const& dims = what.example;
-      auto const features = static_cast<std::size_t>(dims.rank == 0 ? 1 : dims[last ? dims.rank - 1 : 0]);
+      bool const sequence = dims.rank == 2;
+      auto const features = static_cast<std::size_t>(dims.rank == 0 ? 1 : channels_of(dims));
       std::size_t const each = static_cast<std::size_t>(dims.elements()) / features;
-      parts_.push_back({input, which, rescaled, each, last ? features : 1, last ? 1 : each,
+      parts_.push_back({input, which, rescaled, each, sequence ? features : 1, sequence ? 1 : each, what.mask,
                         std::vector<feature>(features)});
     }
   };
@@ -60,24 +61,25 @@ COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(rescaling ho
 }
 
 template <class T>
-void channel_statistics::add_to(part& to, std::span<T const> values) {
+void channel_statistics::add_to(part& to, std::span<T const> values, std::uint8_t const* steps) {
   std::size_t const elements = to.each * to.features.size();
-  if (values.empty()) return;
   for (std::size_t f = 0; f < to.features.size(); ++f) {
-    std::size_t const first = f * to.distance;
-    feature batch{.lowest = static_cast<double>(values[first]),
-                  .highest = static_cast<double>(values[first])};
     auto const for_each = [&](auto visit) {
-      for (std::size_t row = first; row < values.size(); row += elements)
-        for (std::size_t i = 0; i < to.each; ++i) visit(static_cast<double>(values[row + i * to.step]));
+      std::uint8_t const* step = steps;
+      for (std::size_t row = f * to.distance; row < values.size(); row += elements)
+        for (std::size_t i = 0; i < to.each; ++i)
+          if (!step || *step++ != 0) visit(static_cast<double>(values[row + i * to.step]));
     };
+    feature batch{.lowest = std::numeric_limits<double>::infinity(),
+                  .highest = -std::numeric_limits<double>::infinity()};
     double sum = 0;
     for_each([&](double x) {
       sum += x;
+      ++batch.count;
       batch.lowest = std::min(batch.lowest, x);
       batch.highest = std::max(batch.highest, x);
     });
-    batch.count = static_cast<double>(values.size() / elements * to.each);
+    if (batch.count == 0) continue;
     batch.mean = sum / batch.count;
     for_each([&](double x) { batch.squares += (x - batch.mean) * (x - batch.mean); });
     to.features[f].merge(batch);
@@ -87,10 +89,14 @@ void channel_statistics::add_to(part& to, std::span<T const> values) {
 COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
   for (part& one : parts_) {
     tensor_view const values = one.input ? examples.input(one.which) : examples.target(one.which);
+    auto const* const steps =
+        one.mask < 0 ? nullptr
+                     : reinterpret_cast<std::uint8_t const*>(
+                         examples.mask(static_cast<std::size_t>(one.mask)).data);
     if (values.type == element_type::f64)
-      add_to(one, values.as<double>());
+      add_to(one, values.as<double>(), steps);
     else
-      add_to(one, values.as<float>());
+      add_to(one, values.as<float>(), steps);
   }
 }
 
@@ -114,8 +120,7 @@ COHORT_CORE_INLINE normalisation channel_statistics::result() const {
   normalisation made;
   for (part const& one : parts_) {
     std::vector<channel_scaling> maps;
-    for (std::size_t repeated = 0; repeated < (one.distance == 1 ? one.each : 1); ++repeated)
-      for (feature const& f : one.features) maps.push_back(f.map(one.how));
+    for (feature const& f : one.features) maps.push_back(f.map(one.how));
     auto& list = one.input ? made.inputs : made.targets;
     list.resize(one.input ? inputs_ : targets_);
     list[one.which] = std::move(maps);

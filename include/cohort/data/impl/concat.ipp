@@ -38,6 +38,10 @@ class concatenated_examples final : public indexed_view {
     std::size_t const which = part_of(i);
     return parts_[which].label(i - begin_of(which));
   }
+  std::optional<int> length(std::int64_t i) const override {
+    std::size_t const which = part_of(i);
+    return parts_[which].length(i - begin_of(which));
+  }
 
  private:
   std::size_t part_of(std::int64_t i) const {
@@ -53,7 +57,8 @@ class concatenated_examples final : public indexed_view {
 /// Returns what the bytes of a tensor depend on.
 COHORT_CORE_INLINE std::string layout_text(tensor_description const& part) {
   return text_of({to_string(part.example), " of ", name_of(part.stored), " as ", name_of(part.type),
-                  ", scale ", part.scale, ", offset ", part.offset});
+                  ", scale ", part.scale, ", offset ", part.offset,
+                  part.mask < 0 ? "" : text_of({", mask ", part.mask})});
 }
 
 /// Throws unless the examples of part number `which` can follow those of the first part.

@@ -62,10 +62,11 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
       scale(part.scale),
       offset(part.offset) {
   if (part.channels.empty()) return;
-  std::size_t const each = elements / part.channels.size();
+  std::vector<channel_scaling> const maps = maps_in_memory(part.example, part.channels);
+  std::size_t const each = elements / maps.size();
   stored_channel_bytes = each * bytes_of(part.stored);
   channel_bytes = each * bytes_of(part.type);
-  for (channel_scaling const& one : part.channels)
+  for (channel_scaling const& one : maps)
     channels.push_back(channel_scaling{scale, offset}.then(one));
 }
 

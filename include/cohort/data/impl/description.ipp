@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/data/description.hpp>
 #include <cohort/detail/config.hpp>
-#include <utility>
 
 namespace cohort {
 
@@ -16,18 +15,28 @@ COHORT_CORE_INLINE channel_scaling channel_scaling::then(channel_scaling const& 
   return {scale * next.scale, offset * next.scale + next.offset};
 }
 
+COHORT_CORE_INLINE std::vector<channel_scaling> detail::maps_in_memory(
+    shape const& example, std::span<channel_scaling const> maps) {
+  std::vector<channel_scaling> all(maps.begin(), maps.end());
+  bool const sequence = example.rank == 2 && maps.size() == static_cast<std::size_t>(example[1]);
+  for (int step = 1; sequence && step < example[0]; ++step) all.insert(all.end(), maps.begin(), maps.end());
+  return all;
+}
+
 COHORT_CORE_INLINE void tensor_description::rescale(std::span<channel_scaling const> maps) {
-  std::vector<channel_scaling> const before =
-      channels.empty() ? std::vector<channel_scaling>(1) : std::exchange(channels, {});
-  std::size_t const count = std::max(before.size(), maps.size());
+  std::vector<channel_scaling> const next = detail::maps_in_memory(example, maps),
+                                     before = channels.empty() ? std::vector<channel_scaling>(1)
+                                                               : detail::maps_in_memory(example, channels);
+  channels.clear();
+  std::size_t const count = std::max(before.size(), next.size());
   for (std::size_t c = 0; c < count; ++c)  // the larger number is a multiple of the smaller one
-    channels.push_back(before[c * before.size() / count].then(maps[c * maps.size() / count]));
+    channels.push_back(before[c * before.size() / count].then(next[c * next.size() / count]));
 }
 
 COHORT_CORE_INLINE bool tensor_description::accepts(std::size_t maps) const {
   bool const numbers = type == element_type::f32 || type == element_type::f64;
   if (!numbers || features == feature_axis::none) return false;
-  return maps == static_cast<std::size_t>(example.rank == 0 ? 1 : example[0])
+  return maps == static_cast<std::size_t>(example.rank == 0 ? 1 : channels_of(example))
          || maps == static_cast<std::size_t>(example.elements());
 }
 

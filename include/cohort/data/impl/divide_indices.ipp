@@ -72,6 +72,11 @@ COHORT_CORE_INLINE std::vector<std::int64_t> labels_of(dataset const& data) {
                          .where = "split_settings::stratified",
                          .expected = "a data set whose first target is a class label",
                          .got = "no class label"});
+  if (what.targets[0].example.rank > 0)
+    throw setting_error({.what = "cannot stratify",
+                         .where = "split_settings::stratified",
+                         .expected = "a data set whose first target is one class label",
+                         .got = "a class label per step"});
   tensor_description const& target = what.targets[0];
   std::size_t const part = what.inputs.size();
   bool const located = data.model().in_memory();

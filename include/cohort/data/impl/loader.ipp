@@ -23,6 +23,10 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
   if (s.readers < 1 || s.readers > 256) refuse("readers", "1 to 256", s.readers);
   if (s.readers > 1 && !data.indexed())
     refuse("readers", "1, because a stream is read in sequence", s.readers);
+  if (s.bucket < 0) refuse("bucket", "at least 0", s.bucket);
+  if (s.bucket > 0 && !s.shuffle) refuse("bucket", "0 without shuffle", s.bucket);
+  if (s.bucket > 0 && !(data.indexed() && (data.size() == 0 || data.length(0))))
+    refuse("bucket", "0, because the data set has no sequences of different lengths", s.bucket);
   if (s.deadline.count() < 1) refuse("deadline", "at least 1 ms", s.deadline.count());
   if (s.is_local()) {
     if (s.local_sizes.size() != static_cast<std::size_t>(s.ranks))

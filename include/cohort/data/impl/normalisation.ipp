@@ -58,6 +58,7 @@ class normalised_view final : public dataset_interface {
     return data_.model().open(shard, shards, epoch, position);
   }
   std::optional<std::int64_t> label(std::int64_t i) const override { return data_.label(i); }
+  std::optional<int> length(std::int64_t i) const override { return data_.length(i); }
 
  private:
   dataset data_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/data/detail/shuffle.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/config.hpp>
@@ -16,6 +17,25 @@ COHORT_CORE_INLINE void epoch_order(std::vector<std::int64_t>& order, std::uint6
   random_stream const stream(seed, "order", static_cast<std::uint64_t>(epoch),
                              static_cast<std::uint64_t>(rank));
   detail::shuffle(order, stream);
+}
+
+COHORT_CORE_INLINE void sort_in_buckets(std::vector<std::int64_t>& order, std::span<int const> lengths,
+                                        std::int64_t bucket, std::uint64_t seed, std::int64_t epoch,
+                                        int rank) {
+  random_stream const stream(seed, "buckets", static_cast<std::uint64_t>(epoch),
+                             static_cast<std::uint64_t>(rank));
+  auto const size = std::ssize(order);
+  std::uint64_t drawn = 0;
+  for (std::int64_t begin = 0; begin < size; begin += bucket) {
+    auto const first = order.begin() + begin, last = order.begin() + std::min(begin + bucket, size);
+    bool const falls = stream.below(drawn++, 2) == 1;
+    std::stable_sort(first, last, [&](std::int64_t a, std::int64_t b) {
+      int const one = lengths[static_cast<std::size_t>(a)], other = lengths[static_cast<std::size_t>(b)];
+      return falls ? one > other : one < other;
+    });
+    auto const start = stream.below(drawn++, static_cast<std::uint64_t>(last - first));
+    std::rotate(first, first + static_cast<std::ptrdiff_t>(start), last);
+  }
 }
 
 COHORT_CORE_INLINE std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch,

@@ -23,8 +23,8 @@ COHORT_CORE_INLINE void rescale(mutable_tensor_view examples, std::span<channel_
   tensor_description const part{.example = examples.dims.example(),
                                 .stored = examples.type,
                                 .type = examples.type,
-                                .channels = {maps.begin(), maps.end()}};
-  std::size_t const each = static_cast<std::size_t>(part.example.elements()) / maps.size();
+                                .channels = maps_in_memory(examples.dims.example(), maps)};
+  std::size_t const each = static_cast<std::size_t>(part.example.elements()) / part.channels.size();
   if (which == direction::forth) {  // the bits of a batch that the writer rescales
     part_writer const writer(part);
     for (int row = 0; row < examples.dims[0]; ++row) {
@@ -32,9 +32,9 @@ COHORT_CORE_INLINE void rescale(mutable_tensor_view examples, std::span<channel_
       writer(at, at);
     }
   } else if (examples.type == element_type::f64) {
-    map_back(examples.as<double>(), each, maps);
+    map_back<double>(examples.as<double>(), each, part.channels);
   } else {
-    map_back(examples.as<float>(), each, maps);
+    map_back<float>(examples.as<float>(), each, part.channels);
   }
 }
 

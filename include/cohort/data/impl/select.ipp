@@ -33,6 +33,9 @@ class selected_examples final : public indexed_view {
   std::optional<std::int64_t> label(std::int64_t i) const override {
     return data_.label(indices_[static_cast<std::size_t>(i)]);
   }
+  std::optional<int> length(std::int64_t i) const override {
+    return data_.length(indices_[static_cast<std::size_t>(i)]);
+  }
 
   dataset const& data() const { return data_; }
   std::vector<std::int64_t> const& indices() const { return indices_; }

@@ -36,10 +36,7 @@ class series_windows {
     }
     size_ = (series.rows() - span) / settings.stride + 1;
     element_type const type = series.values().type;
-    description_.inputs = {{.name = "window",
-                            .example = {settings.length, width},
-                            .stored = type,
-                            .features = feature_axis::last}};
+    description_.inputs = {{.name = "window", .example = {settings.length, width}, .stored = type}};
     description_.targets = {
         {.name = "target", .example = {static_cast<int>(columns.size())}, .stored = type}};
 

@@ -14,21 +14,28 @@ constexpr tensor builder::input(shape extents, std::string_view name, source_lin
   return {*this, append(kind_of<cohort::input>, values.data(), {}, name, {}, at)};
 }
 
+constexpr tensor builder::masked_input(shape extents, std::string_view name, source_line at) {
+  auto const values = detail::encode(cohort::masked_input{.extents = extents});
+  return {*this, append(kind_of<cohort::masked_input>, values.data(), {}, name, {}, at)};
+}
+
 constexpr int builder::append(cohort::kind const& kind, double const* values, std::span<int const> inputs,
                               std::string_view name, layer_settings const& settings, source_line at,
                               int owner) {
   node made;
   made.kind = &kind;
-  made.first_value = static_cast<int>(values_.size());
-  made.first_input = static_cast<int>(edges_.size());
   made.input_count = static_cast<int>(inputs.size());
   made.settings = settings;
   made.at = at;
   infer(made, values, inputs);
+  std::vector<int> from(inputs.begin(), inputs.end());
+  derive_mask(made, values, from);
+  made.first_value = static_cast<int>(values_.size());
+  made.first_input = static_cast<int>(edges_.size());
   store_name(made, name);
   // Not insert: g++ 12 warns that it would write past the end (-Wstringop-overflow).
   for (int slot = 0; slot < kind.slots; ++slot) values_.push_back(values[slot]);
-  for (int const one : inputs) edges_.push_back(one);
+  for (int const one : from) edges_.push_back(one);
   nodes_.push_back(made);
   int const id = static_cast<int>(nodes_.size()) - 1;
   if (owner >= 0 || !settings.shares.empty()) share_parameters(id, owner);
@@ -47,7 +54,7 @@ constexpr void builder::share_parameters(int id, int owner) {
   };
   if (owner < 0) return refuse("no earlier layer has the name given in settings.shares");
   owner = recorded.owner(owner);
-  if (made.settings.weights || made.settings.bias)
+  if (made.settings.weights || made.settings.bias || made.settings.recurrent)
     return refuse("a layer that shares parameters must not set initialisers");
   parameter_list const needed = recorded.parameters(id), shared = recorded.parameters(owner);
   bool same = needed.count == shared.count && needed.count > 0;
@@ -127,11 +134,13 @@ constexpr void builder::sort_nodes() {
       if (*nodes[before].kind == *sorted.kind) sorted.ordinal = nodes[before].ordinal + 1;
     for (int from : recorded.inputs(id)) edges.push_back(position[static_cast<std::size_t>(from)]);
     if (sorted.shares >= 0) sorted.shares = position[static_cast<std::size_t>(sorted.shares)];
+    if (sorted.mask >= 0) sorted.mask = position[static_cast<std::size_t>(sorted.mask)];
     nodes.push_back(sorted);
   }
   nodes_ = std::move(nodes);
   edges_ = std::move(edges);
   check_names();
+  check_divisors();
 }
 
 constexpr bool builder::check_input_count(node const& made) {
@@ -177,6 +186,49 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
   }
 }
 
+/// Derives the mask of a node's output, and replaces inputs whose padding must be 0.
+constexpr void builder::derive_mask(node& made, double const* values, std::vector<int>& inputs) {
+  if (problem_.found()) return;
+  std::vector<shape> shapes;
+  int mask = -1;
+  auto const refuse = [&](char const* sentence, labelled_shape first = {}, labelled_shape second = {}) {
+    report({.sentence = sentence, .layer = made.kind->name.data(), .at = made.at, .shapes = {first, second}});
+  };
+  for (int id : inputs) {
+    node const& from = nodes_[static_cast<std::size_t>(id)];
+    shapes.push_back(from.output);
+    if (from.mask < 0) continue;
+    if (mask >= 0 && mask != from.mask)
+      return refuse("the inputs of this layer have different masks", labelled_number("mask of layer", mask),
+                    labelled_number("mask of layer", from.mask));
+    mask = from.mask;
+  }
+  mask_rule const rule = made.kind->masks ? made.kind->masks(values, shapes) : mask_rule();
+  if (rule.use == mask_use::begins) {
+    if (mask >= 0) return refuse("a mask begins at this layer, but its input has one", {"input", shapes[0]});
+    if (!inputs.empty() && nodes_[static_cast<std::size_t>(inputs[0])].kind->role != layer_role::input)
+      return refuse("a mask begins at this layer, which must read an input of the network",
+                    {"input", shapes[0]});
+    made.mask = static_cast<int>(nodes_.size());
+  }
+  if (mask < 0) return;
+  if (rule.use == mask_use::refuses) return refuse(rule.sentence, {"input", shapes[0]});
+  if (shapes[0].rank < 2 && made.output.rank < 2)
+    return refuse("a masked input T has indices, for an embedding: numbers have the shape TxC",
+                  {"input", shapes[0]});
+  for (int& id : inputs) {
+    node const& from = nodes_[static_cast<std::size_t>(id)];
+    if (!rule.needs_zeros || from.mask < 0 || *from.kind == kind_of<zero_masked>) continue;
+    id = append(kind_of<zero_masked>, nullptr, {&id, 1}, {}, {}, made.at);
+  }
+  if (rule.use != mask_use::passes) return;
+  int const steps = nodes_[static_cast<std::size_t>(mask)].output[0];
+  if (made.output[0] != steps)
+    return refuse("a layer that passes a mask must keep the number of steps", {"input", shapes[0]},
+                  {"output", made.output});
+  made.mask = mask;
+}
+
 constexpr void builder::store_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
@@ -200,6 +252,22 @@ constexpr void builder::check_names() {
                                 labelled_number("other layer", id + other - at_fault)}});
     }
   }
+}
+
+/// Reports a loss whose mean has another divisor than that of the first loss: the gradients of parts of a
+/// batch could not be weighted by one number.
+constexpr void builder::check_divisors() {
+  if (problem_.found()) return;
+  graph_view const net = view();
+  std::vector<int> const losses = net.with_role(layer_role::loss);
+  for (int id : losses)
+    if (net.averaged_mask(id) != net.averaged_mask(losses[0]))
+      return report({.sentence = "all losses must be means over the same steps, or all over examples: set "
+                                 "sum_steps for losses of masked sequences",
+                     .layer = net.kind(id).name.data(),
+                     .at = net[id].at,
+                     .shapes = {labelled_shape{"input", net[net.inputs(id)[0]].output},
+                                labelled_shape{"first loss", net[net.inputs(losses[0])[0]].output}}});
 }
 
 }  // namespace cohort

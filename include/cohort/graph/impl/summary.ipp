@@ -55,6 +55,8 @@ COHORT_CORE_INLINE std::string field_text(field_info const& info, double const* 
       shape const dims = field_codec<shape>::decode(from);
       return dims == output ? "" : to_string(dims);
     }
+    case field_type::choice:
+      return std::string(info.choices[static_cast<std::size_t>(from[0])]);
   }
   return "";
 }
@@ -81,6 +83,7 @@ COHORT_CORE_INLINE std::string layer_text(graph_view net, int id) {
   };
   add_initialiser("weights", net[id].settings.weights);
   add_initialiser("bias", net[id].settings.bias);
+  add_initialiser("recurrent weights", net[id].settings.recurrent);
   if (net.owner(id) != id) add("parameters of " + net.name(net.owner(id)));
   return text;
 }

@@ -43,12 +43,15 @@ constexpr shape broadcast_shape(std::span<shape const> inputs) {
 /// Shape inference of an element-wise layer. `sentence`: its message for shapes that do not fit.
 ///
 /// Exact     a vector beside a tensor with more axes is refused even where NumPy aligns it with the last
-///           axis: channels are first here, so it would be mistaken for one number per channel.
+///           axis: channels of images are first, so it would be mistaken for one number per channel.
 constexpr inference infer_broadcast(std::span<shape const> inputs, char const* sentence) {
   for (shape const& one : inputs)
     for (shape const& other : inputs)
       if (one.rank == 1 && one[0] > 1 && other.rank > 1)
-        return {"a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per channel",
+        return {other.rank == 2
+                    ? "a vector beside a sequence: reshape it to {1, C} for one number per channel"
+                    : "a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per "
+                      "channel",
                 {"vector", one},
                 {"tensor", other}};
   for (std::size_t right = 1; right < inputs.size(); ++right)

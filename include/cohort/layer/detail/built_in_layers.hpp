@@ -23,14 +23,31 @@ using built_in_layers = layer_list<
     mean_absolute_error, huber, hinge, relu6,
     prelu, elu, selu, sigmoid,
     hard_sigmoid, tanh_activation, hard_tanh, softplus,
-    softsign, swish, gelu, mish,
+    softsign, swish, gelu, gelu_tanh, mish,
     identity_activation, softmax, multiply, average,
     maximum, subset, scale, zero_padding,
     cropping, upsampling, reshape, flatten,
     embedding, dropout, spatial_dropout, gaussian_noise,
     conv1d, conv2d_transposed, avg_pool, global_avg_pool,
     global_max_pool, lrn, batch_norm, layer_norm,
-    synchronised_batch_norm, matmul>;
+    synchronised_batch_norm, matmul, masked_input, zero_masked>;
 // clang-format on
+
+/// Kind names of built-in layers whose headers programs include on demand.
+inline constexpr std::string_view layers_on_demand[]{
+    "simple_rnn", "lstm", "gru", "attention", "rms_norm", "learned_positions", "sinusoidal_positions"};
+
+constexpr bool is_on_demand(std::string_view name) {
+  for (std::string_view const one : layers_on_demand)
+    if (one == name) return true;
+  return false;
+}
+
+template <class L>
+inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand_layer<L>;
+/// Whether a built-in layer has this kind name.
+constexpr bool is_built_in_name(std::string_view name) {
+  return built_in_layers::has_kind_name(name) || is_on_demand(name);
+}
 
 }  // namespace cohort::detail

@@ -25,6 +25,7 @@ extern template struct host_kernels<softplus>;
 extern template struct host_kernels<softsign>;
 extern template struct host_kernels<swish>;
 extern template struct host_kernels<gelu>;
+extern template struct host_kernels<gelu_tanh>;
 extern template struct host_kernels<mish>;
 extern template struct host_kernels<identity_activation>;
 extern template struct host_kernels<softmax>;
@@ -52,5 +53,6 @@ extern template struct host_kernels<batch_norm>;
 extern template struct host_kernels<layer_norm>;
 extern template struct host_kernels<synchronised_batch_norm>;
 extern template struct host_kernels<matmul>;
+extern template struct host_kernels<zero_masked>;
 
 }  // namespace cohort::detail

@@ -32,7 +32,8 @@ constexpr auto describe_fields() {
   std::array<field_info, field_count<L>> infos{};
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     ((infos[I] = {std::get<I>(L::fields()).name, field_codec<field_type_at<L, I>>::type, 0,
-                  field_codec<field_type_at<L, I>>::slots, is_required<field_type_at<L, I>>}),
+                  field_codec<field_type_at<L, I>>::slots, is_required<field_type_at<L, I>>,
+                  choices_of<field_type_at<L, I>>()}),
      ...);
   }
   (std::make_index_sequence<field_count<L>>{});

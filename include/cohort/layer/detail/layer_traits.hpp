@@ -3,6 +3,7 @@
 #include <cohort/layer/channel_map.hpp>
 #include <cohort/layer/detail/encoded_fields.hpp>
 #include <cohort/layer/host_kernel.hpp>
+#include <cohort/layer/mask_rule.hpp>
 #include <cohort/layer/parameter.hpp>
 #include <concepts>
 #include <span>
@@ -10,6 +11,14 @@
 
 /// Optional members of a layer type, or their defaults where the type lacks them: see concept `layer`.
 namespace cohort::detail {
+
+/// Whether L is a built-in layer whose header programs include on demand; such headers specialise it.
+template <class L>
+inline constexpr bool is_on_demand_layer = false;
+
+struct composed_kernel;
+struct composed_request;
+class product_backend;
 
 /// Fails to compile, and names the first member that T lacks to be a layer.
 template <class T>
@@ -85,6 +94,42 @@ constexpr bool takes_channel_maps() {
   }
 }
 
+template <layer L>
+constexpr bool reads_indices() {
+  if constexpr (requires { L::reads_indices; })
+    return L::reads_indices;
+  else
+    return false;
+}
+
+template <layer L>
+constexpr bool reads_mask() {
+  if constexpr (requires { L::reads_mask; })
+    return L::reads_mask;
+  else
+    return false;
+}
+
+using mask_rule_function = mask_rule (*)(double const* values, std::span<shape const> inputs);
+
+/// The rule of layers whose effect on masks is constant.
+template <mask_use Use>
+constexpr mask_rule constant_mask_rule(double const*, std::span<shape const>) {
+  return Use;
+}
+
+template <layer L>
+constexpr mask_rule_function mask_rule_of() {
+  if constexpr (requires(L const& l, std::span<shape const> inputs) { l.masks(inputs); })
+    return [](double const* values, std::span<shape const> inputs) -> mask_rule {
+      return decode<L>(values).masks(inputs);
+    };
+  else if constexpr (requires { mask_use(L::masks); })
+    return &constant_mask_rule<L::masks>;
+  else
+    return &constant_mask_rule<mask_use::refuses>;
+}
+
 using inference_map = channel_map (*)(double const* values, std::span<double const> parameters);
 
 template <layer L>
@@ -92,6 +137,21 @@ constexpr inference_map at_inference_of() {
   if constexpr (requires(L const& l, std::span<double const> parameters) { l.at_inference(parameters); })
     return [](double const* values, std::span<double const> parameters) {
       return decode<L>(values).at_inference(parameters);
+    };
+  else
+    return nullptr;
+}
+
+using compose_function = composed_kernel (*)(double const* values, composed_request const& request,
+                                             product_backend& backend);
+
+template <layer L>
+constexpr compose_function compose_of() {
+  if constexpr (requires(L const& l, composed_request const& request, product_backend & backend) {
+                  l.compose(request, backend);
+                })
+    return [](double const* values, composed_request const& request, product_backend& backend) {
+      return decode<L>(values).compose(request, backend);
     };
   else
     return nullptr;

@@ -79,6 +79,36 @@ struct gelu {
   }
 };
 
+struct gelu_tanh {
+  static constexpr std::string_view kind_name = "gelu_tanh";
+  /// ½·x·(1 + tanh(u)) = x·sigmoid(2u), accurate also for x ≪ 0.
+  template <class T>
+  static T value(T x) {
+    return x * gate(bounded(x));
+  }
+  template <class T>
+  static T derivative(T x, T) {
+    T const near = bounded(x), s = gate(near);
+    return s + near * s * (1 - s) * 2 * root<T> * (1 + 3 * cubic<T> * near * near);
+  }
+
+ private:
+  template <class T>
+  static constexpr T root = T(std::numbers::inv_sqrtpi * std::numbers::sqrt2);  // √(2/π)
+  template <class T>
+  static constexpr T cubic = T(0.044715);
+
+  /// Beyond ±30 the gate is 0 or 1, and the cube could overflow.
+  template <class T>
+  static T bounded(T x) {
+    return x < -30 ? T(-30) : x > 30 ? T(30) : x;
+  }
+  template <class T>
+  static T gate(T x) {
+    return sigmoid::value(2 * root<T> * x * (1 + cubic<T> * x * x));
+  }
+};
+
 struct mish {
   static constexpr std::string_view kind_name = "mish";
   template <class T>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels of the built-in layers in the compiled library. No header includes this file.
+#include <cohort/layer/attention.hpp>
 #include <cohort/layer/layers.hpp>
+#include <cohort/layer/positions.hpp>
+#include <cohort/layer/recurrent.hpp>
+#include <cohort/layer/rms_norm.hpp>
 
 namespace cohort::detail {
 
@@ -25,6 +29,7 @@ template struct host_kernels<softplus>;
 template struct host_kernels<softsign>;
 template struct host_kernels<swish>;
 template struct host_kernels<gelu>;
+template struct host_kernels<gelu_tanh>;
 template struct host_kernels<mish>;
 template struct host_kernels<identity_activation>;
 template struct host_kernels<softmax>;
@@ -52,5 +57,13 @@ template struct host_kernels<batch_norm>;
 template struct host_kernels<layer_norm>;
 template struct host_kernels<synchronised_batch_norm>;
 template struct host_kernels<matmul>;
+template struct host_kernels<simple_rnn>;
+template struct host_kernels<lstm>;
+template struct host_kernels<gru>;
+template struct host_kernels<attention>;
+template struct host_kernels<rms_norm>;
+template struct host_kernels<learned_positions>;
+template struct host_kernels<sinusoidal_positions>;
+template struct host_kernels<zero_masked>;
 
 }  // namespace cohort::detail

@@ -39,7 +39,8 @@ class bound_context final : public plan_context {
         memory_(memory ? *memory : own_memory_),
         own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0, passes_.space()),
         gradients_(gradients ? gradients : own_gradients_.data()),
-        inputs_(made_->inputs, made_->code.targets, made_->batch, made_->training, passes_),
+        inputs_(made_->inputs, made_->code.targets, made_->batch, made_->training, passes_,
+                made_->code.masks),
         host_outputs_(made_->outputs.size()),
         losses_(made_->code.targets.size() * sizeof(loss_sum), passes_.results()) {
     memory_.arena.resize(made_->code.arena_bytes, passes_.space());
@@ -201,6 +202,9 @@ class bound_context final : public plan_context {
           break;
         case place::target:
           at = &inputs_.target(index);
+          break;
+        case place::mask:
+          at = &inputs_.mask(index);
           break;
         case place::input:
           break;

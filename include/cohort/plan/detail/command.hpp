@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/plan/detail/arena.hpp>
+#include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstdint>
@@ -17,6 +18,7 @@ enum class place : std::uint8_t {
   input,      ///< index: input of the batch, set at each step
   target,     ///< index: loss
   loss,       ///< index: loss
+  mask,       ///< index: mask of the batch
   scalars
 };
 /// Place of an argument, with its index there.
@@ -53,6 +55,7 @@ struct program {
   std::size_t arena_bytes = 0;
   std::size_t saved_gradient_bytes = 0;  ///< largest total of the gradients that one command writes
   std::vector<target_spec> targets;      ///< one per loss
+  mask_sources masks;
   std::size_t bytes_saved = 0;           ///< by recomputation
   plan_sums sums;
   std::vector<int> output_slots;

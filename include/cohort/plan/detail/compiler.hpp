@@ -66,15 +66,14 @@ class compiler {
       values_[v] = stored{
           {place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
     }
+    made_.masks = masks_of(net_);
     int loss = 0;
     producer_.assign(low_.values.size(), -1);
     for (plan_step const& step : low_.steps) {
       producer_[static_cast<std::size_t>(step.output)] = static_cast<int>(operations_.size());
       operations_.push_back(prepare(step));
       loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
-      if (loss_of_.back() >= 0)
-        made_.targets.push_back(
-            net_.kind(step.node).target(net_.fields(step.node), net_.input_shapes(step.node)));
+      if (loss_of_.back() >= 0) made_.targets.push_back(net_.target(step.node));
       values_[static_cast<std::size_t>(step.output)] =
           stored{new_slot(operations_.back().output), operations_.back().output, {}};
     }
@@ -191,6 +190,8 @@ class compiler {
         return {place::loss, loss_of_[static_cast<std::size_t>(s)]};
       case operand_role::scalars:
         return {place::scalars, 0};
+      case operand_role::mask:
+        return {place::mask, net_.mask_number(net_.input_mask(step.node))};
       default:
         return new_slot(o.layout);
     }
@@ -313,8 +314,7 @@ class compiler {
             arguments.push_back(operand_address(s, o, made_.backward, plan_pass::backward));
         }
       }
-      int const row = add_row(s, call, plan_pass::backward);
-      emit(made_.backward, call.kernel, std::move(arguments), row);
+      emit(made_.backward, call.kernel, std::move(arguments), add_row(s, call, plan_pass::backward));
       for (auto const& [o, at] : after) finish_gradient(s, o, at);
     }
   }

@@ -51,6 +51,7 @@ struct lowered_graph {
 /// Fused       an activation that is the only consumer of the step so far runs inside the layer's kernel, if
 ///             fuses(layer, activation) allows it. At inference this has priority over "Pool first", because
 ///             a fused activation costs nothing. In training "Pool first" has priority.
+///             A layer that reads a mask has no fused operations.
 lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
                     std::span<int const> outputs = {}, bool inference = false);
 

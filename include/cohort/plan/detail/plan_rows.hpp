@@ -17,7 +17,9 @@ double bytes_of_tensors(B const& backend, invocation<B> const& call) {
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     auto const& one = call.operands[i];
     using enum operand_role;
-    if (one.role == scratch || one.role == target || one.role == loss || one.role == scalars) continue;
+    if (one.role == scratch || one.role == target || one.role == loss || one.role == scalars
+        || one.role == mask)
+      continue;
     bool counted = false;
     for (std::size_t k = 0; k < i && one.role != diff_output; ++k)
       counted = counted || (call.operands[k].role == one.role && call.operands[k].index == one.index);

@@ -4,6 +4,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/plan/arena_passes.hpp>
+#include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/element.hpp>
@@ -21,6 +22,7 @@ namespace cohort::detail {
 /// kernels read.
 ///
 /// Shapes    inputs are padded with zeros to the plan's batch; targets are unchanged, or numbers in T.
+///           Indices (i32) become numbers, exact up to 2^24.
 /// Order     load, then scale.  Before: data of a request lives until backward has run.
 /// Moves     to arenas outside of the processor's memory: uploads each input, and all other data in one
 ///           block.
@@ -30,7 +32,7 @@ class step_inputs {
  public:
   /// Shapes are those of one example.
   step_inputs(std::span<shape const> inputs, std::span<target_spec const> targets, int batch, bool training,
-              arena_passes& passes)
+              arena_passes& passes, mask_sources const& masks = {})
       : shapes_(inputs),
         specs_(targets),
         batch_(batch),
@@ -40,11 +42,13 @@ class step_inputs {
         device_inputs_(inputs.size()),
         inputs_(inputs.size()),
         target_staging_(targets.size()),
-        targets_(targets.size()) {}
+        targets_(targets.size()),
+        masks_(masks, batch) {}
 
   void load(forward_request const& request) {
     check_inputs(request.inputs);
     for (std::size_t i = 0; i < request.inputs.size(); ++i) inputs_[i] = staged(i, request.inputs[i]);
+    if (masks_.size() > 0 || !request.masks.empty()) masks_.load(request.inputs, request.masks, examples_);
     if (!training_) return;
     load_targets(request.targets);
     scalars_.seed = request.seed;
@@ -52,6 +56,7 @@ class step_inputs {
     scalars_.sums = request.sums;
     scalars_.weights = per_example(request.weights, "weights");
     scalars_.indices = per_example(request.indices, "indices");
+    scalars_.steps = masks_.averaged_steps();
     if (passes_.space())
       upload_block(request);
     else
@@ -70,6 +75,7 @@ class step_inputs {
   void* input(std::size_t i) const { return inputs_[i]; }
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
+  step_mask& mask(std::size_t which) { return masks_[which]; }
   /// Number that changes when kernels of a device find targets or scalars at another address, or of another
   /// type, than in the previous step.
   std::uint64_t version() const { return version_; }
@@ -89,12 +95,13 @@ class step_inputs {
                            .where = {"input ", i},
                            .expected = to_string(wanted),
                            .got = to_string(inputs[i].dims)});
-      if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>)
-        throw shape_error(
-            {.what = "an input of the batch has an unsupported element type",
-             .where = {"input ", i},
-             .expected = {element_of<T> == element_type::f32 ? "" : "f32 or ", name_of(element_of<T>)},
-             .got = {name_of(inputs[i].type)}});
+      if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>
+          && inputs[i].type != element_type::i32)
+        throw shape_error({.what = "an input of the batch has an unsupported element type",
+                           .where = {"input ", i},
+                           .expected = {element_of<T> == element_type::f32 ? "" : "f32, ",
+                                        name_of(element_of<T>), ", or i32 for indices"},
+                           .got = {name_of(inputs[i].type)}});
     }
   }
 
@@ -114,7 +121,7 @@ class step_inputs {
                            .where = {"target ", t},
                            .expected = expectation(wanted),
                            .got = {to_string(given.dims), " x ", name_of(given.type)}});
-      if (indices) check_indices(t, given.as<std::int32_t>(), wanted.classes);
+      if (indices) check_indices(t, given.as<std::int32_t>(), wanted);
       if (numbers && given.type != element_of<T>)
         host_targets_[t] = {converted(target_staging_[t], given, given.dims.elements()), given.dims};
       if (numbers) check_numbers(t, host_targets_[t].template as<T>(), wanted);
@@ -122,19 +129,21 @@ class step_inputs {
   }
   std::string expectation(target_spec const& wanted) const {
     std::string text;
-    if (wanted.classes > 0) text = text_of({batch_, " x i32"});
+    if (wanted.classes > 0) text = text_of({to_string(wanted.index_shape().batched(batch_)), " x i32"});
     if (wanted.numbers)
       text += text_of({wanted.classes > 0 ? ", or " : "", to_string(wanted.values.batched(batch_)), " x ",
                        name_of(element_of<T>)});
     return text;
   }
-  static void check_indices(std::size_t t, std::span<std::int32_t const> labels, int classes) {
-    for (std::size_t n = 0; n < labels.size(); ++n)
-      if (labels[n] < 0 || labels[n] >= classes)
+  static void check_indices(std::size_t t, std::span<std::int32_t const> labels, target_spec const& wanted) {
+    auto const each = static_cast<std::size_t>(std::max(wanted.steps, 1));
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (labels[i] < 0 || labels[i] >= wanted.classes)
         throw data_error({.what = "a label is out of range",
-                          .where = {"target ", t, ", example ", n, " of the batch"},
-                          .expected = {"0 to ", classes - 1},
-                          .got = {labels[n]}});
+                          .where = {"target ", t, ", example ", i / each, " of the batch",
+                                    wanted.steps > 0 ? text_of({", step ", i % each}) : ""},
+                          .expected = {"0 to ", wanted.classes - 1},
+                          .got = {labels[i]}});
   }
   static void check_numbers(std::size_t t, std::span<T const> values, target_spec const& wanted) {
     if (wanted.takes_any_number()) return;
@@ -173,7 +182,11 @@ class step_inputs {
     auto const size = static_cast<std::size_t>(whole), count = static_cast<std::size_t>(from.dims.elements());
     if (memory.bytes() == 0) memory = buffer(size * sizeof(T));
     T* const to = memory.template as<T>();
-    if (from.type == element_type::f32)
+    if (from.type == element_type::i32)
+      std::transform(reinterpret_cast<std::int32_t const*>(from.data),
+                     reinterpret_cast<std::int32_t const*>(from.data) + count, to,
+                     [](std::int32_t index) { return static_cast<T>(index); });
+    else if (from.type == element_type::f32)
       std::copy_n(reinterpret_cast<float const*>(from.data), count, to);
     else
       std::copy_n(reinterpret_cast<T const*>(from.data), count, to);
@@ -241,6 +254,7 @@ class step_inputs {
   std::vector<tensor_view> host_targets_;  // targets in the processor's memory
   std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;
+  step_masks masks_;
   reusable_buffer host_block_, device_block_;  // data that is uploaded in one block
   std::vector<std::size_t> offsets_;
   float const* device_weights_ = nullptr;

@@ -43,6 +43,7 @@ struct step_request {
       request.activation = &net.kind(step.activation);
       request.activation_fields = net.fields(step.activation);
     }
+    request.masked = net.input_mask(step.node) >= 0;
     request.sums = step.sum >= 0;
     request.input_shapes = shapes;
     request.inputs = layouts;

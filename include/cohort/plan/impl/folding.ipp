@@ -12,7 +12,7 @@ COHORT_CORE_INLINE bool folding::part::operator==(part const& other) const {
 COHORT_CORE_INLINE parameter_list folded_parameters(parameter_list const& own, shape const& output) {
   parameter_list made;
   made.add(own.specs[0]);
-  made.add({"bias", {output[0]}, parameter_role::biases});
+  made.add({"bias", {channels_of(output)}, parameter_role::biases});
   return made;
 }
 

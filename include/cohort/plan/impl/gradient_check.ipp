@@ -4,10 +4,13 @@
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/plan/detail/loss_divisor.hpp>
 #include <cohort/plan/gradient_check.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
+#include <cstdint>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -20,6 +23,7 @@ class checked_network {
       : store_(std::make_shared<parameter_store<reference<double>>>(reference<double>{}, net)),
         plan_(make_plan(store_, net, {.batch = settings.batch})),
         run_(plan_->make_context()),
+        divisor_(net),
         seed_(settings.seed) {
     store_->initialise(settings.seed, {.bias = init::normal{0.1}});
     random_stream const numbers(settings.seed, "gradient check");
@@ -31,10 +35,20 @@ class checked_network {
         memory_.back().as<double>()[i] = numbers.normal<double>(drawn++);
       inputs_.emplace_back(memory_.back().as<double>(), dims);
     }
+    for (int id : net.masks()) {
+      if (net.kind(id).role != layer_role::input) continue;
+      std::vector<std::uint8_t>& steps = masks_.emplace_back();
+      for (int n = 0; n < settings.batch; ++n) {  // at least the first step exists
+        auto const length = static_cast<std::uint64_t>(net[id].output[0]),
+                   last = numbers.below(drawn++, length), gap = numbers.below(drawn++, length);
+        for (std::uint64_t t = 0; t < length; ++t) steps.push_back(t == 0 || (t <= last && t != gap));
+      }
+      mask_views_.emplace_back(steps.data(), shape{settings.batch, net[id].output[0]});
+    }
     for (int loss : net.with_role(layer_role::loss)) {
-      target_spec const wanted = net.kind(loss).target(net.fields(loss), net.input_shapes(loss));
+      target_spec const wanted = net.target(loss);
       if (wanted.classes > 0)
-        add_target<std::int32_t>(shape{settings.batch}, [&] {
+        add_target<std::int32_t>(wanted.index_shape().batched(settings.batch), [&] {
           return static_cast<std::int32_t>(
               numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
         });
@@ -52,15 +66,17 @@ class checked_network {
     return reinterpret_cast<double const*>(store_->parameter_data(parameter, run_->gradients()))[i];
   }
   double mean_loss() {
-    run_->forward({.inputs = inputs_, .targets = targets_, .seed = seed_});
-    return run_->loss() / plan_->batch();
+    run_->forward({.inputs = inputs_, .targets = targets_, .masks = mask_views_, .seed = seed_});
+    return run_->loss() / divisor();
   }
   void differentiate() {
     mean_loss();
-    run_->backward({.gradient_scale = 1.0 / plan_->batch()});
+    run_->backward({.gradient_scale = 1.0 / divisor()});
   }
 
  private:
+  double divisor() const { return divisor_.of(inputs_, mask_views_, {}, plan_->batch()); }
+
   template <class E, class Draw>
   void add_target(shape const& dims, Draw next) {
     E* const to =
@@ -72,10 +88,13 @@ class checked_network {
   std::shared_ptr<parameter_store<reference<double>>> store_;
   std::shared_ptr<plan const> plan_;
   std::unique_ptr<plan_context> run_;
+  loss_divisor divisor_;
   std::uint64_t seed_;
   std::vector<buffer> memory_;
+  std::list<std::vector<std::uint8_t>> masks_;
   std::vector<tensor_view> inputs_;
   std::vector<tensor_view> targets_;
+  std::vector<tensor_view> mask_views_;
 };
 
 }  // namespace cohort::detail

@@ -65,7 +65,7 @@ class fusion_chains {
     if (!(net_[net_.inputs(id)[0]].output == output)) return false;
     parameter_list const list = net_.parameters(id);
     for (int p = 0; p < list.count; ++p)
-      if (list.specs[static_cast<std::size_t>(p)].dims.elements() != output[0]) return false;
+      if (list.specs[static_cast<std::size_t>(p)].dims.elements() != channels_of(output)) return false;
     return true;
   }
 
@@ -78,10 +78,14 @@ class fusion_chains {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE lowered_graph lower(graph_view net,
-                                       std::function<bool(kind const&, kind const&)> const& fuses,
-                                       std::span<int const> outputs, bool inference) {
+COHORT_CORE_INLINE lowered_graph lower(
+    graph_view net, std::function<bool(kind const&, kind const&)> const& fuses_kinds,
+    std::span<int const> outputs, bool inference) {
   lowered_graph made;
+  auto const fuses = [&](int layer, int follower) {
+    bool const reads_mask = net.kind(layer).reads_mask && net.input_mask(layer) >= 0;
+    return !reads_mask && fuses_kinds(net.kind(layer), net.kind(follower));
+  };
   std::vector<int> const sinks = net.outputs();
   if (outputs.empty()) outputs = sinks;
   detail::consumers const consumers(net, outputs);
@@ -104,7 +108,7 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
         net.kind(id) == kind_of<add> && from.size() == 2 && net[from[0]].output == net[from[1]].output;
     for (int i = 0; sums_equal_shapes && i < 2; ++i)
       if (int const last = from[static_cast<std::size_t>(i)];
-          consumers.sole(last) == id && fuses(net.kind(fusion_chains.first(last)), net.kind(id)))
+          consumers.sole(last) == id && fuses(fusion_chains.first(last), id))
         return i;
     return -1;
   };
@@ -156,7 +160,7 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
     step.output = new_value(net[last].output);
     value_of[static_cast<std::size_t>(last)] = step.output;
     if (int const next = consumers.sole(last);
-        may_be_inside(next) && fuses(net.kind(step.node), net.kind(next))) {
+        may_be_inside(next) && fuses(step.node, next)) {
       step.activation = next;
       value_of[static_cast<std::size_t>(next)] = step.output;
       done[static_cast<std::size_t>(next)] = true;

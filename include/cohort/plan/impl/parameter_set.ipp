@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/stream.hpp>
@@ -28,6 +29,7 @@ COHORT_CORE_INLINE void parameter_set::initialise(std::uint64_t seed, initial_pa
         one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
     dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), 0);
     fill<double>(how, dense, one.spec.fan_in, one.spec.fan_out, one.spec.dims, stream);
+    std::fill_n(dense.begin() + one.spec.part.first, one.spec.part.count, one.spec.part.value);
     if (type_ == element_type::f32) {
       rounded.assign(dense.begin(), dense.end());
       write(p, reinterpret_cast<std::byte const*>(rounded.data()), master());

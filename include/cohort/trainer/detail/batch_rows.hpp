@@ -20,6 +20,7 @@ class batch_rows {
  private:
   std::vector<tensor_view> inputs_;
   std::vector<tensor_view> targets_;
+  std::vector<tensor_view> masks_;
   forward_request request_{};
 };
 

@@ -3,6 +3,7 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/graph/graph.hpp>
+#include <cohort/plan/detail/loss_divisor.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/view.hpp>
@@ -18,7 +19,7 @@ namespace cohort::detail {
 /// Errors    data_error if a target is out of range; shape_error.
 class loss_meter {
  public:
-  loss_meter(graph_view net, element_type type) : net_(net), type_(type) {}
+  loss_meter(graph_view net, element_type type) : net_(net), divisor_(net), type_(type) {}
 
   /// The nodes that the losses read: outputs that `add` needs, in this order.
   std::vector<int> layers() const;
@@ -31,9 +32,10 @@ class loss_meter {
 
  private:
   template <class T>
-  double sum_of(int loss, std::size_t which, tensor_view input, batch_view const& from, int first) const;
+  double sum_of(int loss, std::size_t which, tensor_view input, batch_view const& part) const;
 
   graph_view net_;
+  loss_divisor divisor_;
   element_type type_;
   double loss_ = 0, weight_ = 0;
 };

@@ -43,7 +43,8 @@ class predictor {
   ///
   /// Errors    shape_error if the inputs differ in their number of examples.
   std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
-                                   std::span<tensor_view const> inputs);
+                                   std::span<tensor_view const> inputs,
+                                   std::span<tensor_view const> masks = {});
 
  private:
   struct cached_plan {

@@ -21,9 +21,9 @@ struct training_state;
 void check_batch(fit_settings const& how);
 
 /// Errors    shape_error unless the data set, or these tensors of any number of examples, are the network's
-///           inputs.
+///           inputs, with one mask for each masked input, or without masks.
 void check_inputs(graph_view net, dataset const& data);
-void check_inputs(graph_view net, std::span<tensor_view const> given);
+void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks);
 
 /// "one class index per example, i32", "10 numbers per example, f32": a part of an example, for messages.
 std::string text_of_part(shape const& example, element_type type);

@@ -7,6 +7,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/optimizer/plateau.hpp>
+#include <cohort/plan/detail/loss_divisor.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -68,12 +69,18 @@ struct training_state {
 
   /// See training::outputs_of. Inputs are rescaled, and outputs of losses with rescaled targets mapped back.
   std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
-                                   std::span<tensor_view const> inputs);
+                                   std::span<tensor_view const> inputs,
+                                   std::span<tensor_view const> masks = {});
   /// The maps of target number `which`; none if it is not rescaled.
   std::span<channel_scaling const> target_maps(std::size_t which) const {
     auto const& maps = preparation.rescaling.targets;
     return which < maps.size() ? std::span<channel_scaling const>(maps[which])
                                : std::span<channel_scaling const>();
+  }
+  /// The divisor of the mean loss of a batch: the sum of its weights, each times the number of its steps if
+  /// the losses are means over the steps of masked sequences.
+  double weight_of(batch_view const& data) const {
+    return divisor.of(data.inputs, data.masks, data.weights, data.count);
   }
   /// Replaces inputs and targets by rescaled copies, which are valid until the next call.
   void rescale(batch_view& data);
@@ -94,6 +101,7 @@ struct training_state {
   }
 
   graph net;
+  loss_divisor divisor;
   training_settings settings;
   std::shared_ptr<communicator> world;
   std::shared_ptr<worker_group> workers;

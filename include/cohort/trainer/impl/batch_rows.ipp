@@ -21,11 +21,14 @@ COHORT_CORE_INLINE forward_request const& batch_rows::select(batch_view const& f
   };
   inputs_.clear();
   targets_.clear();
+  masks_.clear();
   for (std::size_t i = 0; i < from.inputs.size(); ++i) inputs_.push_back(of_tensor(from.inputs[i]));
   for (std::size_t i = 0; targets && i < from.targets.size(); ++i)
     targets_.push_back(of_tensor(from.targets[i]));
+  for (tensor_view const& one : from.masks) masks_.push_back(of_tensor(one));
   request_ = {.inputs = inputs_,
               .targets = targets_,
+              .masks = masks_,
               .weights = of_list(from.weights),
               .indices = of_list(from.indices),
               .seed = seed,

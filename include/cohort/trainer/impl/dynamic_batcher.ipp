@@ -86,7 +86,15 @@ COHORT_CORE_INLINE void dynamic_batcher::check(std::chrono::milliseconds deadlin
 
 COHORT_CORE_INLINE std::vector<shape> dynamic_batcher::inputs_of(graph_view net) {
   std::vector<shape> shapes;
-  for (int id : net.with_role(layer_role::input)) shapes.push_back(net[id].output);
+  for (int id : net.with_role(layer_role::input)) {
+    if (net[id].mask == id)
+      throw setting_error({.what = "a dynamic batcher has no masks for its calls",
+                           .where = net.name(id),
+                           .expected = "a network without masked inputs; embedding{.mask_zero = true} derives a "
+                                       "mask from indices",
+                           .got = "a masked input"});
+    shapes.push_back(net[id].output);
+  }
   return shapes;
 }
 

@@ -7,6 +7,7 @@
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/inference_pass.hpp>
+#include <cohort/trainer/detail/loss_rows.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
@@ -41,12 +42,12 @@ COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
   if (target.type != element_type::i32)
     throw shape_error({.what = "evaluate without evaluators needs class labels as targets",
                        .where = "evaluate",
-                       .expected = {detail::text_of_part({}, element_type::i32),
-                                    "; for numbers: evaluate(data, {&report}) with a regression_report"},
+                       .expected = "one class index per example or step, i32; for numbers: evaluate(data, "
+                                   "{&report}) with a regression_report",
                        .got = detail::text_of_part(target.example, target.type)});
   graph_view const net = state_->net;
   int const loss = net.with_role(layer_role::loss)[0];
-  classification_report report(net[loss].output[0], {.top = how.top, .labels = target.label_names});
+  classification_report report(channels_of(net[loss].output), {.top = how.top, .labels = target.label_names});
   evaluator* const reports[]{&report};
   evaluate(data, reports, how);
   return report;
@@ -98,15 +99,20 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
   communicator& world = *state_->world;
   detail::activity_scope const evaluating(*state_, rank_progress::activity::evaluating);
   detail::rescaled_parts own_units;
+  detail::loss_rows rows;
+  batch_view now;
   auto const consume = [&](batch const& from, std::int64_t first, plan_context const& done) {
     own_units.clear();
+    now.refer_to(from);
     for (std::size_t i = 0; i < evaluators.size(); ++i) {
       std::span<channel_scaling const> const maps = state_->target_maps(target_maps[i].target);
       tensor_view const scores = done.output(target_maps[i].output),
                         targets = from.target(target_maps[i].target);
-      evaluators[i]->add(own_units.back(scores, maps),
-                         own_units.back(targets.rows(static_cast<int>(first), scores.dims[0]), maps),
-                         from.first_index + first);
+      int const begin = static_cast<int>(first), count = scores.dims[0],
+                loss = losses[target_maps[i].target];
+      rows.select(net, loss, own_units.back(scores, maps), own_units.back(targets.rows(begin, count), maps),
+                  now.rows(begin, count));
+      evaluators[i]->add(rows.outputs(), rows.targets(), detail::number_of_row(net[loss], from, first));
     }
   };
   if (world.rank() > 0)

@@ -38,7 +38,8 @@ COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view ne
     : description_(std::move(from)) {
   description_.inputs.clear();
   for (int id : layers) {
-    description_.inputs.push_back({.name = net.name(id), .example = net[id].output});
+    description_.inputs.push_back(
+        {.name = net.name(id), .example = net[id].output, .mask = detail::mask_of_batch(net, net[id].mask)});
     outputs_.push_back({.example = net[id].output, .values = {}});
   }
   for (auto* const list : {&description_.targets, &description_.masks})

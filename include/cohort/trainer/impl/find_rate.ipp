@@ -144,16 +144,17 @@ COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate
     double const rate = how.from * std::pow(how.to / how.from, i / (how.steps - 1.0));
     trial->update.scale_rates(rate);
     trial->now = next ? batch_view(*next) : batch_view();
+    double const weight = state.weight_of(trial->now);
     detail::step_outcome const done = state.run_workers(trial, [&] {
       step_info const now{.step = i,
                           .epoch = 0,
                           .examples = trial->now.count,
-                          .weight = trial->now.weight(),
+                          .weight = weight,
                           .expected = trial->now.global_count > 0 ? trial->now.global_count
                                                                   : std::int64_t{how.batch} * world.size()};
       return state.workers->step(trial->now, now, *trial->exchange, trial->update, how.accumulate);
     });
-    double sums[3]{done.finite ? done.loss : 0, trial->now.weight(), done.finite ? 0.0 : 1.0};
+    double sums[3]{done.finite ? done.loss : 0, weight, done.finite ? 0.0 : 1.0};
     world.allreduce(std::span<double>(sums));
     double const loss = sums[0] / sums[1];
     if (sums[2] > 0 || !is_finite(loss)) break;

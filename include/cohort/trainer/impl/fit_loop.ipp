@@ -68,6 +68,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                                                       .seed = state.settings.seed,
                                                       .shuffle = how.shuffle,
                                                       .prefetch = how.prefetch,
+                                                      .bucket = how.bucket,
                                                       .readers = how.readers,
                                                       .deadline = state.settings.deadline,
                                                       .local_sizes = local_sizes(world, data, how.sharding)});
@@ -184,7 +185,7 @@ COHORT_CORE_INLINE step_info fit_loop::info_of(batch const& data) const {
   return {.step = state_.position.step,
           .epoch = state_.position.epoch,
           .examples = data.count,
-          .weight = data.weight(),
+          .weight = state_.weight_of(data_->now),
           .expected = data.global_count > 0 ? data.global_count : examples_per_step(),
           .mine = state_.voting.requested(),
           .data_ended = &data == &data_->none};

@@ -22,31 +22,36 @@ COHORT_CORE_INLINE std::vector<int> loss_meter::layers() const {
 COHORT_CORE_INLINE void loss_meter::add(batch_view const& from, std::int64_t first, plan_context const& done,
                                         int offset) {
   std::vector<int> const all = layers(), losses = net_.with_role(layer_role::loss);
-  int rows = 0;
+  if (losses.empty()) return;
+  batch_view const part = from.rows(static_cast<int>(first), done.output(offset).dims[0]);
   for (std::size_t which = 0; which < losses.size(); ++which) {
     auto const output = std::ranges::find(all, net_.inputs(losses[which])[0]) - all.begin();
     tensor_view const input = done.output(offset + static_cast<int>(output));
-    rows = input.dims[0];
-    loss_ += with_real(type_, [&]<class T>(T*) {
-      return sum_of<T>(losses[which], which, input, from, static_cast<int>(first));
-    });
+    loss_ += with_real(type_, [&]<class T>(T*) { return sum_of<T>(losses[which], which, input, part); });
   }
-  weight_ += from.rows(static_cast<int>(first), rows).weight();
+  weight_ += divisor_.of(part.inputs, part.masks, part.weights, part.count);
 }
 
-/// The weighted sum of one loss over the rows that `input` was computed for.
+/// The weighted sum of one loss over the examples of `part`, which `input` was computed for.
 template <class T>
-double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_view const& from,
-                          int first) const {
+double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_view const& part) const {
   kind const& what = net_.kind(loss);
   if (!what.host<T>().forward) return std::numeric_limits<double>::quiet_NaN();
   int const rows = input.dims[0];
-  batch_view const part = from.rows(first, rows);
   std::vector<shape> const shapes = net_.input_shapes(loss);
   std::vector<target_spec> const targets{what.target(net_.fields(loss), shapes)};
   auto const passes = passes_on_processor<T>();
-  step_inputs<T> loaded(shapes, targets, rows, true, *passes);  // checks and converts the target
-  loaded.load({.inputs = {&input, 1}, .targets = {&part.targets[which], 1}, .weights = part.weights});
+  std::vector<std::uint8_t> memory;
+  int const begin = net_.input_mask(loss);
+  bool const masked = begin >= 0;
+  tensor_view const mask = mask_of(net_, begin, part.inputs, part.masks, memory);
+  mask_sources sources;
+  if (masked) sources.all.push_back({net_[begin].output[0]});
+  step_inputs<T> loaded(shapes, targets, rows, true, *passes, sources);  // checks and converts the target
+  loaded.load({.inputs = {&input, 1},
+               .targets = {&part.targets[which], 1},
+               .masks = {&mask, mask.data ? std::size_t{1} : std::size_t{0}},
+               .weights = part.weights});
   std::vector<T> output(static_cast<std::size_t>(net_[loss].output.batched(rows).elements()));
   loss_sum sum;
   T const* const inputs[]{static_cast<T const*>(loaded.input(0))};
@@ -60,6 +65,7 @@ double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_
   call.scalars = &loaded.scalars();
   call.target = &loaded.target(0);
   call.loss = &sum;
+  if (masked) call.mask = &loaded.mask(0);
   what.host<T>().forward(net_.fields(loss), call);
   return sum.sum;
 }

@@ -33,13 +33,8 @@ COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
 /// The parts of a data set, of which inputs that only embeddings read are indices.
 COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    bool is_read = false, by_others = false;
-    for (int id = 0; id < net.size(); ++id)
-      if (std::ranges::count(net.inputs(id), inputs[i]) > 0)
-        (net.kind(id).name == "embedding" ? is_read : by_others) = true;
-    if (is_read && !by_others) what.inputs[i].features = feature_axis::none;
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (net.is_indices(inputs[i])) what.inputs[i].features = feature_axis::none;
   return what;
 }
 

@@ -41,4 +41,16 @@ COHORT_CORE_INLINE int predictions::best(int i) const {
   return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
 }
 
+COHORT_CORE_INLINE int predictions::best(int i, int step) const {
+  int const steps = example.rank == 2 ? example[0] : 0;
+  if (step < 0 || step >= steps)
+    throw setting_error({.what = "there is no such step",
+                         .where = {"predictions of ", to_string(example)},
+                         .expected = {"an index of the ", steps, " steps"},
+                         .got = {step}});
+  auto const width = static_cast<std::size_t>(example[1]);
+  auto const row = (*this)[i].subspan(static_cast<std::size_t>(step) * width, width);
+  return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
 }  // namespace cohort

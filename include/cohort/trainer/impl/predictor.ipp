@@ -18,7 +18,8 @@ COHORT_CORE_INLINE portion portion::of(int count, int largest) {
 
 COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int const> layers,
                                                                std::size_t outputs,
-                                                               std::span<tensor_view const> inputs) {
+                                                               std::span<tensor_view const> inputs,
+                                                               std::span<tensor_view const> masks) {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
   for (tensor_view const& input : inputs)
     if (input.dims.rank == 0 || input.dims[0] != count)
@@ -26,7 +27,7 @@ COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int con
                          .expected = {count},
                          .got = to_string(input.dims)});
   std::vector<predictions> made(outputs);
-  std::vector<tensor_view> rows(inputs.begin(), inputs.end());
+  std::vector<tensor_view> rows(inputs.begin(), inputs.end()), mask_rows(masks.begin(), masks.end());
   threads_scope const threads(backend_, threads_);
   refresh();
   lane_scope const on(*this);
@@ -36,7 +37,8 @@ COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int con
     std::shared_ptr<plan const> const with = plan_for(next.batch, layers);
     plan_context& run = on.reserved->context_of(*with);
     for (std::size_t i = 0; i < inputs.size(); ++i) rows[i] = inputs[i].rows(first, next.examples);
-    run.forward(rows, {});
+    for (std::size_t i = 0; i < masks.size(); ++i) mask_rows[i] = masks[i].rows(first, next.examples);
+    run.forward({.inputs = rows, .masks = mask_rows});
     for (std::size_t which = 0; which < outputs; ++which) {
       made[which].example = with->outputs()[which];
       auto const size = static_cast<std::size_t>(made[which].example.elements());

@@ -33,6 +33,35 @@ COHORT_CORE_INLINE void check_batch(fit_settings const& how) {
                          .got = {how.accumulate}});
 }
 
+/// The masked inputs of a network, in order.
+COHORT_CORE_INLINE std::vector<int> masked_inputs(graph_view net) {
+  std::vector<int> found;
+  for (int id : net.masks())
+    if (net.kind(id).role == layer_role::input) found.push_back(id);
+  return found;
+}
+
+/// Errors    shape_error unless there are no masks, or the k-th one belongs to the k-th masked input.
+COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has) {
+  std::vector<int> const masked = masked_inputs(net), inputs = net.with_role(layer_role::input);
+  if (has.masks.empty()) return;
+  if (has.masks.size() != masked.size())
+    throw shape_error({.what = "the data set's number of masks differs from the network's masked inputs",
+                       .expected = {masked.size(), masked.empty() ? ": b.masked_input instead of b.input" : ""},
+                       .got = {has.masks.size()}});
+  for (std::size_t m = 0; m < masked.size(); ++m) {
+    auto const input = static_cast<std::size_t>(std::ranges::find(inputs, masked[m]) - inputs.begin());
+    tensor_description const& mask = has.masks[m];
+    if (mask.example != shape(net[masked[m]].output[0]) || mask.type != element_type::u8
+        || has.inputs[input].mask != static_cast<int>(m))
+      throw shape_error({.what = "a mask of the data set does not fit the network",
+                         .where = net.name(masked[m]),
+                         .expected = {"mask ", m, ": ", net[masked[m]].output[0], ", u8"},
+                         .got = {"mask ", has.inputs[input].mask, ": ", to_string(mask.example), ", ",
+                                 name_of(mask.type)}});
+  }
+}
+
 COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
   auto const inputs = net.with_role(layer_role::input);
   data_description const& has = data.describe();
@@ -46,20 +75,32 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
                          .where = net.name(inputs[i]),
                          .expected = to_string(net[inputs[i]].output),
                          .got = to_string(has.inputs[i].example)});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (has.inputs[i].type == element_type::i32 && !net.is_indices(inputs[i]))
+      throw shape_error({.what = "an input of the data set has the wrong element type",
+                         .where = net.name(inputs[i]),
+                         .expected = "f32: only embeddings read indices (i32)",
+                         .got = "i32"});
+  check_masks(net, has);
 }
 
-COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const> given) {
+COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const> given,
+                                     std::span<tensor_view const> masks) {
   std::size_t inputs = 0;
   for (int id = 0; id < net.size(); ++id) {
     if (net.kind(id).role != layer_role::input || inputs++ >= given.size()) continue;
     shape const &wanted = net[id].output, &dims = given[inputs - 1].dims;
     element_type const type = given[inputs - 1].type;
-    if (type != element_type::f32 && type != element_type::f64 && type != element_type::bf16)
-      throw shape_error(
-          {.what = "an input of predict has the wrong element type",
-           .where = net.name(id),
-           .expected = type == element_type::u8 ? "f32: bytes times the .scale of the data set" : "f32",
-           .got = {name_of(type)}});
+    bool const numbers =
+        type == element_type::f32 || type == element_type::f64 || type == element_type::bf16;
+    if (bool const indices = !numbers && net.is_indices(id);
+        !numbers && !(indices && type == element_type::i32))
+      throw shape_error({.what = "an input of predict has the wrong element type",
+                         .where = net.name(id),
+                         .expected = indices                    ? "i32 or f32: indices"
+                                     : type == element_type::u8 ? "f32: bytes times the .scale of the data set"
+                                                                : "f32",
+                         .got = {name_of(type)}});
     if (dims.rank > 0 && dims == wanted.batched(dims[0])) continue;
     throw shape_error({.what = "an input of predict has the wrong shape",
                        .where = net.name(id),
@@ -70,6 +111,24 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const
     throw shape_error({.what = "predict got the wrong number of inputs",
                        .expected = {inputs, ", one for each input of the network"},
                        .got = {given.size()}});
+  std::vector<int> const masked = masked_inputs(net);
+  if (!masks.empty() && masks.size() != masked.size())
+    throw shape_error({.what = "predict got the wrong number of masks",
+                       .expected = {masked.size(), ", one for each masked input of the network"},
+                       .got = {masks.size()}});
+  for (std::size_t m = 0; m < masks.size(); ++m)
+    if (shape const wanted{given[0].dims[0], net[masked[m]].output[0]};
+        masks[m].type != element_type::u8 || masks[m].dims != wanted)
+      throw shape_error({.what = "a mask of predict has the wrong shape or element type",
+                         .where = net.name(masked[m]),
+                         .expected = {to_string(wanted), " x u8"},
+                         .got = {to_string(masks[m].dims), " x ", name_of(masks[m].type)}});
+}
+
+/// What a loss accepts as class indices of an example, as text.
+COHORT_CORE_INLINE std::string class_indices(target_spec const& wanted) {
+  return wanted.steps > 0 ? text_of({wanted.steps, " class indices, one per step, i32"})
+                          : "one class index per example, i32";
 }
 
 /// "one class index per example, i32", "10 numbers per example, f32": a part of an example.
@@ -127,7 +186,7 @@ COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset
                        .expected = {losses.size()},
                        .got = {has.targets.size()}});
   for (std::size_t t = 0; t < losses.size(); ++t) {
-    target_spec const wanted = net.kind(losses[t]).target(net.fields(losses[t]), net.input_shapes(losses[t]));
+    target_spec const wanted = net.target(losses[t]);
     tensor_description const& given = has.targets[t];
     shape const of_one = given.example.batched(1);
     bool const index = wanted.takes_indices(given.type, of_one, 1);
@@ -135,9 +194,12 @@ COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset
     if (!index && !numbers)
       throw shape_error({.what = "the data set's target does not fit the loss",
                          .where = net.name(losses[t]),
-                         .expected = {wanted.classes > 0 ? text_of_part({}, element_type::i32) : "",
+                         .expected = {wanted.classes > 0 ? class_indices(wanted) : "",
                                       wanted.classes > 0 && wanted.numbers ? ", or " : "",
-                                      wanted.numbers ? text_of_part(wanted.values, type) : ""},
+                                      wanted.numbers ? text_of_part(wanted.values, type) : "",
+                                      wanted.steps > 0 && of_one.rank < 3
+                                          ? "; for one target per example, put flatten or a pool after the steps"
+                                          : ""},
                          .got = text_of_part(given.example, given.type)});
     if (index && given.classes > wanted.classes)
       throw shape_error({.what = "the data set has more classes than the network",
@@ -251,6 +313,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"micro-batches", text_of({how.accumulate})},
                              {"epochs", text_of({how.epochs})},
                              {"shuffle", how.shuffle ? "yes" : "no"},
+                             {"bucket", text_of({how.bucket})},
                              {"sharding", how.sharding == sharding::local ? "local" : "global"},
                              {"validation", how.validation ? "yes" : "no"},
                              {"metrics", metrics},
@@ -286,18 +349,35 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     tensor_view const& given = data.inputs[i];
     shape const wanted = net[inputs[i]].output.batched(data.count);
-    if (!(given.dims == wanted) || (given.type != element_type::f32 && given.type != type))
+    bool const indices = net.is_indices(inputs[i]);
+    bool const known = given.type == element_type::f32 || given.type == type
+                       || (indices && given.type == element_type::i32);
+    if (!(given.dims == wanted) || !known)
       refuse("an input of the batch does not fit the network", net.name(inputs[i]),
-             text_of({to_string(wanted), ", f32", type == element_type::f32 ? "" : " or f64"}),
+             text_of({to_string(wanted), ", ", indices ? "i32, " : "", "f32",
+                      type == element_type::f32 ? "" : " or f64"}),
              text_of({to_string(given.dims), ", ", name_of(given.type)}));
   }
+  std::vector<int> const masked = masked_inputs(net);
+  if (!data.masks.empty() && data.masks.size() != masked.size())
+    refuse("the batch has the wrong number of masks", "",
+           text_of({masked.size(), ", one for each masked input of the network"}),
+           text_of({data.masks.size()}));
+  for (std::size_t m = 0; m < data.masks.size(); ++m)
+    if (shape const wanted{data.count, net[masked[m]].output[0]};
+        data.masks[m].type != element_type::u8 || data.masks[m].dims != wanted)
+      refuse("a mask of the batch does not fit the network", net.name(masked[m]),
+             text_of({to_string(wanted), ", u8"}),
+             text_of({to_string(data.masks[m].dims), ", ", name_of(data.masks[m].type)}));
   for (std::size_t t = 0; t < losses.size(); ++t) {
-    target_spec const wanted = net.kind(losses[t]).target(net.fields(losses[t]), net.input_shapes(losses[t]));
+    target_spec const wanted = net.target(losses[t]);
     tensor_view const& given = data.targets[t];
     if (!wanted.takes_indices(given.type, given.dims, data.count)
         && !wanted.takes_numbers(given.type, given.dims, data.count, type))
       refuse("a target of the batch does not fit the loss", net.name(losses[t]),
-             text_of({wanted.classes > 0 ? text_of({data.count, " class indices, i32"}) : "",
+             text_of({wanted.classes > 0 ? text_of({to_string(wanted.index_shape().batched(data.count)),
+                                                    " class indices, i32"})
+                                         : "",
                       wanted.classes > 0 && wanted.numbers ? ", or " : "",
                       wanted.numbers
                           ? text_of({to_string(wanted.values.batched(data.count)), ", ", name_of(type)})
@@ -326,7 +406,7 @@ COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const&
       std::optional<shape> const example = example_of(nodes[i]);
       if (!example) refuse(net.name(nodes[i]), "no maps for class labels", {all[i].size()});
       tensor_description const part{.example = *example};
-      int const channels = example->rank == 0 ? 1 : (*example)[0];
+      int const channels = example->rank == 0 ? 1 : channels_of(*example);
       if (!part.accepts(all[i].size()))
         refuse(net.name(nodes[i]),
                {channels, example->elements() > channels ? text_of({" or ", example->elements()}) : "",
@@ -343,7 +423,7 @@ COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const&
   check(how.inputs, net.with_role(layer_role::input), "inputs",
         [&](int node) { return std::optional(net[node].output); });
   check(how.targets, net.with_role(layer_role::loss), "targets", [&](int node) {
-    target_spec const wanted = net.kind(node).target(net.fields(node), net.input_shapes(node));
+    target_spec const wanted = net.target(node);
     return wanted.numbers ? std::optional(wanted.values) : std::nullopt;
   });
 }

@@ -63,7 +63,7 @@ COHORT_CORE_INLINE step_info step_runner::info_of(batch_view const& data) const 
   return {.step = state_.position.step,
           .epoch = state_.position.epoch,
           .examples = data.count,
-          .weight = data.weight(),
+          .weight = state_.weight_of(data),
           .expected = expected,
           .mine = state_.voting.requested()};
 }

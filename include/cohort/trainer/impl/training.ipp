@@ -20,12 +20,13 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<int const> layers,
                                                                     std::size_t outputs,
-                                                                    std::span<tensor_view const> inputs) {
-  check_inputs(net, inputs);
+                                                                    std::span<tensor_view const> inputs,
+                                                                    std::span<tensor_view const> masks) {
+  check_inputs(net, inputs, masks);
   finish_pending();
   rescaled_parts copies;  // of this call: other threads may predict at the same time
   std::vector<predictions> made =
-      inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs));
+      inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs), masks);
   if (preparation.rescaling.targets.empty()) return made;
   graph_view const all = net;
   std::vector<int> const losses = all.with_role(layer_role::loss);
@@ -102,6 +103,10 @@ COHORT_CORE_INLINE predictions training::predict(std::span<tensor_view const> in
   return std::move(state_->predict({}, 1, inputs)[0]);
 }
 
+COHORT_CORE_INLINE predictions training::predict(batch_view const& data) const {
+  return std::move(state_->predict({}, 1, data.inputs, data.masks)[0]);
+}
+
 COHORT_CORE_INLINE std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
                                                                    tensor_view input) const {
   predictions const made = predict(input);
@@ -125,6 +130,13 @@ COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std
   graph_view const net = state_->net;
   std::vector<int> const ids = named_layers(net, layers);
   return state_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
+}
+
+COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
+                                                                 batch_view const& data) const {
+  graph_view const net = state_->net;
+  std::vector<int> const ids = named_layers(net, layers);
+  return state_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), data.inputs, data.masks);
 }
 
 COHORT_CORE_INLINE std::string training::checksum() const {

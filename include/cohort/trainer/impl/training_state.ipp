@@ -15,6 +15,7 @@ COHORT_CORE_INLINE training_state::training_state(graph network, backend_handle 
                                                   training_settings how, std::shared_ptr<communicator> ranks,
                                                   std::unique_ptr<strategy> how_to_exchange)
     : net(std::move(network)),
+      divisor(net),
       settings(std::move(how)),
       world(std::move(ranks)),
       workers(std::make_shared<worker_group>(std::move(backend), settings,

@@ -13,7 +13,8 @@
 
 namespace cohort::detail {
 
-/// A batch with inputs of zeros and targets in the range that the losses accept.
+/// A batch with inputs of zeros (ones for indices of which 0 is padding) and targets in the range that the
+/// losses accept. All steps of masked inputs exist.
 COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type type) {
   batch made;
   made.count = count;
@@ -23,11 +24,16 @@ COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type typ
     to.back().reserve(count);
     return static_cast<std::size_t>(example.elements()) * static_cast<std::size_t>(count);
   };
-  for (int id : net.with_role(layer_role::input)) add(made.inputs, net[id].output, element_type::f32);
+  for (int id : net.with_role(layer_role::input)) {
+    std::size_t const elements = add(made.inputs, net[id].output, element_type::f32);
+    for (int begin : net.masks())
+      if (!net.inputs(begin).empty() && net.inputs(begin)[0] == id)
+        std::fill_n(reinterpret_cast<float*>(made.inputs.back().memory.data()), elements, 1.0F);
+  }
   for (int id : net.with_role(layer_role::loss)) {
-    target_spec const wanted = net.kind(id).target(net.fields(id), net.input_shapes(id));
+    target_spec const wanted = net.target(id);
     if (wanted.classes > 0) {
-      add(made.targets, {}, element_type::i32);
+      add(made.targets, wanted.index_shape(), element_type::i32);
       continue;
     }
     std::size_t const elements = add(made.targets, wanted.values, type);

@@ -6,6 +6,7 @@
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/inference_pass.hpp>
 #include <cohort/trainer/detail/loss_meter.hpp>
+#include <cohort/trainer/detail/loss_rows.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/detail/validation.hpp>
@@ -41,7 +42,9 @@ COHORT_CORE_INLINE validation::validation(training_state& run, dataset data, std
 
 COHORT_CORE_INLINE metric_measure validation::measure_of(metric const& one) const {
   graph_view const net = state_.net;
-  return one.of_outputs(net[net.with_role(layer_role::loss)[0]].output, data_.describe().targets[0]);
+  shape const output = net[net.with_role(layer_role::loss)[0]].output;
+  return one.of_outputs(loss_rows::of_output(output),
+                        loss_rows::of_target(output, data_.describe().targets[0]));
 }
 
 COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& run,
@@ -62,6 +65,7 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
   for (int one : loss.layers()) layers.push_back(one);
   batch_view now;
   rescaled_parts own_units;
+  loss_rows selected;
   run_inference(
       state_, data_, how, layers, [&](batch const& from, std::int64_t first, plan_context const& done) {
         now.refer_to(from);
@@ -71,7 +75,9 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
         tensor_view const outputs = own_units.back(done.output(0), state_.target_maps(0));
         tensor_view const targets =
             own_units.back(from.target(0).rows(static_cast<int>(first), rows), state_.target_maps(0));
-        for (evaluator* const one : evaluators) one->add(outputs, targets, from.first_index + first);
+        selected.select(net, layers[0], outputs, targets, now.rows(static_cast<int>(first), rows));
+        for (evaluator* const one : evaluators)
+          one->add(selected.outputs(), selected.targets(), number_of_row(net[layers[0]], from, first));
       });
   merge_ranks(*state_.world, evaluators);
   std::vector<metric_value> values{{std::string(metrics::loss.name), loss.mean(*state_.world)}};

@@ -21,6 +21,7 @@ kernels::selu_curve curve_of(selu const&);
 inline kernels::softplus_curve curve_of(softplus const&) { return {}; }
 inline kernels::swish_curve curve_of(swish const&) { return {}; }
 inline kernels::gelu_curve curve_of(gelu const&) { return {}; }
+inline kernels::gelu_tanh_curve curve_of(gelu_tanh const&) { return {}; }
 inline kernels::mish_curve curve_of(mish const&) { return {}; }
 
 template <class Layer>

@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/cudnn/detail/convolution_engine.hpp>
 #include <cohort/cudnn/gpu_operation.hpp>
-#include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/conv2d_transposed.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -85,7 +84,6 @@ gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& re
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
 /// A sequence is an image with one row.
-gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv1d const& layer);
 /// Forward is the data gradient of a convolution.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 

@@ -123,6 +123,8 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<activate_gradient<swish_curve>>("activate_gradient<swish_curve>");
   visit.template operator()<activate<gelu_curve>>("activate<gelu_curve>");
   visit.template operator()<activate_gradient<gelu_curve>>("activate_gradient<gelu_curve>");
+  visit.template operator()<activate<gelu_tanh_curve>>("activate<gelu_tanh_curve>");
+  visit.template operator()<activate_gradient<gelu_tanh_curve>>("activate_gradient<gelu_tanh_curve>");
   visit.template operator()<activate<mish_curve>>("activate<mish_curve>");
   visit.template operator()<activate_gradient<mish_curve>>("activate_gradient<mish_curve>");
   visit.template operator()<update_parts<sgd>>("update_parts<sgd>");

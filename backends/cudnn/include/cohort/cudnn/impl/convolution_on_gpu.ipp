@@ -225,14 +225,6 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
 }
 
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                                          conv1d const& layer) {
-  return prepare_convolution(
-      where, request,
-      {conv1d::row(request.input_shapes[0]), conv1d::row(request.output_shape), layer.window(), layer.groups},
-      layer.flops(request.input_shapes) * request.batch);
-}
-
-COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                                           conv2d_transposed const& layer) {
   return prepare_convolution(
       where, request, {request.output_shape, request.input_shapes[0], layer.window(), layer.groups, true},

@@ -45,6 +45,28 @@ auto prepare_function_of(kind const& k) {
   return found;
 }
 
+/// Whether a layer with channels, or a loss, has sequences T×C, which these kernels would take for C×T.
+COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inputs, shape const& output) {
+  bool const has_channels = k == kind_of<dense> || k == kind_of<batch_norm> || k == kind_of<concatenate>
+                            || k.name == synchronised_batch_norm::kind_name
+                            || k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name
+                            || k.name == prelu::kind_name || k.name == softmax::kind_name
+                            || k.name == subset::kind_name || k.name == scale::kind_name
+                            || k.name == spatial_dropout::kind_name || k.name == embedding::kind_name;
+  if (!has_channels && k.role != layer_role::loss) return false;
+  if (k.name == embedding::kind_name) return output.rank == 2;
+  return output.rank == 2 || std::ranges::any_of(inputs, [](shape const& one) { return one.rank == 2; });
+}
+
+/// Throws backend_error naming the layer if it has sequences.
+COHORT_CUDNN_INLINE void refuse_sequences(gpu_request const& request) {
+  if (!has_sequences(*request.kind, request.input_shapes, request.output_shape)) return;
+  throw backend_error({.what = "the GPU backends have no kernels for sequences",
+                       .where = request.name,
+                       .expected = "a backend of the processor: priority<cudnn, onednn>",
+                       .got = {request.kind->name, " on ", to_string(request.input_shapes[0])}});
+}
+
 }  // namespace detail
 
 COHORT_CUDNN_INLINE availability cudnn::probe() {
@@ -75,11 +97,13 @@ COHORT_CUDNN_INLINE cudnn::kernel cudnn::accumulate(layout const& l) const {
 
 COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
     basic_request<layout> const& request) const {
+  detail::refuse_sequences(request);
   return kernels_of(*request.kind)(on_, request);
 }
 
 COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
     basic_request<layout> const& request, tuning& by) const {
+  detail::refuse_sequences(request);
   detail::gpu_target timed = on_;
   timed.tune = &by;
   return kernels_of(*request.kind)(timed, request);
@@ -102,14 +126,15 @@ COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from
 
 COHORT_CUDNN_INLINE bool cudnn::supports(kind const& k, std::span<shape const> inputs, shape const& output) {
   bool const joins = k == kind_of<add> || k == kind_of<multiply>;
-  return supports(k) && (!joins || std::ranges::count(inputs, output) == std::ssize(inputs));
+  return supports(k) && !detail::has_sequences(k, inputs, output)
+         && (!joins || std::ranges::count(inputs, output) == std::ssize(inputs));
 }
 
 COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {
   return detail::prepare_function_of<
-      conv2d, conv1d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn,
+      conv2d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn,
       max_pool, avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu,
-      selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, mish,
+      selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, gelu_tanh, mish,
       identity_activation, softmax, add, multiply, average, maximum, concatenate, subset, scale, zero_padding,
       cropping, reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, softmax_cross_entropy,
       kullback_leibler, binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);

@@ -25,7 +25,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_r
   auto const factor = static_cast<float>(1 / (1 - rate));
   std::size_t const channels = elements_of(request.output_shape) / area,
                     calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
-  auto const mask = [=](std::span<void* const> a) {
+  auto const drop = [=](std::span<void* const> a) {
     on->launch(kernels::dropout{values_at(a, 0, layout), values_at(a, 1, layout), random.draw(a[2]), channels,
                                 area, layout.channels_last, dropped_below, factor},
                calls);
@@ -34,10 +34,10 @@ COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_r
   gpu_operation made;
   made.output = layout;
   made.overwrites = true;
-  made.forward.push_back({mask, {{input, 0, layout}, {output, 0, layout}, {scalars}}, "nvrtc", n});
+  made.forward.push_back({drop, {{input, 0, layout}, {output, 0, layout}, {scalars}}, "nvrtc", n});
   if (request.wants_diff_input[0])
     made.backward.push_back(
-        {mask, {{diff_output, 0, layout}, {diff_input, 0, layout}, {scalars}}, "nvrtc", n});
+        {drop, {{diff_output, 0, layout}, {diff_input, 0, layout}, {scalars}}, "nvrtc", n});
   return made;
 }
 

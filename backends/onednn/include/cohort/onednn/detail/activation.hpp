@@ -34,6 +34,7 @@ inline constexpr dnnl_activation dnnl_activations[]{
     {softplus::kind_name, dnnl_eltwise_soft_relu, dnnl_eltwise_soft_relu, 1},
     {swish::kind_name, dnnl_eltwise_swish, dnnl_eltwise_swish, 1},
     {gelu::kind_name, dnnl_eltwise_gelu_erf, dnnl_eltwise_gelu_erf},
+    {gelu_tanh::kind_name, dnnl_eltwise_gelu_tanh, dnnl_eltwise_gelu_tanh},
     {mish::kind_name, dnnl_eltwise_mish, dnnl_eltwise_mish},
 };
 

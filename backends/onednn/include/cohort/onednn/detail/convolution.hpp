@@ -35,7 +35,7 @@ struct window_primitives : weighted_primitives {
 /// Channels that do not fill blocks of 16 waste work. Such a convolution uses channels last, which oneDNN
 /// runs by brgemm, and so does a convolution with a single input channel in bf16. Strided backward-data is
 /// still faster in blocks. Grouped convolutions whose groups do not fill blocks have kernels only for dense
-/// images.
+/// images. Sequences are channels last, as in the plan.
 ///
 /// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of
 ///           a Sapphire Rapids, in µs, blocks | channels last:
@@ -57,6 +57,7 @@ backend_operation<onednn> prepare_convolution(dnnl_target const& on, operation_r
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                   conv2d const& l);
 
+/// Prepares a conv1d on sequences whose channels are before their steps: see prepare_sequence.
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                   conv1d const& l);
 

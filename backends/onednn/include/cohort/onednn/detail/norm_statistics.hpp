@@ -21,8 +21,10 @@ struct statistics_workspace {
 };
 
 /// Computes the gradients of the running statistics from the statistics that forward stored in the workspace.
+/// `steps`: examples of the request per example of the batch.
 invocation<onednn> statistics_gradients(operation_request<onednn> const& request,
-                                        statistics_workspace const& memory, memory_layout const& each);
+                                        statistics_workspace const& memory, memory_layout const& each,
+                                        int steps);
 
 }  // namespace cohort::detail
 

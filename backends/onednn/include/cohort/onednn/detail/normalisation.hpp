@@ -23,10 +23,11 @@ backend_operation<onednn> normalisation(dnnl_engine_handle const& engine,
 /// Prepares batch normalisation, with the relu after it if the plan fuses one: the workspace then records
 /// where the relu blocked. Cohort's own passes run a leaky relu, or a sum after the norm, which oneDNN lacks.
 ///
+/// Units     `steps`: examples of the request per example of the batch.
 /// Errors    backend_error if oneDNN has no optimised implementation with the relu.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request,
-                                                 batch_norm const& l);
+                                                 batch_norm const& l, int steps);
 
 /// Prepares layer normalisation. For oneDNN, the normalised axes form one axis and the other axes another.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
@@ -38,9 +39,10 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
                                                  operation_request<onednn> const& request, lrn const& l);
 
 /// Prepares a normalisation. Returns nothing if the step is no normalisation or has to run in the host's
-/// kernels.
+/// kernels. `steps`: examples of the request per example of the batch.
 std::optional<backend_operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
-                                                               operation_request<onednn> const& request);
+                                                               operation_request<onednn> const& request,
+                                                               int steps = 1);
 
 }  // namespace cohort::detail
 

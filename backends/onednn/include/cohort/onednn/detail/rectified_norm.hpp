@@ -18,6 +18,7 @@ memory_layout channels_last(memory_layout const& of);
 ///           norm_on_panels.
 struct rectified_norm {
   operation_request<onednn> const& request;
+  int steps = 1;  ///< examples of the request per example of the batch
   memory_layout layout = request.inputs[0];
   bool sums = request.sums;
   bool of_batch = request.training && !request.frozen;

@@ -42,7 +42,7 @@ COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& r
   constexpr int block = 16, fewest = 8;
   bool const fills_blocks = src[1] % block == 0 && dst[1] % block == 0;
   bool const narrow_and_single = type != dnnl_f32 && src[1] == 1;
-  bool const last = groups == 1 && !fills_blocks && (src[1] >= fewest || narrow_and_single);
+  bool const last = !image || (groups == 1 && !fills_blocks && (src[1] >= fewest || narrow_and_single));
   layout_candidate const candidate = requested_candidate(request);
   if (candidate.forward == order::rule ? last : candidate.forward == order::last)
     forward.push_back(in_order(order::last));
@@ -110,8 +110,8 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
 COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
                                                        operation_request<onednn> const& request,
                                                        conv1d const& l) {
-  return prepare_convolution(on, request, {l.window(), l.row(request.input_shapes[0]), 1}, l.groups,
-                             l.flops(request.input_shapes));
+  shape const input = request.input_shapes[0], sequence{input[1], input[0]};
+  return prepare_convolution(on, request, {l.window(), l.row(sequence), 1}, l.groups, l.flops({&sequence, 1}));
 }
 
 }  // namespace cohort::detail

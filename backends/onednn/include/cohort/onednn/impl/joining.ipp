@@ -85,12 +85,13 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const&
                                                        operation_request<onednn> const& request,
                                                        concatenate const&) {
   std::size_t const n = request.inputs.size();
+  int const axis = 1 + channel_axis(request.output_shape);
   dnnl_attributes const plain;
   std::vector<memory_layout> given(request.inputs.begin(), request.inputs.end()), dense;
   for (memory_layout const& one : given) dense.push_back(memory_layout::dense(one.dims(), given[0].type()));
   auto const join = [&](std::vector<memory_layout> const& sources) {
     dnnl_primitive_desc_t created = nullptr;
-    dnnl_concat_primitive_desc_create(&created, engine.get(), nullptr, static_cast<int>(n), 1,
+    dnnl_concat_primitive_desc_create(&created, engine.get(), nullptr, static_cast<int>(n), axis,
                                       raw(sources).data(), plain.get());
     return dnnl_pd(created);
   };
@@ -98,7 +99,8 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_engine_handle const&
     auto const dims = given[i].dims();
     dnnl_dims_t extents{}, offsets{};
     std::copy(dims.begin(), dims.end(), extents);
-    for (std::size_t before = 0; before < i; ++before) offsets[1] += given[before].dims()[1];
+    for (std::size_t before = 0; before < i; ++before)
+      offsets[axis] += given[before].dims()[static_cast<std::size_t>(axis)];
     dnnl_memory_desc_t created = nullptr;
     dnnl_memory_desc_create_submemory(&created, whole.get(), extents, offsets);
     return memory_layout(created);

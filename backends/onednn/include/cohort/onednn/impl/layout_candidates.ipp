@@ -35,7 +35,8 @@ inline constexpr layout_candidate dense_layout_candidates[]{
 
 COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
     operation_request<onednn> const& request) {
-  if (*request.kind == kind_of<dense>) return dense_layout_candidates;
+  if (*request.kind == kind_of<dense>)
+    return request.input_shapes[0].rank == 2 ? std::span<layout_candidate const>() : dense_layout_candidates;
   if (*request.kind == kind_of<conv2d>)
     return decode<conv2d>(request.fields).groups == 1 ? convolution_layout_candidates
                                                       : std::span<layout_candidate const>();
@@ -48,7 +49,8 @@ COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
 /// been the fastest candidate for these.
 COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& request) {
   constexpr int block = 16;
-  bool const fills = request.input_shapes[0][0] % block == 0 && request.output_shape[0] % block == 0;
+  bool const fills = channels_of(request.input_shapes[0]) % block == 0
+                     && channels_of(request.output_shape) % block == 0;
   if (*request.kind == kind_of<conv2d>) {
     extent2 const stride = decode<conv2d>(request.fields).stride;
     return fills && stride.height == 1 && stride.width == 1;

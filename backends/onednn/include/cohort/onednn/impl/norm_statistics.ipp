@@ -17,9 +17,9 @@ COHORT_ONEDNN_INLINE statistics_workspace::statistics_workspace(std::int64_t cou
 
 COHORT_ONEDNN_INLINE invocation<onednn> statistics_gradients(operation_request<onednn> const& request,
                                                              statistics_workspace const& memory,
-                                                             memory_layout const& each) {
+                                                             memory_layout const& each, int steps) {
   using enum operand_role;
-  auto const run = [batch = request.batch, channels = request.input_shapes[0][0],
+  auto const run = [batch = request.batch / steps, channels = request.input_shapes[0][0],
                     variance_offset = memory.offset / sizeof(float)](std::span<void* const> a) {
     auto const* const mean = static_cast<float const*>(a[0]);
     batch_norm::write_statistics_gradients(*static_cast<step_scalars const*>(a[2]), batch, channels, mean,

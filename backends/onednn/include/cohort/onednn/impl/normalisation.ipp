@@ -43,10 +43,11 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> normalisation(dnnl_engine_handle 
 }
 
 COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, batch_norm const& l) {
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request, batch_norm const& l,
+    int steps) {
   using enum operand_role;
   bool const leaks = request.activation && request.activation->name == leaky_relu::kind_name;
-  if (leaks || request.input_shapes.size() > 1) return rectified_norm{request}.prepare(l);
+  if (leaks || request.input_shapes.size() > 1) return rectified_norm{request, steps}.prepare(l);
   dnnl_attributes const none;
   auto const epsilon = static_cast<float>(l.epsilon);
   bool const of_batch = request.training && !request.frozen;
@@ -87,7 +88,7 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   backend_operation<onednn> made =
       normalisation(engine, request, forward, backward, layout,
                     {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
-  made.backward.push_back(statistics_gradients(request, memory, made.parameters[2]));
+  made.backward.push_back(statistics_gradients(request, memory, made.parameters[2], steps));
   return made;
 }
 
@@ -157,9 +158,10 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
 }
 
 COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_normalisation(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request) {
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request, int steps) {
   std::string_view const name = request.kind->name;
-  if (name == batch_norm::kind_name) return prepare(engine, request, decode<batch_norm>(request.fields));
+  if (name == batch_norm::kind_name)
+    return prepare(engine, request, decode<batch_norm>(request.fields), steps);
   if (name == layer_norm::kind_name) return prepare(engine, request, decode<layer_norm>(request.fields));
   if (name == lrn::kind_name) return prepare(engine, request, decode<lrn>(request.fields));
   return {};

@@ -4,6 +4,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/onednn/detail/activation.hpp>
+#include <cohort/onednn/detail/composed.hpp>
 #include <cohort/onednn/detail/convolution.hpp>
 #include <cohort/onednn/detail/deconvolution.hpp>
 #include <cohort/onednn/detail/elementwise.hpp>
@@ -13,6 +14,7 @@
 #include <cohort/onednn/detail/matmul.hpp>
 #include <cohort/onednn/detail/normalisation.hpp>
 #include <cohort/onednn/detail/pooling.hpp>
+#include <cohort/onednn/detail/sequence.hpp>
 #include <cohort/onednn/detail/winograd.hpp>
 #include <string>
 
@@ -105,6 +107,7 @@ COHORT_ONEDNN_INLINE onednn::kernel onednn::accumulate(layout const& l) const {
 COHORT_ONEDNN_INLINE backend_operation<onednn> onednn::prepare(
     operation_request<onednn> const& request) const {
   kind const& k = *request.kind;
+  if (auto made = detail::prepare_sequence(on_, request)) return std::move(*made);
   if (k == kind_of<conv2d>) {
     conv2d const l = detail::decode<conv2d>(request.fields);
     if (request.candidate.empty())
@@ -118,12 +121,13 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> onednn::prepare(
     if (auto made = detail::prepare_matmul(on_, request, detail::decode<matmul>(request.fields)))
       return std::move(*made);
   if (k == kind_of<concatenate>) return detail::prepare(on_.engine, request, concatenate{});
-  if (k.name == conv1d::kind_name)
-    return detail::prepare(on_, request, detail::decode<conv1d>(request.fields));
   if (k.name == conv2d_transposed::kind_name)
     return detail::prepare(on_, request, detail::decode<conv2d_transposed>(request.fields));
-  if (auto made = detail::prepare_pool(on_.engine, request)) return std::move(*made);
-  if (auto made = detail::prepare_normalisation(on_.engine, request)) return std::move(*made);
+  if (k.compose) return detail::prepare_composed(on_, request);
+  if (request.input_shapes[0].rank != 2 || k.name == layer_norm::kind_name) {
+    if (auto made = detail::prepare_pool(on_.engine, request)) return std::move(*made);
+    if (auto made = detail::prepare_normalisation(on_.engine, request)) return std::move(*made);
+  }
   return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));
 }
 

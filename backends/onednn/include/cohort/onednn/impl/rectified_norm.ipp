@@ -105,7 +105,7 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> rectified_norm::prepare(batch_nor
   add_statistics(backward, memory, each);
   add(backward, scratch, 0, scratch_layout);
   if (splits_gradient) add(backward, diff_input, 1, layout);
-  if (of_batch) made.backward.push_back(statistics_gradients(request, memory, each));
+  if (of_batch) made.backward.push_back(statistics_gradients(request, memory, each, steps));
   return made;
 }
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/onednn/backend.hpp>
+#include <cohort/onednn/detail/handle.hpp>
+#include <optional>
+
+namespace cohort::detail {
+
+/// Prepares layers on sequences T×C, for which oneDNN's primitives see other extents of the same memory. A
+/// dense layer or a batch norm sees each step as an example. A conv1d or a global pool sees channels before
+/// steps. Returns nothing for other layers, and for layers that have to read a mask: they run in the host's
+/// kernels.
+///
+/// Shapes    in the plan, tensors of dense layers and batch norms are dense; those of a convolution are
+///           channels last, or in a layout that oneDNN prefers.
+std::optional<backend_operation<onednn>> prepare_sequence(dnnl_target const& on,
+                                                          operation_request<onednn> const& request);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/sequence.ipp>
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn
+// label: slow
+// A transformer that predicts the next character of a text, and writes some: gpt --help
+#include <cohort/layer/attention.hpp>
+#include <cohort/layer/positions.hpp>
+#include "reference_program/program.hpp"
+#include "reference_program/text_sets.hpp"
+
+namespace {
+
+using namespace cohort;
+using reference_program::options;
+using reference_program::sets;
+
+/// The settings of nanoGPT for a processor (small) and for characters on a GPU (baby).
+struct extents {
+  int blocks, heads, units, steps;
+};
+extents extents_of(options const& chosen) {
+  return chosen.size == "baby" ? extents{6, 6, 384, 256} : extents{4, 4, 128, 64};
+}
+
+graph transformer(options const& chosen, sets const& text) {
+  extents const e = extents_of(chosen);
+  int const vocabulary = text.train.describe().targets[0].classes;
+  layer_settings const drawn{.weights = init::normal{.deviation = 0.02}};
+  auto const to = [&](int units) { return dense{.units = units, .settings = drawn}; };
+  return graph::build([&](builder& net) {
+    tensor x = net.input({e.steps})
+               | embedding{.vocabulary = vocabulary, .width = e.units, .settings = drawn, .name = "characters"}
+               | learned_positions{.settings = drawn};
+    for (int block = 0; block < e.blocks; ++block) {
+      x = x + (x | layer_norm{} | to(3 * e.units) | attention{.heads = e.heads, .causal = true} | to(e.units));
+      x = x + (x | layer_norm{} | to(4 * e.units) | gelu_tanh{} | to(e.units));
+    }
+    return x | layer_norm{}
+           | dense{.units = vocabulary, .bias = false, .settings = {.shares = "characters"}}
+           | softmax_cross_entropy{};
+  });
+}
+
+reference_program::program const gpt{
+    .text = {.name = "gpt",
+             .purpose = "Trains a transformer to predict the next character of a text, and prints a sample.",
+             .data = reference_program::text_help,
+             .rate = "AdamW's learning rate",
+             .size = R"(small: 4 blocks, 4 heads, 128 units, 64 characters; baby: 6, 6, 384, 256)",
+             .sizes = {"small", "baby"},
+             .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},
+    .defaults = {.batch = 12, .epochs = 1, .rate = 1e-3, .generate = 300},
+    .evaluation_batch = 64,
+    .data = [](options const& chosen) { return reference_program::crops_of(chosen, extents_of(chosen).steps); },
+    .network = transformer,
+    .settings =
+        [](options const& chosen) {
+          return training_settings{
+              .updater = adamw{.rate = chosen.rate, .beta2 = 0.99, .decay = 0.1},
+              .normalisation = normalise::clip_global_norm{1}};
+        },
+    .afterwards = reference_program::print_sample};
+
+}  // namespace
+
+int main(int argc, char** argv) { return run(gpt, argc, argv); }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/data_folders.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/text/token_crops.hpp>
+#include <cohort/text/tokenizer.hpp>
+#include <cohort/trainer/generate_tokens.hpp>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include "program.hpp"
+
+namespace reference_program {
+
+constexpr char const* text_help =
+    R"(a text file in UTF-8; default: text/tinyshakespeare.txt in $COHORT_DATA, data/ or the cache,
+                   otherwise drawn sentences)";
+
+/// A text, its characters as tokens, and where it comes from.
+struct characters_of_text {
+  std::string text;
+  cohort::tokenizer tokens;
+  std::string where;
+  bool drawn;
+};
+
+/// Sentences of a few words, for a machine without the file.
+inline std::string drawn_sentences() {
+  constexpr std::array subjects{"the king", "a sailor", "my lady", "the old clerk", "no man"};
+  constexpr std::array verbs{"sees", "hears", "has found", "will not follow", "remembers"};
+  constexpr std::array objects{"the sea", "a letter", "his sword", "the crown of France", "an honest word"};
+  cohort::random_stream const draws(1, "drawn_sentences");
+  std::string text;
+  for (std::uint64_t k = 0; k < 4000; ++k)
+    text += std::string(subjects[draws.below(3 * k, 5)]) + ' ' + verbs[draws.below(3 * k + 1, 5)] + ' '
+            + objects[draws.below(3 * k + 2, 5)] + ".\n";
+  return text;
+}
+
+/// Returns the path of the text: that of --data, or the first that exists; empty if there is none.
+inline std::string text_path(std::string const& given) {
+  if (!given.empty()) return given;
+  for (std::string const& folder : cohort::io::data_folders())
+    for (char const* name : {"/text/tinyshakespeare.txt", "/tinyshakespeare.txt"})
+      if (std::filesystem::exists(folder + name)) return folder + name;
+  return {};
+}
+
+inline characters_of_text characters_of(options const& chosen) {
+  std::string const path = text_path(chosen.data);
+  std::string text = path.empty() ? drawn_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
+  cohort::tokenizer tokens = cohort::tokenizer::characters(text);
+  return {std::move(text), std::move(tokens), path.empty() ? "drawn sentences" : path, path.empty()};
+}
+
+/// Crops of `length` characters: of the first 90 % of the text for training, of the rest for the test.
+inline sets crops_of(options const& chosen, int length) {
+  characters_of_text const read = characters_of(chosen);
+  cohort::token_stream const all(read.tokens.encode(read.text));
+  std::int64_t const cut = all.size() * 9 / 10;
+  cohort::crop_settings crops{.length = length, .vocabulary = read.tokens.size(), .seed = chosen.seed};
+  sets made{.train = cohort::token_crops(all.part(0, cut), crops), .test = cohort::token_crops(all.part(0, cut), crops)};
+  crops.fixed = true;
+  made.test = cohort::token_crops(all.part(cut, all.size()), crops);
+  made.where = read.where;
+  if (read.drawn) {
+    made.kind = "drawn";
+    made.notice = "tinyshakespeare.txt was not found: these sentences are drawn.";
+  }
+  return made;
+}
+
+/// Prints --generate characters that continue a line break. Every rank computes them; rank 0 prints.
+inline void print_sample(cohort::training& trained, options const& chosen, sets const&) {
+  if (chosen.generate == 0) return;
+  cohort::tokenizer const tokens = characters_of(chosen).tokens;
+  std::int32_t const start = tokens.find("\n").value_or(0);
+  auto const made = cohort::generate_tokens(trained, {&start, 1},
+                                     {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
+  if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
+}
+
+}  // namespace reference_program

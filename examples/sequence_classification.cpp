@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn
+// label: slow
+// Classifies time series by recurrent layers, with masks if their lengths differ: sequence_classification
+// --help
+#include <cohort/layer/recurrent.hpp>
+#include <algorithm>
+#include "reference_program/program.hpp"
+#include "reference_program/series_sets.hpp"
+
+namespace {
+
+using namespace cohort;
+using reference_program::options;
+using reference_program::sets;
+
+/// Series of one column (control charts): an LSTM. Of several (vowels): one in each direction.
+graph classifier(options const&, sets const& series) {
+  data_description const& what = series.train.describe();
+  shape const extents = what.inputs[0].example;
+  int const classes = what.targets[0].classes;
+  return graph::build([&](builder& net) {
+    tensor const x = net.masked_input(extents);
+    tensor const end = extents[1] == 1 ? x | lstm{.units = 128, .last_step = true}
+                                       : concat(x | lstm{.units = 64, .last_step = true},
+                                                x | lstm{.units = 64, .last_step = true, .reverse = true});
+    return end | dense{.units = classes} | softmax_cross_entropy{};
+  });
+}
+
+reference_program::program const sequence_classification{
+    .text = {.name = "sequence_classification",
+             .purpose =
+                 "Trains LSTM layers to classify time series and prints a classification report of the test "
+                 "series.",
+             .data = reference_program::series_help,
+             .rate = "Adam's learning rate"},
+    .defaults = {.epochs = 40, .rate = 0.005},
+    .normalises = true,
+    .data = reference_program::series_sets,
+    .network = classifier,
+    .settings =
+        [](options const& chosen) {
+          return training_settings{.updater = adam{.rate = chosen.rate},
+                                   .normalisation = normalise::clip_global_norm{1}};
+        }};
+
+}  // namespace
+
+int main(int argc, char** argv) { return run(sequence_classification, argc, argv); }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch.hpp>
+#include <cohort/data/description.hpp>
+#include <cohort/data/example_view.hpp>
+#include <cohort/data/transform.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Gives a batch the tensors of the description, with memory for `capacity` examples.
+void resize_batch(batch& b, data_description const& description, int capacity);
+
+/// Writes one part of an example to a batch. The conversion is selected once and used for every example.
+struct part_writer {
+  row_transform transform = nullptr;
+  std::size_t elements = 0;
+  std::size_t bytes = 0;         // in the batch
+  std::size_t stored_bytes = 0;  // in the data set
+  double scale = 1;
+  double offset = 0;
+  std::vector<channel_scaling> channels;  // includes scale and offset
+  std::size_t stored_channel_bytes = 0;
+  std::size_t channel_bytes = 0;
+
+  explicit part_writer(tensor_description const& part);
+  void operator()(std::byte const* source, std::byte* destination) const;
+};
+
+struct dataset_interface;
+
+/// Writes examples to the rows of a batch.
+class batch_writer {
+ public:
+  explicit batch_writer(data_description const& description);
+
+  /// Returns the batch's tensor for part `part`.
+  static named_tensor& tensor(batch& b, std::size_t part);
+
+  /// Resizes weights and keys for `count` examples.
+  void begin(batch& b, std::size_t count) const;
+
+  void write(example_view const& example, batch& b, std::size_t row) const;
+
+  /// Writes the examples `indices`, located in memory or requested one by one in `scratch`.
+  void gather(dataset_interface const& data, std::span<std::int64_t const> indices, example_view& scratch,
+              batch& b) const;
+
+ private:
+  struct class_check {
+    std::size_t part;
+    tensor_description label;
+  };
+
+  std::vector<part_writer> writers_;
+  std::vector<class_check> class_labels_;
+  bool weighted_;
+  bool keyed_;
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/detail/recurrent_cell.hpp>
+#include <cohort/layer/host_kernel.hpp>
+#include <cstdint>
+
+namespace cohort::detail {
+
+/// Elements that a recurrent layer passes from forward to backward on the host, for sequences of `length`
+/// steps.
+std::int64_t recurrent_workspace(recurrent_cell const& cell, int length, int batch);
+
+/// Forward and backward by plain loops, for float and double.
+template <class T>
+void recurrent_forward(recurrent_cell const& cell, host_arguments<T> const& a);
+template <class T>
+void recurrent_backward(recurrent_cell const& cell, host_arguments<T> const& a);
+
+/// Writes the factors of the dropouts of `batch` examples, 0 or 1 / (1 − rate): per example those of its
+/// inputs, then those of its state.
+///
+/// Exact     a function of the example's stream; independent of the other examples.
+template <class T>
+void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars, std::uint64_t layer, int batch,
+                        T* kept);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/layer/impl/recurrent_host.ipp>
+#endif

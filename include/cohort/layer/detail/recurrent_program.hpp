@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/detail/composed_kernel.hpp>
+#include <cohort/layer/detail/recurrent_cell.hpp>
+
+namespace cohort::detail {
+
+/// A recurrent layer as products of a backend and functions for the processor's instruction set.
+composed_kernel compose_recurrent(recurrent_cell const& cell, composed_request const& request,
+                                  product_backend& backend);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/layer/impl/recurrent_program.ipp>
+#endif

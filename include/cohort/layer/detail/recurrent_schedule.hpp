@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cstdint>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Order in which one direction of a recurrent layer processes a batch of sequences.
+///
+/// Shapes    `mask`: batch × length, 0 for a masked step; null: no step is masked.
+/// `reverse`        from the last step to the first
+/// `resets`         a masked step sets the state to zero; otherwise it keeps the state
+/// `last_only`      the output is that of the last unmasked step only
+struct recurrent_order {
+  int batch = 0;
+  int length = 0;
+  std::uint8_t const* mask = nullptr;
+  bool reverse = false;
+  bool resets = false;
+  bool last_only = false;
+};
+
+/// The unmasked steps of a batch, packed: all first steps, then all second steps, …. Examples with more steps
+/// come first, so step k consists of the first live(k) examples of this order. The rows of a step are padded
+/// to a multiple, and so are all rows together.
+///
+/// Order     build, then the others. A second build allocates nothing if batch and length did not grow.
+/// Exact     a function of the order and the mask: examples with equally many steps keep their order.
+class recurrent_schedule {
+ public:
+  /// `row_multiple`: of the rows of one step; `total_multiple`: of all rows.
+  void build(recurrent_order const& how, int row_multiple = 1, int total_multiple = 1);
+
+  int steps() const { return steps_; }
+  /// Examples in step k; 0 for k = steps().
+  int live(int k) const { return live_[at(k)]; }
+  /// The first row of step k.
+  int first(int k) const { return first_[at(k)]; }
+  /// Rows of step k with their padding.
+  int rows(int k) const { return first_[at(k) + 1] - first_[at(k)]; }
+  /// All rows with all padding.
+  int rows() const { return rows_; }
+  /// Rows of the steps, with their padding.
+  int rows_of_steps() const { return first_[at(steps_)]; }
+
+  // Per row.
+
+  /// example · length + step of the input; −1 for padding.
+  int const* inputs() const { return inputs_.data(); }
+  /// Row of the layer's output: the input's, or the example if `last_only`; −1: none.
+  int const* outputs() const { return outputs_.data(); }
+  /// Number of masked steps that repeat the row's output.
+  int const* repeats() const { return repeats_.data(); }
+  /// Whether the state before the row is zero because of a masked step.
+  std::uint8_t const* restarts() const { return restarts_.data(); }
+
+  /// The example of row j of every step.
+  int const* examples() const { return examples_.data(); }
+  /// Unmasked steps of an example.
+  int steps_of(int example) const { return counts_[at(example)]; }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  void sort_examples(recurrent_order const& how);
+
+  int steps_ = 0;
+  int rows_ = 0;
+  std::vector<int> live_, first_, inputs_, outputs_, repeats_, examples_, counts_, next_;
+  std::vector<std::uint8_t> restarts_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/layer/impl/recurrent_schedule.ipp>
+#endif

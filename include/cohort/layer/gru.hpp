@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/detail/recurrent_host.hpp>
+#include <cohort/layer/detail/recurrent_program.hpp>
+#include <cohort/layer/detail/recurrent_rules.hpp>
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// Gated recurrent unit.
+///
+///     z = gate(Wz·x + bz + Rz·h + qz)      r = gate(Wr·x + br + Rr·h + qr)      h' = z∘h + (1 − z)∘n
+///     n = act(Wn·x + bn + r∘(Rn·h + qn))   if `reset_after`, else act(Wn·x + bn + Rn·(r∘h))
+///
+/// Shapes    input T×C → output T×U, or U (the state after the last step) if `last_step`. weights 3U×C,
+///           recurrent_weights 3U×U, bias 3U and, with `reset_after`, recurrent_bias q 3U; the gates in the
+///           order z r n.
+/// Units, After, Exact   as lstm.
+/// Source    Cho et al., EMNLP 2014. `reset_after`: the variant of cuDNN, Keras and PyTorch.
+struct gru {
+  static constexpr std::string_view kind_name = "gru";
+  static constexpr bool reads_scalars = true;
+  static constexpr bool reads_mask = true;
+
+  required<int, "units"> units;
+  bool last_step = false;
+  bool reverse = false;
+  bool reset_after = true;
+  recurrent_activation activation = recurrent_activation::tanh;
+  recurrent_activation gate_activation = recurrent_activation::sigmoid;
+  bool resets_masked = false;
+  double dropout = 0;
+  double recurrent_dropout = 0;
+  bool bias = true;
+  layer_settings settings = {};
+  std::string_view name{};
+  source_line at = source_line::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"units", &gru::units},
+                      field{"last_step", &gru::last_step},
+                      field{"reverse", &gru::reverse},
+                      field{"reset_after", &gru::reset_after},
+                      field{"activation", &gru::activation},
+                      field{"gate_activation", &gru::gate_activation},
+                      field{"resets_masked", &gru::resets_masked},
+                      field{"dropout", &gru::dropout},
+                      field{"recurrent_dropout", &gru::recurrent_dropout},
+                      field{"bias", &gru::bias}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const { return detail::infer_recurrent(*this, inputs); }
+  constexpr mask_rule masks(std::span<shape const>) const {
+    return last_step ? mask_use::ends : mask_use::passes;
+  }
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    return detail::recurrent_parameters(cell(inputs[0]));
+  }
+  constexpr double flops(std::span<shape const> inputs) const { return detail::recurrent_flops(cell(inputs[0]), inputs); }
+  std::int64_t workspace(std::span<shape const> inputs, int batch) const {
+    return detail::recurrent_workspace(cell(inputs[0]), inputs[0][0], batch);
+  }
+  constexpr detail::recurrent_cell cell(shape const& input) const {
+    detail::recurrent_cell made = detail::cell_of(
+        *this, reset_after ? detail::cell_kind::gru_after : detail::cell_kind::gru_before, input);
+    made.gate_activation = gate_activation;
+    made.recurrent_bias = bias && reset_after;
+    return made;
+  }
+
+  detail::composed_kernel compose(detail::composed_request const& request,
+                                  detail::product_backend& backend) const {
+    return detail::compose_recurrent(cell(request.inputs[0]), request, backend);
+  }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    detail::recurrent_forward(cell(a.input_shapes[0]), a);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::recurrent_backward(cell(a.input_shapes[0]), a);
+  }
+};
+
+}  // namespace cohort
+
+namespace cohort::detail {
+template <>
+inline constexpr bool is_on_demand_layer<gru> = true;
+}  // namespace cohort::detail
+
+#ifdef COHORT_CORE_COMPILED
+extern template struct cohort::detail::host_kernels<cohort::gru>;
+#else
+#include <cohort/layer/detail/kinds_on_demand.hpp>
+namespace cohort::detail {
+inline bool const gru_is_known = add_kind_on_demand(kind_of<gru>);
+}  // namespace cohort::detail
+#endif

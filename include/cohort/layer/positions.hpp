@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/layer/kind.hpp>
+#include <cstddef>
+
+namespace cohort {
+
+/// Adds a learned vector to each step of a sequence: y_t = x_t + w_t.
+///
+/// Shapes    input T×C → output the same; weights T×C.
+/// Exact     gradients are added in the order of the examples.
+struct learned_positions {
+  static constexpr std::string_view kind_name = "learned_positions";
+
+  layer_settings settings = {};
+  std::string_view name{};
+  source_line at = source_line::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (inputs[0].rank != 2)
+      return {"positions need a sequence: an input of steps x columns", {"input", inputs[0]}};
+    return inputs[0];
+  }
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    parameter_list list;
+    list.add({"weights", inputs[0], parameter_role::weights, inputs[0][0], inputs[0][1]});
+    return list;
+  }
+  constexpr mask_rule masks(std::span<shape const>) const { return mask_use::passes; }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    auto const each = static_cast<std::size_t>(a.output_shape.elements());
+    for (std::size_t first = 0; first < a.elements_of_output(); first += each)
+      for (std::size_t i = 0; i < each; ++i)
+        a.output[first + i] = a.inputs[0][first + i] + a.parameters[0][i];
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    auto const each = static_cast<std::size_t>(a.output_shape.elements());
+    std::fill_n(a.diff_parameters[0], each, T(0));
+    for (std::size_t first = 0; first < a.elements_of_output(); first += each)
+      for (std::size_t i = 0; i < each; ++i) a.diff_parameters[0][i] += a.diff_output[first + i];
+    if (a.diff_inputs[0]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[0]);
+  }
+};
+
+/// Adds fixed waves to each step of a sequence: sin(t / base^(2k / C)) to column 2k and the cosine to column
+/// 2k + 1.
+///
+/// Shapes    input T×C → output the same.
+/// Source    Vaswani et al., NeurIPS 2017.
+struct sinusoidal_positions {
+  static constexpr std::string_view kind_name = "sinusoidal_positions";
+
+  double base = 10000;
+  std::string_view name{};
+  source_line at = source_line::here();
+
+  static constexpr auto fields() { return std::tuple{field{"base", &sinusoidal_positions::base}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (inputs[0].rank != 2)
+      return {"positions need a sequence: an input of steps x columns", {"input", inputs[0]}};
+    if (!(base > 1)) return {"the base of sinusoidal positions must be above 1"};
+    return inputs[0];
+  }
+  constexpr mask_rule masks(std::span<shape const>) const { return mask_use::passes; }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    auto const each = static_cast<std::size_t>(a.output_shape.elements());
+    auto const columns = static_cast<std::size_t>(a.output_shape[1]);
+    for (std::size_t i = 0; i < each; ++i) {
+      std::size_t const column = i % columns;
+      double const angle =
+          static_cast<double>(i / columns)
+          * std::pow(base, -static_cast<double>(column / 2 * 2) / static_cast<double>(columns));
+      T const wave = static_cast<T>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      for (std::size_t first = 0; first < a.elements_of_output(); first += each)
+        a.output[first + i] = a.inputs[0][first + i] + wave;
+    }
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (a.diff_inputs[0]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[0]);
+  }
+};
+
+}  // namespace cohort
+
+namespace cohort::detail {
+template <>
+inline constexpr bool is_on_demand_layer<learned_positions> = true;
+template <>
+inline constexpr bool is_on_demand_layer<sinusoidal_positions> = true;
+}  // namespace cohort::detail
+
+#ifdef COHORT_CORE_COMPILED
+extern template struct cohort::detail::host_kernels<cohort::learned_positions>;
+extern template struct cohort::detail::host_kernels<cohort::sinusoidal_positions>;
+#else
+#include <cohort/layer/detail/kinds_on_demand.hpp>
+namespace cohort::detail {
+inline bool const learned_positions_is_known = add_kind_on_demand(kind_of<learned_positions>);
+inline bool const sinusoidal_positions_is_known = add_kind_on_demand(kind_of<sinusoidal_positions>);
+}  // namespace cohort::detail
+#endif

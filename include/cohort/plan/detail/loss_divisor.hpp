@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/node.hpp>
+#include <cohort/plan/detail/step_masks.hpp>
+#include <cohort/tensor/view.hpp>
+#include <span>
+
+namespace cohort::detail {
+
+/// Divisor of the mean loss of a batch: Σ weight over the examples, or Σ weight·steps if the losses are means
+/// over the steps of masked sequences.
+class loss_divisor {
+ public:
+  explicit loss_divisor(graph_view net);
+
+  /// `masks`: those of the batch, or none: all steps exist. `weights`: of the examples, or none: 1 each.
+  double of(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
+            std::span<float const> weights, int count) const;
+
+ private:
+  mask_source source_{};  // length 0: the divisor counts examples
+  std::size_t mask_ = 0;  // number among the masks of the batch
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/loss_divisor.ipp>
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/node.hpp>
+#include <cohort/layer/step_mask.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Where the mask of a batch is from: from the batch, or from the indices of an input, of which 0 is padding.
+struct mask_source {
+  int length = 0;  ///< steps
+  int input = -1;  ///< of the network, whose indices define the mask; −1: the batch has the mask
+};
+
+/// The masks of a network, in the order of graph_view::masks.
+///
+/// `averaged`  number of the mask over whose steps the losses are means; −1: they are means over examples
+struct mask_sources {
+  std::vector<mask_source> all{};
+  int averaged = -1;
+};
+mask_sources masks_of(graph_view net);
+
+/// Returns the number, among the masks of a batch, of the mask that begins at node `begin`; −1 if the batch
+/// does not have it.
+int mask_of_batch(graph_view net, int begin);
+
+/// Writes the mask of indices: 1 for a step whose index is not 0. `indices`: i32, f32 or f64.
+void write_mask(tensor_view indices, std::uint8_t* steps);
+/// Returns the mask that begins at node `begin`, N × T, u8: one of the batch, or one derived from its inputs
+/// in `memory`; without data if all steps exist.
+tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
+                    std::span<tensor_view const> masks, std::vector<std::uint8_t>& memory);
+/// Returns the number of steps that exist in masks (u8) or indices: elements that are not 0.
+int count_steps(tensor_view steps);
+
+/// Prepares the masks of a batch for kernels.
+///
+/// Shapes    masks are padded to the plan's batch: additional examples have no steps.
+class step_masks {
+ public:
+  step_masks(mask_sources const& sources, int batch);
+
+  /// `masks`: one per source of the batch, or none: all steps exist.
+  ///
+  /// Before    masks and inputs live until backward has run.
+  /// Errors    shape_error for a wrong number, shape or type of masks.
+  void load(std::span<tensor_view const> inputs, std::span<tensor_view const> masks, int examples);
+
+  std::size_t size() const { return masks_.size(); }
+  step_mask& operator[](std::size_t which) { return masks_[which]; }
+  /// Steps of each example over which the losses are means; null if they are means over examples.
+  std::int32_t const* averaged_steps() const {
+    return averaged_ < 0 ? nullptr : masks_[static_cast<std::size_t>(averaged_)].counts;
+  }
+
+ private:
+  struct memory {
+    std::vector<std::uint8_t> steps;
+    std::vector<std::int32_t> lengths, counts;
+  };
+
+  void measure(std::size_t which);
+
+  std::vector<mask_source> sources_;
+  int averaged_;
+  int batch_;
+  std::vector<memory> memory_;
+  std::vector<step_mask> masks_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/step_masks.ipp>
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/plan/detail/step_masks.hpp>
+#include <cohort/tensor/element.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE mask_sources masks_of(graph_view net) {
+  mask_sources made;
+  std::vector<int> const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
+  if (!losses.empty()) made.averaged = net.mask_number(net.averaged_mask(losses[0]));
+  for (int id : net.masks()) {
+    bool const from_batch = net.kind(id).role == layer_role::input;
+    int const input = from_batch ? -1
+                                 : static_cast<int>(std::ranges::find(inputs, net.inputs(id)[0])
+                                                    - inputs.begin());
+    made.all.push_back({net[id].output[0], input});
+  }
+  return made;
+}
+
+COHORT_CORE_INLINE int mask_of_batch(graph_view net, int begin) {
+  int number = 0;
+  for (int id : net.masks()) {
+    if (net.kind(id).role != layer_role::input) continue;
+    if (id == begin) return number;
+    ++number;
+  }
+  return -1;
+}
+
+/// Calls visit(span of the elements).
+template <class Visit>
+auto with_elements(tensor_view of, Visit visit) {
+  switch (of.type) {
+    case element_type::u8:
+      return visit(of.as<std::uint8_t>());
+    case element_type::i32:
+      return visit(of.as<std::int32_t>());
+    case element_type::f64:
+      return visit(of.as<double>());
+    default:
+      return visit(of.as<float>());
+  }
+}
+
+COHORT_CORE_INLINE void write_mask(tensor_view indices, std::uint8_t* steps) {
+  with_elements(indices, [&](auto values) {
+    std::ranges::transform(values, steps, [](auto index) { return static_cast<std::uint8_t>(index != 0); });
+  });
+}
+
+COHORT_CORE_INLINE int count_steps(tensor_view steps) {
+  return with_elements(steps, [](auto values) {
+    return static_cast<int>(std::ranges::count_if(values, [](auto step) { return step != 0; }));
+  });
+}
+
+COHORT_CORE_INLINE tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
+                                       std::span<tensor_view const> masks,
+                                       std::vector<std::uint8_t>& memory) {
+  std::vector<int> const nodes = net.masks();
+  std::vector<mask_source> const sources = masks_of(net).all;
+  std::size_t of_batch = 0;
+  for (std::size_t m = 0; m < nodes.size(); ++m) {
+    if (nodes[m] == begin && sources[m].input >= 0) {
+      tensor_view const indices = inputs[static_cast<std::size_t>(sources[m].input)];
+      memory.resize(static_cast<std::size_t>(indices.dims.elements()));
+      write_mask(indices, memory.data());
+      return {memory.data(), indices.dims};
+    }
+    if (nodes[m] == begin) return masks.empty() ? tensor_view() : masks[of_batch];
+    of_batch += sources[m].input < 0 ? 1 : 0;
+  }
+  return {};
+}
+
+COHORT_CORE_INLINE step_masks::step_masks(mask_sources const& sources, int batch)
+    : sources_(sources.all),
+      averaged_(sources.averaged),
+      batch_(batch),
+      memory_(sources_.size()),
+      masks_(sources_.size()) {
+  for (std::size_t m = 0; m < sources_.size(); ++m) {
+    memory_[m].lengths.resize(static_cast<std::size_t>(batch));
+    memory_[m].counts.resize(static_cast<std::size_t>(batch));
+    masks_[m] = {.length = sources_[m].length,
+                 .lengths = memory_[m].lengths.data(),
+                 .counts = memory_[m].counts.data()};
+  }
+}
+
+COHORT_CORE_INLINE void step_masks::load(std::span<tensor_view const> inputs,
+                                         std::span<tensor_view const> masks, int examples) {
+  std::size_t used = 0;
+  auto const of_batch = static_cast<std::size_t>(
+      std::ranges::count_if(sources_, [](mask_source const& one) { return one.input < 0; }));
+  if (!masks.empty() && masks.size() != of_batch)
+    throw shape_error({.what = "the batch has the wrong number of masks",
+                       .expected = {of_batch, ", one for each masked input"},
+                       .got = {masks.size()}});
+  for (std::size_t m = 0; m < sources_.size(); ++m) {
+    mask_source const& from = sources_[m];
+    auto const length = static_cast<std::size_t>(from.length);
+    std::size_t const whole = length * static_cast<std::size_t>(batch_),
+                      given = length * static_cast<std::size_t>(examples);
+    std::vector<std::uint8_t>& steps = memory_[m].steps;
+    masks_[m].steps = nullptr;
+    if (from.input >= 0) {
+      steps.assign(whole, 0);
+      write_mask(inputs[static_cast<std::size_t>(from.input)], steps.data());
+    } else if (masks.empty()) {
+      steps.assign(given, 1);
+      steps.resize(whole, 0);
+    } else {
+      tensor_view const& mask = masks[used];
+      if (mask.type != element_type::u8 || !(mask.dims == shape(examples, from.length)))
+        throw shape_error({.what = "a mask of the batch has the wrong shape or element type",
+                           .where = {"mask ", used},
+                           .expected = {to_string(shape(examples, from.length)), " x u8"},
+                           .got = {to_string(mask.dims), " x ", name_of(mask.type)}});
+      ++used;
+      auto const* const first = reinterpret_cast<std::uint8_t const*>(mask.data);
+      if (examples == batch_) {
+        masks_[m].steps = first;
+      } else {
+        steps.assign(first, first + given);
+        steps.resize(whole, 0);
+      }
+    }
+    if (!masks_[m].steps) masks_[m].steps = steps.data();
+    measure(m);
+  }
+}
+
+/// Computes lengths, counts and has_gaps from the steps.
+COHORT_CORE_INLINE void step_masks::measure(std::size_t which) {
+  step_mask& mask = masks_[which];
+  mask.has_gaps = false;
+  for (int n = 0; n < batch_; ++n) {
+    std::int32_t last = 0, count = 0;
+    for (int t = 0; t < mask.length; ++t)
+      if (mask.has(n, t)) {
+        last = t + 1;
+        ++count;
+      }
+    memory_[which].lengths[static_cast<std::size_t>(n)] = last;
+    memory_[which].counts[static_cast<std::size_t>(n)] = count;
+    mask.has_gaps = mask.has_gaps || last != count;
+  }
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch.hpp>
+#include <cohort/data/batch_view.hpp>
+#include <cohort/data/description.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What evaluators see of a loss: one row per example, or per step that exists if the loss has an output of
+/// sequences, T×C.
+class loss_rows {
+ public:
+  /// Shape of a row of a loss's output, and the description of its target.
+  static shape of_output(shape const& output);
+  static tensor_description of_target(shape const& output, tensor_description target);
+
+  /// Selects the rows of a loss.
+  ///
+  /// `from`      the examples that outputs and targets belong to
+  /// Before      outputs, targets and `from` live as long as the rows are used; the next call of select
+  ///             overwrites the rows.
+  void select(graph_view net, int loss, tensor_view outputs, tensor_view targets, batch_view const& from);
+
+  tensor_view outputs() const { return outputs_; }
+  tensor_view targets() const { return targets_; }
+
+ private:
+  tensor_view existing(tensor_view rows, tensor_view mask, reusable_buffer& memory) const;
+
+  tensor_view outputs_{}, targets_{};
+  reusable_buffer output_memory_{}, target_memory_{};
+  std::vector<std::uint8_t> mask_memory_{};
+};
+
+/// The number of the first row in an evaluator's errors: that of the example; none for rows of steps.
+inline std::optional<std::int64_t> number_of_row(node const& loss, batch const& from, std::int64_t first) {
+  return loss.output.rank == 2 ? std::nullopt : std::optional(from.first_index + first);
+}
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/loss_rows.ipp>
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/text/sampling.hpp>
+#include <cohort/trainer/training.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cohort {
+
+/// Settings of generate_tokens.
+struct generation_settings {
+  int count = 100;         ///< new tokens
+  sampling rules = {};     ///< how each is drawn
+  std::uint64_t seed = 1;  ///< of the draws
+};
+
+/// Returns tokens that continue `prompt`, each drawn from the network's prediction after the tokens before
+/// it.
+///
+/// Before    the network predicts the next token at each of its T steps, from this step and earlier ones
+///           only.
+/// Shapes    input: T token indices; first output: T×V, V probabilities at each step.
+/// Exact     the same network, prompt and settings give the same tokens on one machine.
+/// Errors    setting_error for a network of another shape, an empty prompt, or invalid settings; data_error
+///           for a token outside of the vocabulary.
+/// Cost      one prediction of T steps for each token. It reads the last T tokens.
+std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
+                                   generation_settings const& how = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/generate_tokens.ipp>
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/generate_tokens.hpp>
+#include <cstddef>
+
+namespace cohort {
+
+namespace detail {
+
+/// Returns the number of steps of the network's window.
+COHORT_CORE_INLINE int window_of(graph_view const& net) {
+  std::vector<int> const inputs = net.with_role(layer_role::input);
+  if (inputs.size() != 1 || net[inputs[0]].output.rank != 1)
+    throw setting_error({.what = "generate_tokens cannot use this network",
+                         .where = "input",
+                         .expected = "one input of T token indices",
+                         .got = inputs.size() != 1 ? clause({inputs.size(), " inputs"})
+                                                   : clause(to_string(net[inputs[0]].output))});
+  return net[inputs[0]].output[0];
+}
+
+}  // namespace detail
+
+COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net,
+                                                      std::span<std::int32_t const> prompt,
+                                                      generation_settings const& how) {
+  int const window = detail::window_of(net.network());
+  if (prompt.empty())
+    throw setting_error(
+        {.what = "generate_tokens needs a prompt", .where = {}, .expected = "at least one token", .got = "none"});
+  if (how.count < 0)
+    throw setting_error({.what = "invalid setting of generate_tokens",
+                         .where = "count",
+                         .expected = "at least 0",
+                         .got = {how.count}});
+  std::vector<std::int32_t> tokens(prompt.begin(), prompt.end()), steps(static_cast<std::size_t>(window));
+  random_stream const draws(how.seed, "generate");
+  for (int k = 0; k < how.count; ++k) {
+    std::size_t const read = std::min(tokens.size(), steps.size());
+    std::copy(tokens.end() - static_cast<std::ptrdiff_t>(read), tokens.end(), steps.begin());
+    predictions const made = net.predict(tensor_view{steps.data(), shape(1, window)});
+    if (made.example.rank != 2 || made.example[0] != window)
+      throw setting_error({.what = "generate_tokens cannot use this network",
+                           .where = "output",
+                           .expected = {"probabilities at each of ", window, " steps: ", window, " x V"},
+                           .got = to_string(made.example)});
+    auto const vocabulary = static_cast<std::size_t>(made.example[1]);
+    tokens.push_back(drawn_token(made[0].subspan((read - 1) * vocabulary, vocabulary), how.rules, draws,
+                                 static_cast<std::uint64_t>(k)));
+  }
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
+  return tokens;
+}
+
+}  // namespace cohort

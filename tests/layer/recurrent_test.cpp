@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// covers: layer/gru layer/lstm layer/recurrent_activation layer/simple_rnn
+#include <gtest/gtest.h>
+#include <cohort/layer/gru.hpp>
+#include <cohort/layer/lstm.hpp>
+#include <cohort/layer/simple_rnn.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../golden/golden_cases.hpp"
+#include "lone_layer.hpp"
+
+namespace recurrent_test {
+
+using namespace cohort;
+using enum recurrent_activation;
+
+constexpr int batch = 3, steps = 10, features = 2, units = 3;
+
+/// A mask of a batch of `steps` steps; of the numbers 0 and 1.
+struct masked {
+  std::vector<std::uint8_t> steps_of_all;
+  std::vector<std::int32_t> lengths, counts;
+  step_mask mask;
+
+  explicit masked(std::vector<double> const& numbers) : steps_of_all(numbers.begin(), numbers.end()) {
+    for (std::size_t n = 0; n < steps_of_all.size(); n += steps) {
+      auto const first = steps_of_all.begin() + static_cast<std::ptrdiff_t>(n), last = first + steps;
+      counts.push_back(static_cast<std::int32_t>(std::count(first, last, 1)));
+      auto end = last;
+      while (end != first && end[-1] == 0) --end;
+      lengths.push_back(static_cast<std::int32_t>(end - first));
+    }
+    mask = {.length = steps, .steps = steps_of_all.data(), .lengths = lengths.data(), .counts = counts.data()};
+  }
+  bool all() const { return std::count(steps_of_all.begin(), steps_of_all.end(), 0) == 0; }
+};
+
+/// PyTorch computes each case in double too. The numbers of the file have 13 digits.
+constexpr double tolerance = 1e-11;
+
+void expect_near(std::vector<double> const& got, std::vector<double> const& wanted, std::string const& what) {
+  ASSERT_EQ(got.size(), wanted.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::abs(wanted[i]))) << what << ' ' << i;
+}
+
+/// Half `which` of the numbers of each row, if a row has `columns` numbers; all numbers if it has as many as
+/// a direction.
+std::vector<double> half(std::vector<double> const& rows, std::size_t columns, std::size_t which) {
+  if (columns == units) return rows;
+  std::vector<double> found;
+  for (std::size_t first = which * units; first < rows.size(); first += columns)
+    found.insert(found.end(), rows.begin() + static_cast<std::ptrdiff_t>(first),
+                 rows.begin() + static_cast<std::ptrdiff_t>(first) + units);
+  return found;
+}
+
+/// Compares a layer with the case of the file that has its name, in each direction of the case: outputs at
+/// unmasked steps, the last states and all gradients.
+template <layer L>
+void compare(std::string const& name, L l) {
+  SCOPED_TRACE(name);
+  golden_case const wanted = read_golden_cases("recurrent.txt").at(name);
+  bool const both = wanted.contains("parameter reverse.weights");
+  std::size_t const columns = both ? 2 * units : units;
+  masked const mask(numbers_of(wanted, "mask"));
+  std::vector<double> diff_input(static_cast<std::size_t>(batch * steps * features));
+  for (std::string const direction : {"forward", "reverse"}) {
+    if (direction == "reverse" && !both) break;
+    SCOPED_TRACE(direction);
+    std::size_t const which = direction == "reverse" ? 1 : 0;
+    l.reverse = which == 1;
+    shape const sequence{steps, features};
+    std::vector<std::vector<double>> parameters;
+    parameter_list const list = l.parameters({&sequence, 1});
+    for (parameter_spec const& spec : list)
+      parameters.push_back(numbers_of(wanted, "parameter " + direction + '.' + std::string(spec.name)));
+    lone_layer<> whole(l, batch, {sequence}, {numbers_of(wanted, "input")}, parameters);
+    if (!mask.all()) whole.mask = &mask.mask;
+    auto out = whole.forward();
+    auto expected = half(numbers_of(wanted, "output"), columns, which);
+    auto const diff = half(numbers_of(wanted, "diff_output"), columns, which);
+    ASSERT_EQ(out.size(), expected.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (mask.steps_of_all[i / units] == 0) out[i] = expected[i] = 0;
+    expect_near(out, expected, "output");
+    auto const& more = whole.differentiate(diff);
+    std::transform(more.begin(), more.end(), diff_input.begin(), diff_input.begin(), std::plus<>());
+    for (int p = 0; p < list.count; ++p) {
+      auto const at = static_cast<std::size_t>(p);
+      std::string const parameter = direction + '.' + std::string(list.specs[at].name);
+      expect_near(whole.diff_parameters[at], numbers_of(wanted, "gradient " + parameter), parameter);
+    }
+    expect_near(whole.forward(false), whole.output, "inference");
+
+    L last = l;
+    last.last_step = true;
+    lone_layer<> end(last, batch, {sequence}, {numbers_of(wanted, "input")}, parameters);
+    end.mask = whole.mask;
+    expect_near(end.forward(), half(numbers_of(wanted, "last"), columns, which), "last");
+  }
+  expect_near(diff_input, numbers_of(wanted, "diff_input"), "diff_input");
+}
+
+TEST(recurrent, cells_agree_with_pytorch) {
+  for (std::string const suffix : {"", "_masked", "_bidirectional", "_masked_bidirectional"}) {
+    compare("simple_rnn" + suffix, simple_rnn{.units = units});
+    compare("lstm" + suffix, lstm{.units = units});
+    compare("gru" + suffix, gru{.units = units});
+  }
+}
+
+TEST(recurrent, variants_of_cells_agree_with_pytorch) {
+  compare("simple_rnn_relu", simple_rnn{.units = units, .activation = relu, .bias = false});
+  compare("simple_rnn_identity", simple_rnn{.units = units, .activation = identity});
+  compare("lstm_no_bias", lstm{.units = units, .bias = false});
+  compare("lstm_hard", lstm{.units = units, .activation = hard_tanh, .gate_activation = hard_sigmoid});
+  compare("lstm_peepholes", lstm{.units = units, .peepholes = true});
+  compare("gru_before", gru{.units = units, .reset_after = false});
+}
+
+TEST(recurrent, a_masked_step_in_the_middle_keeps_the_state) {
+  compare("simple_rnn_gaps", simple_rnn{.units = units});
+  compare("lstm_peepholes_gaps", lstm{.units = units, .peepholes = true});
+  compare("gru_gaps", gru{.units = units});
+  compare("gru_before_gaps",
+          gru{.units = units, .reset_after = false, .activation = relu, .gate_activation = hard_sigmoid});
+}
+
+TEST(recurrent, a_masked_step_resets_the_state_on_request) {
+  compare("simple_rnn_resets", simple_rnn{.units = units, .activation = sigmoid, .resets_masked = true});
+  compare("lstm_resets", lstm{.units = units, .resets_masked = true});
+  compare("lstm_peepholes_resets", lstm{.units = units, .peepholes = true, .resets_masked = true});
+  compare("gru_resets", gru{.units = units, .resets_masked = true});
+  compare("gru_before_resets", gru{.units = units, .reset_after = false, .resets_masked = true});
+}
+
+}  // namespace recurrent_test
