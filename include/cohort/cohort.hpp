@@ -14,6 +14,12 @@
 //   <cohort/strategy/scaling_estimate.hpp>, <cohort/trainer/forecast.hpp>
 //                                      forecasts for other numbers of ranks
 //   <cohort/backend/reference.hpp>     the slow backend that tests compare with
+//   <cohort/layer/recurrent.hpp>       simple_rnn, lstm, gru
+//   <cohort/layer/attention.hpp>, <cohort/layer/positions.hpp>, <cohort/layer/rms_norm.hpp>
+//                                      layers of transformers
+//   <cohort/data/sequences.hpp>        series of different lengths, with masks
+//   <cohort/text/tokenizer.hpp>, <cohort/text/token_crops.hpp>, <cohort/trainer/generate_tokens.hpp>
+//                                      texts as tokens, and texts that a network writes
 //   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   drawn digits, class weights
 //   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
 //   <cohort/trainer/tune.hpp>          choosing kernels by timing
