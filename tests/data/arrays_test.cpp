@@ -89,6 +89,17 @@ TEST(arrays, refuse_non_finite_numbers_and_name_the_element) {
                {"example 2, element 3", "-inf"});
 }
 
+TEST(arrays, refuse_numbers_beyond_f32_that_are_delivered_as_f32) {
+  std::vector<double> const doubles{1, -3e38, 1e308};
+  auto const as = [&](cohort::element_type type) {
+    arrays({{.name = "x", .values = {doubles.data(), {3, 1}}, .as = type}});
+  };
+  as(cohort::element_type::f64);
+  EXPECT_EQ(refused<cohort::data_error>([&] { as(cohort::element_type::f32); }),
+            "a number is out of range of f32, as which it is delivered (x, example 2): expected at most "
+            "3.4028235e+38, got 1e+308");
+}
+
 TEST(arrays, refuse_inconsistent_arrays) {
   floats const inputs(12);
   labels_t const labels(3);

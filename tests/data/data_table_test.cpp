@@ -107,6 +107,9 @@ TEST(data_table, refuses_unknown_and_repeated_columns) {
   expect_parts(refused<setting_error>([] { irises().examples({.inputs = {"year"}, .target = "year"}); }),
                {"got year"});
   EXPECT_THROW(irises().examples({.inputs = {"year", "year"}}), setting_error);
+  EXPECT_EQ(refused<setting_error>([] { parse_table("y\n0\n1\n", "t").examples({.target = "y"}); }),
+            "there is no input column (inputs and target): expected at least 1 column beside the target, got "
+            "only y");
   expect_parts(refused<data_error>([] { irises().texts("year"); }), {"column year", "contains numbers"});
 }
 

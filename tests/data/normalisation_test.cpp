@@ -7,12 +7,14 @@
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/detail/rescale.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/mapped.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/data/split.hpp>
 #include <cohort/data/windows.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -190,6 +192,34 @@ TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
             "a normalisation does not fit the data set (input word): expected 1 channels of f32 or f64, got "
             "1, indices");
   EXPECT_THROW(channel_statistics(examples.data().describe(), {}).result(), data_error);
+}
+
+TEST(normalisation, refuses_numbers_that_no_map_can_rescale) {
+  constexpr double none = 7;  // becomes NaN after arrays has checked the numbers
+  auto const refusal = [](std::vector<double> const& numbers, rescaling how) {
+    std::vector<double> columns;
+    for (double const one : numbers) columns.insert(columns.end(), {1, one});
+    dataset const data =
+        arrays({array_view{.name = "x", .values = {columns.data(), {static_cast<int>(numbers.size()), 2}}}});
+    return refused<data_error>([&] {
+      fit_normalisation(mapped(data,
+                               [](std::int64_t, example_view& one) {
+                                 double& x = one.edit<double>(0)[1];
+                                 if (x == none) x = std::numeric_limits<double>::quiet_NaN();
+                               }),
+                        {.inputs = how});
+    });
+  };
+  EXPECT_EQ(
+      refusal({1e308, -1e308}, rescaling::min_max),
+      "numbers cannot be rescaled (input x, channel 1): expected finite numbers, whose deviation, range "
+      "and their reciprocals are finite, got mean 0, range inf");
+  EXPECT_EQ(
+      refusal({1e-200, 3e-200}, rescaling::standardise),
+      "numbers cannot be rescaled (input x, channel 1): expected finite numbers, whose deviation, range "
+      "and their reciprocals are finite, got mean 2e-200, deviation 0");
+  for (rescaling const how : {rescaling::standardise, rescaling::min_max})
+    EXPECT_NE(refusal({1, none, 3}, how).find("got mean"), std::string::npos);
 }
 
 TEST(channel_statistics, of_parts_merge_to_those_of_the_whole) {

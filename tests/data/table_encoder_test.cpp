@@ -109,6 +109,30 @@ TEST(table_encoder, gives_unknown_and_missing_texts_a_slot_on_request) {
                {"row 1", "Paris"});
 }
 
+/// read_table takes a column without any text for one of missing numbers.
+TEST(table_encoder, accepts_a_table_in_which_all_texts_of_a_column_are_missing) {
+  table_encoder const encoder(training(), {.inputs = {"city"}, .target = "income", .other = true});
+  data_table const asked = parse_table("city,income\n,\n?,\n", "new.csv", keep);
+  EXPECT_EQ(inputs_of(encoder.inputs(asked)), (values{0, 0, 0, 1, 0, 0, 0, 1}));
+  expect_parts(refused<data_error>([&] { encoder.examples(asked); }),
+               {"a class is unknown", "new.csv, column income, row 1", "got none"});
+  expect_parts(refused<data_error>([&] { table_encoder(training(), {.inputs = {"city"}}).inputs(asked); }),
+               {"a text is not in the vocabulary", "row 1", "got none"});
+  expect_parts(refused<data_error>([&] { encoder.inputs(parse_table("city\n7\n", "new.csv")); }),
+               {"contains numbers", "column city", "text_columns"});
+}
+
+TEST(table_encoder, refuses_a_training_table_without_rows_or_classes) {
+  data_table const none = training().select({});
+  EXPECT_EQ(
+      refused<data_error>([&] { table_encoder(none, {.target = "income"}); }),
+      "the training table of an encoder has no rows (" + none.name() + "): expected at least 1 row, got 0");
+  std::vector<std::int64_t> const second{1};
+  data_table const unlabelled = parse_table("a,b\n1,x\n2,?\n", "t", keep).select(second);
+  expect_parts(refused<data_error>([&] { table_encoder(unlabelled, {.target = "b"}); }),
+               {"a target is missing", "column b, row 2", "got none"});
+}
+
 TEST(table_encoder, gives_indices_for_an_embedding) {
   table_encoder const encoder(training(), {.inputs = {"job", "age", "city"},
                                            .target = "income",

@@ -325,6 +325,50 @@ TEST(early_stopping, stops_all_ranks_in_the_same_step) {
   expect_ranks_to_stop_alike(parameter_averaging{.every = 3});
 }
 
+/// As in a cross-validation with one listener for all folds.
+TEST(early_stopping, begins_anew_with_another_run) {
+  bright_thirds const examples(24);
+  recorded said;
+  std::vector<double> scores{9, 1, 1};
+  early_stopping_listener stopping(
+      {.name = "score",
+       .of = [&](training& run) { return scores.at(static_cast<std::size_t>(run.epoch()) - 1); }},
+      {.patience = 2, .restore_best = true, .lines = said.to()});
+  for (int folds = 0; folds < 3; ++folds) {
+    training run = trainer<narrow>(small, {.seed = static_cast<std::uint64_t>(folds)});
+    checksums seen;
+    run.fit(examples.data(), {.batch = 8, .epochs = 3, .listeners = {&stopping, &seen}});
+    EXPECT_EQ(stopping.best_epoch(), folds == 0 ? 1 : 2);
+    EXPECT_EQ(stopping.best(), folds == 0 ? 9 : 3);
+    EXPECT_EQ(run.checksum(), seen.after.at(folds == 0 ? 0 : 1)) << "not those of an earlier fold";
+    scores = {2, 3, 1};
+  }
+  training run = trainer<narrow>(small);
+  std::string const before = run.checksum();
+  run.fit(examples.data(), {.batch = 8, .epochs = 0, .listeners = {&stopping}});
+  EXPECT_EQ(run.checksum(), before) << "without an epoch";
+}
+
+TEST(early_stopping, refuses_ranks_that_judge_differently) {
+  bright_thirds const examples(24);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    early_stopping_listener stopping(
+        {.name = "score", .of = [](training& of) { return 0.5 + of.world().rank(); }}, {.lines = {}});
+    training run = trainer<narrow>(small, world, allreduce{});
+    EXPECT_EQ(
+        refusal_of<setting_error>([&] { run.fit(examples.data(), {.batch = 4, .listeners = {&stopping}}); }),
+        "the metric differs between the ranks (early stopping by score): expected a function that "
+        "returns the same number on every rank, for example the mean of all ranks, got 0.5 on rank 0; "
+        "1.5 on rank 1");
+    training other = trainer<narrow>(small, world, allreduce{});
+    fit_settings how{.batch = 4};
+    if (world.rank() == 1) how.listeners = {&stopping};
+    EXPECT_EQ(refusal_of<setting_error>([&] { other.fit(examples.data(), how); }),
+              "the ranks of this run differ (listeners): expected the same on every rank, got listeners: "
+              "nothing on rank 0; early stopping by score on rank 1");
+  });
+}
+
 TEST(early_stopping, refuses_invalid_settings) {
   auto const refused = [](metric judge, early_stopping_settings how) {
     return refusal_of<setting_error>([&] { early_stopping_listener(std::move(judge), std::move(how)); });

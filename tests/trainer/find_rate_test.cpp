@@ -143,6 +143,19 @@ TEST(find_rate, rescales_the_data_as_fit_does) {
   EXPECT_NE(find_rate(rescaling, examples.data(), how).csv(), find_rate(plain, examples.data(), how).csv());
 }
 
+TEST(find_rate, refuses_ranks_with_different_settings) {
+  bright_thirds const examples(30);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    training run = trainer<narrow>(small, world, allreduce{});
+    EXPECT_EQ(
+        refusal_of<setting_error>(
+            [&] { find_rate(run, examples.data(), {.steps = 5 + world.rank(), .batch = 5}); }),
+        "the ranks of this run differ (range test): expected the same on every rank, got range test: from "
+        "1e-06 to 1 in 5 steps, smoothing 0.9, stop_at 4 on rank 0; from 1e-06 to 1 in 6 steps, smoothing "
+        "0.9, stop_at 4 on rank 1");
+  });
+}
+
 TEST(find_rate, refuses_invalid_settings) {
   bright_thirds const examples(30);
   training run = trainer<narrow>(small);

@@ -260,6 +260,10 @@ TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
   EXPECT_EQ(
       refused(classes, labelled.data(), {metrics::accuracy, metrics::accuracy}),
       "two metrics have the same name (metrics): expected a different name for each metric, got accuracy");
+  EXPECT_EQ(
+      refused(classes, labelled.data(), {metric{.of = [](training&) { return 1.0; }}}),
+      "a metric has no name for its column of the history (metrics): expected metric{.name = …}, got an "
+      "empty name");
   EXPECT_NE(refused(classes, labelled.data(), {metric{.name = "nothing"}}).find("no function"),
             std::string::npos);
   EXPECT_NE(refusal_of<setting_error>([&] {

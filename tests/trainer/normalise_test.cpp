@@ -7,6 +7,7 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/mapped.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/split.hpp>
 #include <cohort/data/table_encoder.hpp>
@@ -262,6 +263,19 @@ TEST(normalise, is_the_same_on_every_rank) {
                                                world.rank() == 0 ? both : normalisation_settings{});
                                }),
                setting_error);
+}
+
+TEST(normalise, keeps_the_former_maps_if_numbers_cannot_be_rescaled) {
+  houses const seen(20);
+  training run = trainer<narrow>(line, settings);
+  run.normalise(seen.data(), both);
+  normalisation const former = run.normalisation();
+  dataset const damaged = mapped(seen.data(), [](std::int64_t i, example_view& one) {
+    if (i == 13) one.edit<float>(0)[1] = HUGE_VALF;
+  });
+  EXPECT_EQ(refusal_of<data_error>([&] { run.normalise(damaged); }).substr(0, 55),
+            "numbers cannot be rescaled (input , channel 1): expecte");
+  EXPECT_EQ(run.normalisation(), former);
 }
 
 TEST(normalise, does_not_change_during_fit) {

@@ -436,6 +436,24 @@ TEST(training, abandons_a_step_that_throws) {
   EXPECT_EQ(heard, std::vector<std::string>{"no"});
 }
 
+TEST(training, names_the_position_of_an_epoch_that_cannot_continue) {
+  struct failing final : listener {
+    void on_step(training&, step_report const& done) override {
+      if (done.step == 2) throw data_error({.what = "no"});
+    }
+  } fails;
+  bright_thirds const examples(40), fewer(20);
+  training made = trainer<fast>(small, with(1));
+  EXPECT_THROW(made.fit(examples.data(), {.batch = 10, .listeners = {&fails}}), data_error);
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { made.fit(fewer.data(), {.batch = 10}); }),
+      "the interrupted epoch cannot continue on a smaller data set (fit, epoch 1): expected at least 30 "
+      "examples, as many as were used before; or training::end_epoch, which ends the epoch, got 20");
+  made.end_epoch();
+  made.fit(fewer.data(), {.batch = 10});
+  EXPECT_EQ(made.epoch(), 2);
+}
+
 TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {
   EXPECT_THROW(trainer<fast>(small, {.max_bytes = 1000}), memory_error);
 }

@@ -73,7 +73,8 @@ concept lasting_range =
 /// Before    the memory does not change and outlives the data set. The data set keeps `owner` alive, if
 ///           given.
 /// Errors    the constructor checks every element. shape_error if the arrays' shapes or types do not match;
-///           data_error with the example's index if a label is out of range or a number is not finite.
+///           data_error with the example's index if a label is out of range, a number is not finite, or a
+///           number of f64 that is delivered as f32 is out of its range.
 class arrays {
  public:
   explicit arrays(std::vector<array_view> const& inputs, std::vector<array_view> const& targets = {},

@@ -45,7 +45,8 @@ dataset normalised(dataset const& data, normalisation const& how);
 /// Fits the maps to all examples of a data set; of a stream: to its first epoch. `training::normalise` fits
 /// over all ranks. `readers`: threads (loader_settings).
 ///
-/// Errors    data_error if there are no examples; setting_error to rescale targets that are class labels.
+/// Errors    data_error if there are no examples, or, with part and channel, if numbers are not finite or so
+///           large or small that a map would not be. setting_error to rescale targets that are class labels.
 normalisation fit_normalisation(dataset const& data, normalisation_settings const& how = {}, int readers = 1);
 
 }  // namespace cohort

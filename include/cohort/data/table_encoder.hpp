@@ -51,13 +51,14 @@ struct encoded_column {
 ///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
 ///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
 /// Errors    the constructor throws setting_error for a column that does not exist or is not of texts, and
-///           data_error, with column and row, for a missing value or an invalid label.
+///           data_error, with column and row, for a missing value or an invalid label, or if there are no
+///           rows.
 class table_encoder {
  public:
   explicit table_encoder(data_table const& training, encoder_settings const& settings = {});
 
   /// Returns the examples of a table with the same columns. A table without the target's column gives
-  /// examples without targets, for prediction.
+  /// examples without targets, for prediction. A column of texts may contain missing values only.
   ///
   /// Errors    setting_error for a missing column; data_error, with column and row, for a missing number if
   ///           it is not imputed, a text that is not in the vocabulary if there is no slot for others, or an

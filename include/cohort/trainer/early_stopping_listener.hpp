@@ -42,9 +42,12 @@ struct early_stopping_settings {
 /// Order     collective: every rank has one with the same settings.
 /// After     fit returns with `stopped` before the next epoch. The parameters are the last ones unless
 ///           `restore_best`. Checkpoints store the state and, with `restore_best`, the best parameters, so a
-///           resumed run continues to count. A further fit counts anew after a stop.
+///           resumed run continues to count. A further fit counts anew after a stop. With another run,
+///           whose epochs are not later than the last one, the listener begins anew and forgets the best
+///           value and parameters.
 /// Moves     `restore_best`: one copy of the parameters in host memory.
-/// Errors    setting_error for invalid settings, or if fit does not compute the metric.
+/// Errors    setting_error for invalid settings, if fit does not compute the metric, or if the function of a
+///           metric returns different numbers on the ranks.
 /// Exact     `restore_best` restores the parameters bit for bit.
 class early_stopping_listener final : public listener {
  public:
@@ -74,13 +77,17 @@ class early_stopping_listener final : public listener {
   [[noreturn]] void refuse(std::string known) const;
   double measured(training& run, epoch_report const& done) const;
   bool better(double now) const;
+  void require_same_on_all_ranks(communicator& world, double now) const;
   void restart();
+  /// Forgets what another run has left.
+  void forget();
   void log_check(std::int64_t epoch, double now, bool best) const;
 
   metric metric_;
   early_stopping_settings how_;
   std::optional<double> best_{};
   std::int64_t best_epoch_ = -1;
+  std::int64_t last_epoch_ = -1;
   int checks_without_improvement_ = 0;
   bool should_stop_ = false;
   element_type type_ = element_type::f32;  // of best_parameters_

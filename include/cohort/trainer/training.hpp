@@ -83,7 +83,8 @@ class training {
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
   /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits
-  /// its part into `accumulate` micro-batches.
+  /// its part into `accumulate` micro-batches, or into single examples if it has fewer. `accumulate` must be
+  /// equal on all ranks.
   ///
   /// Order     collective; a rank may have an empty batch. The epoch ends with end_epoch.
   /// Before    the batch's memory does not change during the call; after a deadline_error it must stay valid.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cohort::detail {
@@ -26,18 +27,21 @@ class channel_statistics {
   /// Adds the sums of other statistics.  Before: as many as sums() has.
   void merge(std::span<double const> sums);
 
-  /// The maps of these statistics.  Errors: data_error if there are no examples.
+  /// The maps of these statistics.  Errors: data_error if there are no examples, or if a map would not be
+  /// finite.
   normalisation result() const;
 
  private:
+  struct part;
   struct feature {
     double count = 0, mean = 0, squares = 0, lowest = 0, highest = 0;  // squares: Σ (x − mean)²
     void merge(feature const& more);
-    channel_scaling map(rescaling how) const;
+    channel_scaling map(part const& of, std::size_t channel) const;
   };
   struct part {
     bool input;
     std::size_t which;  // of the inputs or targets
+    std::string name;
     rescaling how;
     std::size_t each;      // elements of a feature in an example
     std::size_t step;      // between these elements

@@ -73,7 +73,7 @@ std::vector<std::int32_t> labels_in(Table const& table, std::string const& colum
 
 /// Returns the names of the input columns: those of the settings, or all columns but the target.
 ///
-/// Errors    setting_error if a name occurs twice, or is the target's.
+/// Errors    setting_error if a name occurs twice or is the target's, or if there is none.
 std::vector<std::string> input_names(std::vector<std::string> const& wanted,
                                      std::vector<std::string> const& all, std::string const& target);
 

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cohort/data/arrays.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <limits>
 #include <utility>
 
 namespace cohort::detail {
@@ -32,6 +34,16 @@ void require_labels(array_view const& a) {
     throw data_error({.what = "a class label is out of range",
                       .where = location_in(a, static_cast<std::size_t>(bad - values.begin())),
                       .expected = {"0 to ", a.classes - 1},
+                      .got = {*bad}});
+}
+
+COHORT_CORE_INLINE void require_fit_f32(array_view const& a) {
+  std::span<double const> const values = a.values.as<double>();
+  auto const bad = std::find_if(values.begin(), values.end(), [](double value) { return !fits_f32(value); });
+  if (bad != values.end())
+    throw data_error({.what = "a number is out of range of f32, as which it is delivered",
+                      .where = location_in(a, static_cast<std::size_t>(bad - values.begin())),
+                      .expected = {"at most ", std::numeric_limits<float>::max()},
                       .got = {*bad}});
 }
 
@@ -89,6 +101,7 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
                           .label_names = a.label_names,
                           .features = a.features};
   transform_of(part);
+  if (part.stored == f64 && part.type == f32) require_fit_f32(a);
   return part;
 }
 

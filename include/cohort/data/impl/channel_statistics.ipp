@@ -5,6 +5,7 @@
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <limits>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const
       bool const sequence = dims.rank == 2;
       auto const features = static_cast<std::size_t>(dims.rank == 0 ? 1 : channels_of(dims));
       std::size_t const each = static_cast<std::size_t>(dims.elements()) / features;
-      parts_.push_back({input, which, rescaled, each, sequence ? features : 1, sequence ? 1 : each, what.mask,
+      parts_.push_back({input, which, what.name, rescaled, each, sequence ? features : 1, sequence ? 1 : each, what.mask,
                         std::vector<feature>(features)});
     }
   };
@@ -52,12 +53,20 @@ COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) 
   highest = std::max(highest, more.highest);
 }
 
-COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(rescaling how) const {
+COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& of,
+                                                                   std::size_t channel) const {
   if (!(count > 0))
     throw data_error({.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
-  if (!(highest > lowest)) return channel_scaling::from(lowest, 1);  // the deviation is a rounding error
-  return how == rescaling::standardise ? channel_scaling::from(mean, std::sqrt(squares / count))
-                                       : channel_scaling::from(lowest, highest - lowest);
+  bool const is_constant = !(highest > lowest);  // then the deviation is a rounding error
+  bool const standardises = of.how == rescaling::standardise && !is_constant;
+  double const unit = is_constant ? 1 : standardises ? std::sqrt(squares / count) : highest - lowest;
+  channel_scaling const made = channel_scaling::from(standardises ? mean : lowest, unit);
+  if (made.scale == 0 || !is_finite(made.scale) || !is_finite(made.offset) || !is_finite(mean))
+    throw data_error({.what = "numbers cannot be rescaled",
+                      .where = {of.input ? "input " : "target ", of.name, ", channel ", channel},
+                      .expected = "finite numbers, whose deviation, range and their reciprocals are finite",
+                      .got = {"mean ", mean, ", ", standardises ? "deviation " : "range ", unit}});
+  return made;
 }
 
 template <class T>
@@ -120,7 +129,7 @@ COHORT_CORE_INLINE normalisation channel_statistics::result() const {
   normalisation made;
   for (part const& one : parts_) {
     std::vector<channel_scaling> maps;
-    for (feature const& f : one.features) maps.push_back(f.map(one.how));
+    for (feature const& f : one.features) maps.push_back(f.map(one, maps.size()));
     auto& list = one.input ? made.inputs : made.targets;
     list.resize(one.input ? inputs_ : targets_);
     list[one.which] = std::move(maps);

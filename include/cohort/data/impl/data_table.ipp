@@ -29,6 +29,11 @@ COHORT_CORE_INLINE std::vector<std::string> input_names(std::vector<std::string>
                          .where = "inputs and target",
                          .expected = "different columns",
                          .got = *twice});
+  if (names.empty())
+    throw setting_error({.what = "there is no input column",
+                         .where = "inputs and target",
+                         .expected = "at least 1 column beside the target",
+                         .got = {"only ", target}});
   return names;
 }
 

@@ -75,27 +75,47 @@ class code_translation {
 
 [[noreturn]] COHORT_CORE_INLINE void refuse_text(data_table const& table, char const* what,
                                                  std::string const& column, std::size_t row,
+                                                 text_column const& texts,
                                                  std::vector<std::string> const& vocabulary,
                                                  char const* hint) {
   std::string known = "one of ";
   for (std::size_t k = 0; k < vocabulary.size() && k < 20; ++k)
     known += (k == 0 ? "" : ", ") + quote_for_error(vocabulary[k]);
   if (vocabulary.size() > 20) known += text_of({" and ", vocabulary.size() - 20, " more"});
-  text_column const texts = table.texts(column);
   std::int32_t const code = texts.codes[row];
   refuse_value(table, what, column, row, known + hint,
                code < 0 ? "none" : quote_for_error(texts.vocabulary[static_cast<std::size_t>(code)]));
 }
 
+/// A column of texts. Without any text, read_table takes a column for one of missing numbers.
+class texts_of {
+ public:
+  texts_of(data_table const& table, std::string const& column) {
+    bool const is_missing = !table.has_texts(column) && with_real(table.number_type(), [&](auto* type) {
+      using real = std::remove_pointer_t<decltype(type)>;
+      return std::ranges::none_of(table.numbers<real>(column), [](real value) { return is_finite(value); });
+    });
+    if (is_missing) none_.assign(static_cast<std::size_t>(table.rows()), -1);
+    texts_ = is_missing ? text_column{none_, {}} : table.texts(column);
+  }
+  texts_of(texts_of const&) = delete;
+  text_column const& operator*() const { return texts_; }
+  text_column const* operator->() const { return &texts_; }
+
+ private:
+  std::vector<std::int32_t> none_;
+  text_column texts_{};
+};
+
 /// Writes the indices of a column of texts to write(row, index).
 template <class Write>
 void encode_texts(data_table const& table, encoded_column const& column, Write write) {
-  text_column const texts = table.texts(column.name);
-  code_translation const index_of(texts, column.vocabulary);
-  for (std::size_t row = 0; row < texts.codes.size(); ++row) {
-    std::int32_t index = index_of(texts.codes[row]);
+  texts_of const texts(table, column.name);
+  code_translation const index_of(*texts, column.vocabulary);
+  for (std::size_t row = 0; row < texts->codes.size(); ++row) {
+    std::int32_t index = index_of(texts->codes[row]);
     if (index < 0 && !column.other)
-      refuse_text(table, "a text is not in the vocabulary", column.name, row, column.vocabulary,
+      refuse_text(table, "a text is not in the vocabulary", column.name, row, *texts, column.vocabulary,
                   " (encoder_settings::other gives others a slot)");
     if (index < 0) index = static_cast<std::int32_t>(column.vocabulary.size());
     write(row, index);
@@ -121,6 +141,11 @@ namespace cohort {
 COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, encoder_settings const& settings)
     : target_(settings.target) {
   std::vector<std::string> const names = detail::input_names(settings.inputs, training.columns(), target_);
+  if (training.rows() == 0)
+    throw data_error({.what = "the training table of an encoder has no rows",
+                      .where = training.name(),
+                      .expected = "at least 1 row",
+                      .got = "0"});
   detail::with_real(training.number_type(), [&](auto* type) {
     using real = std::remove_pointer_t<decltype(type)>;
     for (std::string const& name : names) {
@@ -150,6 +175,8 @@ COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, enco
     else
       detail::labels_in<real>(training, target_, classes_);
     if (!label_names_.empty()) classes_ = static_cast<int>(label_names_.size());
+    if (!settings.regression && classes_ == 0)
+      detail::refuse_value(training, "a target is missing", target_, 0, "a text", "none");
   });
   examples(training);  // throws for missing values
 }
@@ -225,12 +252,12 @@ COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool w
         int classes = classes_;
         made->labels = detail::labels_in<real>(table, target_, classes);
       } else {
-        text_column const texts = table.texts(target_);
-        detail::code_translation const label_of(texts, label_names_);
+        detail::texts_of const texts(table, target_);
+        detail::code_translation const label_of(*texts, label_names_);
         for (std::size_t row = 0; row < rows; ++row) {
-          made->labels.push_back(label_of(texts.codes[row]));
+          made->labels.push_back(label_of(texts->codes[row]));
           if (made->labels.back() < 0)
-            detail::refuse_text(table, "a class is unknown", target_, row, label_names_, "");
+            detail::refuse_text(table, "a class is unknown", target_, row, *texts, label_names_, "");
         }
       }
       target.values = {made->labels.data(), shape(table.rows())};

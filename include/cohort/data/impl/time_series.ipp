@@ -13,13 +13,14 @@ namespace cohort::detail {
 
 template <class T>
 void require_finite_rows(std::span<T const> values, std::vector<std::string> const& columns) {
-  auto const bad = std::ranges::find_if(values, [](T value) { return !is_finite(value); });
+  auto const bad =
+      std::ranges::find_if(values, [](T value) { return !is_finite(value) || !fits_f32(value); });
   if (bad == values.end()) return;
   auto const element = static_cast<std::size_t>(bad - values.begin());
   throw data_error(
-      {.what = "a value of a series is not finite",
+      {.what = is_finite(*bad) ? "a value of a series is out of range" : "a value of a series is not finite",
        .where = {"column ", columns[element % columns.size()], ", row ", element / columns.size()},
-       .expected = "a finite number",
+       .expected = is_finite(*bad) ? "a number within the range of f32" : "a finite number",
        .got = {static_cast<double>(*bad)}});
 }
 

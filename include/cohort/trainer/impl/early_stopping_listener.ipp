@@ -2,6 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
+#include <cohort/communicator/detail/texts_of_all.hpp>
+#include <cohort/communicator/require_same.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
@@ -24,6 +26,8 @@ COHORT_CORE_INLINE early_stopping_listener::early_stopping_listener(metric judge
 }
 
 COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
+  if (done.epoch <= last_epoch_) forget();
+  last_epoch_ = done.epoch;
   if ((done.epoch + 1) % how_.every != 0) return;
   double const now = measured(run, done);
   bool const best = better(now);
@@ -54,8 +58,17 @@ COHORT_CORE_INLINE void early_stopping_listener::restart() {
   if (std::exchange(should_stop_, false)) checks_without_improvement_ = 0;
 }
 
+COHORT_CORE_INLINE void early_stopping_listener::forget() {
+  best_.reset();
+  best_epoch_ = -1;
+  checks_without_improvement_ = 0;
+  should_stop_ = false;
+  best_parameters_ = {};
+}
+
 COHORT_CORE_INLINE void early_stopping_listener::on_end(training& run) {
   restart();
+  if (run.epoch() <= best_epoch_) forget();
   if (!how_.restore_best || best_parameters_.bytes() == 0) return;
   parameter_set& all = run.parameters();
   if (type_ != all.type()
@@ -102,8 +115,24 @@ COHORT_CORE_INLINE void early_stopping_listener::check(fit_settings const& how) 
   if (!computed) refuse(std::move(known));
 }
 
+COHORT_CORE_INLINE void early_stopping_listener::require_same_on_all_ranks(communicator& world,
+                                                                           double now) const {
+  if (world.size() == 1) return;
+  std::vector<std::string> const all = detail::texts_of_all(world, name(), detail::text_of({now}));
+  if (std::ranges::count(all, all[0]) == std::ssize(all)) return;
+  throw setting_error({.what = "the metric differs between the ranks",
+                       .where = name(),
+                       .expected = "a function that returns the same number on every rank, for example the "
+                                   "mean of all ranks",
+                       .got = detail::by_rank(all)});
+}
+
 COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch_report const& done) const {
-  if (metric_.of) return metric_.of(run);
+  if (metric_.of) {
+    double const now = metric_.of(run);
+    require_same_on_all_ranks(run.world(), now);
+    return now;
+  }
   std::string known;
   for (metric_value const& one : done.validation) {
     if (one.name == metric_.name) return one.value;
@@ -139,7 +168,7 @@ COHORT_CORE_INLINE void early_stopping_listener::restore(std::string_view text) 
                       .where = name(),
                       .expected = "an epoch, a count and the best number",
                       .got = std::string(text)});
-  best_epoch_ = epoch;
+  best_epoch_ = last_epoch_ = epoch;
   checks_without_improvement_ = without;
   best_ = any ? std::optional(best) : std::nullopt;
 }

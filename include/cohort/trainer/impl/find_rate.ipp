@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cohort/communicator/require_same.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/detail/config.hpp>
@@ -119,6 +120,12 @@ COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate
                                  how.smoothing, ", stop_at ", how.stop_at}});
   fit_settings const as_fit{.batch = how.batch, .accumulate = how.accumulate, .sharding = how.sharding};
   detail::check_ranks(state, data, as_fit, "find_rate");
+  if (state.world->size() > 1) {
+    shared_fact const same[]{{"range test", detail::text_of({"from ", how.from, " to ", how.to, " in ",
+                                                             how.steps, " steps, smoothing ", how.smoothing,
+                                                             ", stop_at ", how.stop_at})}};
+    detail::require_same(*state.world, "find_rate", same);
+  }
   detail::check_batch(as_fit);
   detail::check_dataset(state.net, state.element(), data);
   communicator& world = *state.world;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
@@ -13,15 +14,33 @@
 
 namespace cohort::detail {
 
-/// Errors    setting_error for a metric whose column in the history would have the name of another one.
+/// Errors    setting_error for a metric whose column in the history would have no name, or another one's.
 COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
   fit_history const columns;
-  for (metric const& one : metrics)
+  for (metric const& one : metrics) {
+    if (one.name.empty())
+      throw setting_error({.what = "a metric has no name for its column of the history",
+                           .where = "metrics",
+                           .expected = "metric{.name = …}",
+                           .got = "an empty name"});
     if (std::ranges::find(columns.names(), one.name) != columns.names().end())
       throw setting_error({.what = "a metric has the name of another column of the history",
                            .where = "metrics",
                            .expected = "a name other than epoch, loss, examples and seconds",
                            .got = one.name});
+  }
+}
+
+/// Errors    setting_error if an interrupted epoch cannot continue on this data set, of which the rank with
+///           most examples has `size`; −1: a stream.
+COHORT_CORE_INLINE void check_position(training_position const& at, std::int64_t size) {
+  if (size >= 0 && at.position > size)
+    throw setting_error({.what = "the interrupted epoch cannot continue on a smaller data set",
+                         .where = {"fit, epoch ", at.epoch + 1},
+                         .expected = {"at least ", at.position,
+                                      " examples, as many as were used before; or training::end_epoch, which "
+                                      "ends the epoch"},
+                         .got = {size}});
 }
 
 COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, dataset const& data,
@@ -61,6 +80,8 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   for (listener const* one : how.listeners) one->check(how);
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
+  std::vector<std::int64_t> sizes = local_sizes(world, data, how.sharding);
+  if (how.epochs > 0) check_position(state.position, sizes.empty() ? data.size() : std::ranges::max(sizes));
   data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
                                       loader_settings{.batch = how.batch,
                                                       .rank = world.rank(),
@@ -71,7 +92,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                                                       .bucket = how.bucket,
                                                       .readers = how.readers,
                                                       .deadline = state.settings.deadline,
-                                                      .local_sizes = local_sizes(world, data, how.sharding)});
+                                                      .local_sizes = std::move(sizes)});
   std::vector<std::string> const keys = keys_of(how.listeners);
   for (saved_listener const& saved : state.saved_listeners)
     for (std::size_t i = 0; i < keys.size(); ++i)

@@ -65,7 +65,7 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
   data_description const parts = detail::parts_for(state.net, data.describe());
   detail::channel_statistics mine(parts, how);
   shared_fact const same[]{{"parts to normalise", detail::text_of_parts(parts, how)}};
-  require_same(world, same);
+  detail::require_same(world, "normalise", same);
   detail::activity_scope const evaluating(state, rank_progress::activity::evaluating);
   detail::check_sharding(world, data, sharding, state.position.epoch, "normalise");
   loader batches(data, {.batch = 256,

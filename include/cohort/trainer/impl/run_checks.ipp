@@ -309,6 +309,10 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
+  std::string listeners;  // with a name, which all ranks have
+  for (listener const* const one : how.listeners)
+    if (std::string const name = one ? one->name() : ""; !name.empty())
+      listeners += (listeners.empty() ? "" : ", ") + name;
   facts.insert(facts.end(), {{"batch", text_of({how.batch})},
                              {"micro-batches", text_of({how.accumulate})},
                              {"epochs", text_of({how.epochs})},
@@ -317,6 +321,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"sharding", how.sharding == sharding::local ? "local" : "global"},
                              {"validation", how.validation ? "yes" : "no"},
                              {"metrics", metrics},
+                             {"listeners", listeners},
                              {"examples of the data set", shapes_of(data.describe())},
                              {"names of the classes", text_of_class_names(data)},
                              {"beginning", beginning_of(run, data.indexed() ? run.position.position : 0)}});

@@ -206,10 +206,10 @@ COHORT_CORE_INLINE void step_runner::update_plateau(epoch_report const& epoch) {
 
 COHORT_CORE_INLINE step_report step_runner::train_on(batch_view data, int accumulate) {
   check_ranks_once("train_on");
-  if (accumulate < 1 || accumulate > std::max(data.count, 1))
+  if (accumulate < 1)
     throw setting_error({.what = "a batch cannot be split into this number of micro-batches",
                          .where = "train_on, accumulate",
-                         .expected = {"1 to ", std::max(data.count, 1), ", the number of examples"},
+                         .expected = "at least 1",
                          .got = {accumulate}});
   check(data);
   prepare(data.count, accumulate);
