@@ -29,7 +29,8 @@ graph characters(options const&, sets const& text) {
 
 reference_program::program const char_lstm{
     .text = {.name = "char_lstm",
-             .purpose = "Trains two LSTM layers to predict the next character of a text, and prints a sample.",
+             .purpose =
+                 "Trains two LSTM layers to predict the next character of a text, and prints a sample.",
              .data = reference_program::text_help,
              .rate = "Adam's learning rate",
              .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},

@@ -26,6 +26,7 @@ graph transformer(options const& chosen, sets const& text) {
   int const vocabulary = text.train.describe().targets[0].classes;
   layer_settings const drawn{.weights = init::normal{.deviation = 0.02}};
   auto const to = [&](int units) { return dense{.units = units, .settings = drawn}; };
+  // clang-format off
   return graph::build([&](builder& net) {
     tensor x = net.input({e.steps})
                | embedding{.vocabulary = vocabulary, .width = e.units, .settings = drawn, .name = "characters"}
@@ -38,6 +39,7 @@ graph transformer(options const& chosen, sets const& text) {
            | dense{.units = vocabulary, .bias = false, .settings = {.shares = "characters"}}
            | softmax_cross_entropy{};
   });
+  // clang-format on
 }
 
 reference_program::program const gpt{
@@ -50,13 +52,13 @@ reference_program::program const gpt{
              .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},
     .defaults = {.batch = 12, .epochs = 1, .rate = 1e-3, .generate = 300},
     .evaluation_batch = 64,
-    .data = [](options const& chosen) { return reference_program::crops_of(chosen, extents_of(chosen).steps); },
+    .data =
+        [](options const& chosen) { return reference_program::crops_of(chosen, extents_of(chosen).steps); },
     .network = transformer,
     .settings =
         [](options const& chosen) {
-          return training_settings{
-              .updater = adamw{.rate = chosen.rate, .beta2 = 0.99, .decay = 0.1},
-              .normalisation = normalise::clip_global_norm{1}};
+          return training_settings{.updater = adamw{.rate = chosen.rate, .beta2 = 0.99, .decay = 0.1},
+                                   .normalisation = normalise::clip_global_norm{1}};
         },
     .afterwards = reference_program::print_sample};
 

@@ -3,8 +3,8 @@
 // label: slow
 // Classifies time series by recurrent layers, with masks if their lengths differ: sequence_classification
 // --help
-#include <cohort/layer/recurrent.hpp>
 #include <algorithm>
+#include <cohort/layer/recurrent.hpp>
 #include "reference_program/program.hpp"
 #include "reference_program/series_sets.hpp"
 
@@ -39,11 +39,10 @@ reference_program::program const sequence_classification{
     .normalises = true,
     .data = reference_program::series_sets,
     .network = classifier,
-    .settings =
-        [](options const& chosen) {
-          return training_settings{.updater = adam{.rate = chosen.rate},
-                                   .normalisation = normalise::clip_global_norm{1}};
-        }};
+    .settings = [](options const& chosen) {
+      return training_settings{.updater = adam{.rate = chosen.rate},
+                               .normalisation = normalise::clip_global_norm{1}};
+    }};
 
 }  // namespace
 

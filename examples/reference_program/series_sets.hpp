@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <charconv>
+#include <cmath>
 #include <cohort/data/sequences.hpp>
 #include <cohort/data/split.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/random/stream.hpp>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -89,8 +89,9 @@ inline labelled_series drawn_control_charts(int of_each_class, std::uint64_t see
   for (int k = 0; k < 6 * of_each_class; ++k) {
     cohort::random_stream const draws(seed, "control_charts", 0, static_cast<std::uint64_t>(k));
     int const label = k / of_each_class;
-    double const amplitude = 10 + 5 * draws.uniform01<double>(0), period = 10 + 5 * draws.uniform01<double>(1),
-                 slope = 0.2 + 0.3 * draws.uniform01<double>(2), shift = 7.5 + 12.5 * draws.uniform01<double>(3),
+    double const amplitude = 10 + 5 * draws.uniform01<double>(0),
+                 period = 10 + 5 * draws.uniform01<double>(1), slope = 0.2 + 0.3 * draws.uniform01<double>(2),
+                 shift = 7.5 + 12.5 * draws.uniform01<double>(3),
                  moment = steps * (1 + draws.uniform01<double>(4)) / 3;
     std::vector<float> series;
     for (int t = 0; t < steps; ++t) {
@@ -146,7 +147,8 @@ inline cohort::dataset dataset_of(labelled_series read, int classes, int length)
   int const rows = static_cast<int>(owned->values.size()) / owned->columns;
   return cohort::sequences(
       {.name = "series",
-       .values = cohort::series_of({owned->values.data(), cohort::shape(rows, owned->columns)}, owned->lengths)},
+       .values =
+           cohort::series_of({owned->values.data(), cohort::shape(rows, owned->columns)}, owned->lengths)},
       {.name = "class",
        .values = {owned->labels.data(), cohort::shape(static_cast<int>(owned->labels.size()))},
        .classes = classes},
@@ -159,11 +161,14 @@ inline sets series_sets(options const& chosen) {
     if (path.empty() && std::filesystem::exists(folder + "/text/synthetic_control.data"))
       path = folder + "/text/synthetic_control.data";
   if (!path.empty() && std::filesystem::is_directory(path)) {
-    labelled_series train = read_ts(path + "/JapaneseVowels_TRAIN.ts"), test = read_ts(path + "/JapaneseVowels_TEST.ts");
+    labelled_series train = read_ts(path + "/JapaneseVowels_TRAIN.ts"),
+                    test = read_ts(path + "/JapaneseVowels_TEST.ts");
     int longest = 0;
     for (labelled_series const* one : {&train, &test})
       for (int const length : one->lengths) longest = std::max(longest, length);
-    return {.train = dataset_of(std::move(train), 9, longest), .test = dataset_of(std::move(test), 9, longest), .where = path};
+    return {.train = dataset_of(std::move(train), 9, longest),
+            .test = dataset_of(std::move(test), 9, longest),
+            .where = path};
   }
   labelled_series const all = path.empty() ? drawn_control_charts(100, 1) : read_control_charts(path);
   auto const [train, test] = cohort::split(dataset_of(all, 6, 60), 0.75, {.seed = 12345, .stratified = true});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/io/data_folders.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
 #include <cohort/trainer/generate_tokens.hpp>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -62,7 +62,8 @@ inline sets crops_of(options const& chosen, int length) {
   cohort::token_stream const all(read.tokens.encode(read.text));
   std::int64_t const cut = all.size() * 9 / 10;
   cohort::crop_settings crops{.length = length, .vocabulary = read.tokens.size(), .seed = chosen.seed};
-  sets made{.train = cohort::token_crops(all.part(0, cut), crops), .test = cohort::token_crops(all.part(0, cut), crops)};
+  sets made{.train = cohort::token_crops(all.part(0, cut), crops),
+            .test = cohort::token_crops(all.part(0, cut), crops)};
   crops.fixed = true;
   made.test = cohort::token_crops(all.part(cut, all.size()), crops);
   made.where = read.where;
@@ -78,8 +79,8 @@ inline void print_sample(cohort::training& trained, options const& chosen, sets 
   if (chosen.generate == 0) return;
   cohort::tokenizer const tokens = characters_of(chosen).tokens;
   std::int32_t const start = tokens.find("\n").value_or(0);
-  auto const made = cohort::generate_tokens(trained, {&start, 1},
-                                     {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
+  auto const made = cohort::generate_tokens(
+      trained, {&start, 1}, {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
   if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
 }
 

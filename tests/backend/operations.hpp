@@ -16,8 +16,8 @@
 /// A new operation is one more row in the family of its layer.
 namespace operations {
 
-inline constexpr std::span<row const> families[]{basic, elementwise, losses, windows, normalisations, sequences, recurrent,
-                                                 attention_layers};
+inline constexpr std::span<row const> families[]{basic,          elementwise, losses,    windows,
+                                                 normalisations, sequences,   recurrent, attention_layers};
 
 template <class Visit>
 void each_row(Visit visit) {

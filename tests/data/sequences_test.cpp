@@ -38,9 +38,7 @@ struct ragged {
     return {.name = "tag", .values = series_of(flat, lengths), .classes = 3};
   }
   array_view target() const {
-    return {.name = "label",
-            .values = {labels.data(), shape(static_cast<int>(labels.size()))},
-            .classes = 2};
+    return {.name = "label", .values = {labels.data(), shape(static_cast<int>(labels.size()))}, .classes = 2};
   }
 };
 
@@ -153,15 +151,17 @@ TEST(sequences, explain_what_they_refuse) {
                {"a series and its targets have different numbers of steps", "tag, series 0", "4 steps", "1"});
   wrong = made.series();
   wrong.values[1] = {made.rows.data(), shape(1, 3)};
-  expect_parts(refused<shape_error>([&] { sequences(wrong, made.target()); }),
-               {"the series differ in their channels or types", "input, series 1", "Tx2 of f32", "1x3 of f32"});
+  expect_parts(
+      refused<shape_error>([&] { sequences(wrong, made.target()); }),
+      {"the series differ in their channels or types", "input, series 1", "Tx2 of f32", "1x3 of f32"});
   wrong.values[1] = {made.rows.data(), shape(0, 2)};
   expect_parts(refused<shape_error>([&] { sequences(wrong, made.target()); }),
                {"a series needs steps", "input, series 1", "T x C or T", "0x2"});
   ragged bad(4);
   bad.rows[11] = HUGE_VALF;
-  expect_parts(refused<data_error>([&] { sequences(bad.series(), bad.target()); }),
-               {"the data contains a number that is not finite", "input, series 2, step 2", "a finite number"});
+  expect_parts(
+      refused<data_error>([&] { sequences(bad.series(), bad.target()); }),
+      {"the data contains a number that is not finite", "input, series 2, step 2", "a finite number"});
   bad = ragged(4);
   bad.step_labels[2] = 3;
   expect_parts(refused<data_error>([&] { sequences(bad.series(), bad.tags()); }),
@@ -175,10 +175,14 @@ TEST(sequences, explain_what_they_refuse) {
 TEST(sequences, with_a_label_per_step_have_no_label_per_example) {
   ragged const made(8);
   sequences const data(made.series(), made.tags());
-  expect_parts(refused<setting_error>([&] { split(data, {0.5, 0.5}, {.stratified = true}); }),
-               {"cannot stratify", "a data set whose first target is one class label",
-                "a class label per step"});
-  expect_parts(refused<setting_error>([&] { weighted_by_class(data, {1, 1, 1}); }),
+  expect_parts(
+      refused<setting_error>([&] {
+        split(data, {0.5, 0.5}, {.stratified = true});
+      }),
+      {"cannot stratify", "a data set whose first target is one class label", "a class label per step"});
+  expect_parts(refused<setting_error>([&] {
+                 weighted_by_class(data, {1, 1, 1});
+               }),
                {"cannot weight examples by class", "one class label", "a class label per step"});
 }
 

@@ -94,15 +94,18 @@ TEST(mask, is_refused_by_layers_that_would_mix_padding_with_steps) {
   };
   expect_parts(text(reshape{.extents = {12}}),
                {"reshape: this layer does not accept a masked sequence (input 6x2)"});
-  expect_parts(text(conv1d{.filters = 2, .kernel = 3}),
-               {"conv1d: a convolution of a masked sequence must keep its steps: stride 1 and padding::same"});
+  expect_parts(
+      text(conv1d{.filters = 2, .kernel = 3}),
+      {"conv1d: a convolution of a masked sequence must keep its steps: stride 1 and padding::same"});
   expect_parts(text(conv1d{.filters = 2, .kernel = 3, .stride = 2, .padding = padding::same}),
                {"stride 1 and padding::same (input 6x2)"});
   expect_parts(text(layer_norm{.axes = 2}),
                {"layer normalisation over several axes mixes the steps of a masked sequence"});
-  expect_parts(text(relu{}, {6}),
-               {"relu: a masked input T has indices, for an embedding: numbers have the shape TxC (input 6)"});
-  expect_parts(text(relu{}, {6, 2, 2}), {"a masked input is a sequence: T or TxC, with T steps (input 6x2x2)"});
+  expect_parts(
+      text(relu{}, {6}),
+      {"relu: a masked input T has indices, for an embedding: numbers have the shape TxC (input 6)"});
+  expect_parts(text(relu{}, {6, 2, 2}),
+               {"a masked input is a sequence: T or TxC, with T steps (input 6x2x2)"});
   expect_parts(text(embedding{.vocabulary = 3, .width = 2, .mask_zero = true}, {6}),
                {"a mask begins at this layer, but its input has one"});
   expect_parts(refusal([](builder& b) {
@@ -122,7 +125,9 @@ TEST(mask, of_a_join_is_the_only_one_of_its_inputs) {
                  x + y;
                }),
                {"add: the inputs of this layer have different masks (mask of layer 0, mask of layer 1)"});
-  expect_parts(refusal([](builder& b) { b.masked_input({1, 2}) + b.input({6, 2}); }),
+  expect_parts(refusal([](builder& b) {
+                 b.masked_input({1, 2}) + b.input({6, 2});
+               }),
                {"a layer that passes a mask must keep the number of steps (input 1x2, output 6x2)"});
 }
 
@@ -134,9 +139,10 @@ TEST(mask, of_a_loss_gives_all_losses_one_divisor) {
                         x | global_avg_pool{} | dense{.units = 3} | softmax_cross_entropy{}};
     };
   };
-  expect_parts(refusal(two(false)),
-               {"softmax_cross_entropy: all losses must be means over the same steps, or all over examples: set "
-                "sum_steps for losses of masked sequences (input 3, first loss 6x3)"});
+  expect_parts(
+      refusal(two(false)),
+      {"softmax_cross_entropy: all losses must be means over the same steps, or all over examples: set "
+       "sum_steps for losses of masked sequences (input 3, first loss 6x3)"});
   EXPECT_EQ(graph::build(two(true)).view().masks().size(), 1U);
   expect_parts(refusal([](builder& b) { b.input({6}) | mean_squared_error{.sum_steps = true}; }),
                {"sum_steps needs the steps of a sequence: an input TxC, with T steps (input 6)"});
@@ -191,9 +197,10 @@ constexpr described bodies[]{
              | mean_squared_error{};
     },
     [](tensor x) {
-      tensor const y = x | dense{.units = 3} | layer_norm{} | sigmoid{} | prelu{} | dropout{}
-                       | spatial_dropout{};
-      return concat(y | global_avg_pool{}, y | global_max_pool{}) | dense{.units = 2} | softmax_cross_entropy{};
+      tensor const y =
+          x | dense{.units = 3} | layer_norm{} | sigmoid{} | prelu{} | dropout{} | spatial_dropout{};
+      return concat(y | global_avg_pool{}, y | global_max_pool{}) | dense{.units = 2}
+             | softmax_cross_entropy{};
     },
     [](tensor x) {
       return x | dense{.units = 3} | cohort::scale{.factor = 1, .learned = true} | softmax{}
@@ -239,7 +246,9 @@ TEST(mask, of_full_sequences_changes_nothing) {
 
 TEST(mask, makes_the_loss_a_mean_over_steps_or_a_sum_per_example) {
   auto const net = [](bool sum) {
-    return graph::build([=](builder& b) { return b.masked_input({3, 2}) | mean_squared_error{.sum_steps = sum}; });
+    return graph::build([=](builder& b) {
+      return b.masked_input({3, 2}) | mean_squared_error{.sum_steps = sum};
+    });
   };
   // three steps in two examples; squared errors of a step: (0 + 1)/2, (4 + 0)/2, (1 + 1)/2
   std::vector<std::vector<double>> const examples{{1, 2, 3, 1}, {0, 0}};

@@ -35,7 +35,8 @@ struct masked {
       while (end != first && end[-1] == 0) --end;
       lengths.push_back(static_cast<std::int32_t>(end - first));
     }
-    mask = {.length = steps, .steps = steps_of_all.data(), .lengths = lengths.data(), .counts = counts.data()};
+    mask = {
+        .length = steps, .steps = steps_of_all.data(), .lengths = lengths.data(), .counts = counts.data()};
   }
   bool all() const { return std::count(steps_of_all.begin(), steps_of_all.end(), 0) == 0; }
 };
@@ -45,7 +46,8 @@ constexpr double tolerance = 1e-11;
 
 void expect_near(std::vector<double> const& got, std::vector<double> const& wanted, std::string const& what) {
   ASSERT_EQ(got.size(), wanted.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::abs(wanted[i]))) << what << ' ' << i;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::abs(wanted[i]))) << what << ' ' << i;
 }
 
 /// Half `which` of the numbers of each row, if a row has `columns` numbers; all numbers if it has as many as

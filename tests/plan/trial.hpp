@@ -21,7 +21,8 @@ struct example_batch {
   std::vector<std::vector<T>> targets;
   std::vector<cohort::tensor_view> input_views;
   std::vector<cohort::tensor_view> target_views;
-  std::list<std::vector<std::uint8_t>> masks;  // of random lengths, some with a gap; an example may have no step
+  std::list<std::vector<std::uint8_t>>
+      masks;  // of random lengths, some with a gap; an example may have no step
   std::vector<cohort::tensor_view> mask_views;
   double divisor = 0;
 
@@ -120,10 +121,8 @@ struct trial {
   }
 
   double forward() {
-    run->forward({.inputs = batch.input_views,
-                  .targets = batch.target_views,
-                  .masks = batch.mask_views,
-                  .seed = 1});
+    run->forward(
+        {.inputs = batch.input_views, .targets = batch.target_views, .masks = batch.mask_views, .seed = 1});
     return run->loss() / batch.divisor;
   }
   /// Runs forward and backward of the mean loss, and returns the loss.

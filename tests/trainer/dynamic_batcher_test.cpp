@@ -228,11 +228,13 @@ TEST(dynamic_batcher, does_not_count_expired_calls_as_queued) {
 }
 
 TEST(dynamic_batcher, refuses_a_network_whose_calls_would_need_masks) {
-  training const model = trainer<reference<float>>(
-      graph::build([](builder& b) { return b.masked_input({3, 2}, "series") | global_avg_pool{}; }));
-  EXPECT_EQ(refused<setting_error>([&] { dynamic_batcher batcher(model); }),
-            "a dynamic batcher has no masks for its calls (series): expected a network without masked inputs; "
-            "embedding{.mask_zero = true} derives a mask from indices, got a masked input");
+  training const model = trainer<reference<float>>(graph::build([](builder& b) {
+    return b.masked_input({3, 2}, "series") | global_avg_pool{};
+  }));
+  EXPECT_EQ(
+      refused<setting_error>([&] { dynamic_batcher batcher(model); }),
+      "a dynamic batcher has no masks for its calls (series): expected a network without masked inputs; "
+      "embedding{.mask_zero = true} derives a mask from indices, got a masked input");
 }
 
 TEST(dynamic_batcher, reports_a_run_that_returns_too_few_rows) {

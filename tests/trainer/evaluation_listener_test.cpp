@@ -101,7 +101,8 @@ TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
   EXPECT_EQ(
       refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
       "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
-      "example or step, i32; for numbers: evaluate(data, {&report}) with a regression_report, got 2 numbers per "
+      "example or step, i32; for numbers: evaluate(data, {&report}) with a regression_report, got 2 numbers "
+      "per "
       "example, "
       "f32");
 }

@@ -46,7 +46,9 @@ TEST(generate_tokens, continues_a_text_that_the_network_knows) {
 TEST(generate_tokens, draws_the_same_tokens_with_the_same_seed) {
   training const net = trainer<reference<float>>(next_letter);
   std::vector<std::int32_t> const prompt = {2};
-  auto const drawn = [&](std::uint64_t seed) { return generate_tokens(net, prompt, {.count = 40, .seed = seed}); };
+  auto const drawn = [&](std::uint64_t seed) {
+    return generate_tokens(net, prompt, {.count = 40, .seed = seed});
+  };
   EXPECT_EQ(drawn(1), drawn(1));
   EXPECT_NE(drawn(1), drawn(2));
 }
@@ -64,15 +66,17 @@ TEST(generate_tokens, refuses_networks_and_prompts_that_do_not_fit) {
   training const image = trainer<reference<float>>(network<[](builder& b) {
     return b.input({3, 4}) | flatten{} | dense{.units = 2} | softmax_cross_entropy{};
   }>());
-  EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(image, prompt); }),
-            "generate_tokens cannot use this network (input): expected one input of T token indices, got 3x4");
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { (void)generate_tokens(image, prompt); }),
+      "generate_tokens cannot use this network (input): expected one input of T token indices, got 3x4");
   training const one = trainer<reference<float>>(network<[](builder& b) {
     return b.input({6}) | embedding{.vocabulary = 4, .width = 2} | flatten{} | dense{.units = 4}
            | softmax_cross_entropy{};
   }>());
-  EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(one, prompt); }),
-            "generate_tokens cannot use this network (output): expected probabilities at each of 6 steps: 6 x V, "
-            "got 4");
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { (void)generate_tokens(one, prompt); }),
+      "generate_tokens cannot use this network (output): expected probabilities at each of 6 steps: 6 x V, "
+      "got 4");
 }
 
 }  // namespace generate_tokens_test

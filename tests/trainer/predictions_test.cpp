@@ -38,7 +38,8 @@ TEST(predictions, name_the_types_of_inputs_once) {
     return refusal_of<shape_error>([&] { model.predict(tensor_view(numbers.data(), {1, 2})); });
   };
   EXPECT_EQ(predict(doubles, trainer<reference<float>>(sum)),
-            "an input of the batch has an unsupported element type (input 0): expected f32, or i32 for indices, got f64");
+            "an input of the batch has an unsupported element type (input 0): expected f32, or i32 for "
+            "indices, got f64");
   EXPECT_EQ(predict(labels, trainer<reference<double>>(sum)),
             "an input of predict has the wrong element type (input_1): expected f32, got i32");
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>
@@ -13,8 +15,6 @@
 #include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cohort/trainer/training_loop.hpp>
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
@@ -50,18 +50,17 @@ struct signs {
     return {.name = "input", .values = series_of({rows.data(), shape(all_steps(), 2)}, lengths)};
   }
   dataset tagged(int length) const {
-    return sequences(series(),
-                     series_view{.name = "tag",
-                                 .values = series_of({steps.data(), shape(all_steps())}, lengths),
-                                 .classes = 2},
-                     {.length = length});
+    return sequences(
+        series(),
+        series_view{
+            .name = "tag", .values = series_of({steps.data(), shape(all_steps())}, lengths), .classes = 2},
+        {.length = length});
   }
   dataset classified(int length) const {
     return sequences(
         series(),
-        array_view{.name = "class",
-                   .values = {whole.data(), shape(static_cast<int>(whole.size()))},
-                   .classes = 2},
+        array_view{
+            .name = "class", .values = {whole.data(), shape(static_cast<int>(whole.size()))}, .classes = 2},
         {.length = length});
   }
 };
@@ -101,7 +100,8 @@ TEST(sequences, train_alike_whatever_the_padding) {
   };
   expect_same(trained(tagger<>, &signs::tagged, 6), trained(tagger<>, &signs::tagged, 15), "tags");
   expect_same(trained(tagger<true>, &signs::tagged, 6), trained(tagger<true>, &signs::tagged, 9), "sums");
-  expect_same(trained(classifier, &signs::classified, 6), trained(classifier, &signs::classified, 15), "classes");
+  expect_same(trained(classifier, &signs::classified, 6), trained(classifier, &signs::classified, 15),
+              "classes");
 }
 
 std::vector<double> losses_of(fit_report const& report) {
@@ -117,8 +117,7 @@ trained train(graph const& net, dataset const& data, int ranks, int workers, int
   trained made;
   launch<threads>(ranks, [&](communicator& world) {
     training run = trainer<B>(net, world, allreduce{}, with(workers));
-    fit_report const report =
-        run.fit(data, {.batch = batch / ranks, .epochs = 3, .accumulate = accumulate});
+    fit_report const report = run.fit(data, {.batch = batch / ranks, .epochs = 3, .accumulate = accumulate});
     if (world.rank() > 0) return;
     made.parameters = parameters_of(run);
     made.losses = losses_of(report);
@@ -130,8 +129,7 @@ TEST(sequences, train_exactly_over_workers_ranks_and_micro_batches) {
   signs const data(43);
   for (graph const& net : {tagger<>(7), tagger<true>(7)}) {
     trained const one = train(net, data.tagged(7), 1, 1, 1, 12);
-    for (auto const& [ranks, workers, accumulate] :
-         {std::tuple{1, 3, 1}, {1, 1, 4}, {2, 1, 1}, {3, 2, 2}}) {
+    for (auto const& [ranks, workers, accumulate] : {std::tuple{1, 3, 1}, {1, 1, 4}, {2, 1, 1}, {3, 2, 2}}) {
       SCOPED_TRACE(ranks * 100 + workers * 10 + accumulate);
       trained const other = train(net, data.tagged(7), ranks, workers, accumulate, 12);
       expect_same(other.parameters, one.parameters, "parameters");
@@ -158,16 +156,16 @@ TEST(sequences, average_parameters_by_their_steps) {
 TEST(sequences, are_evaluated_step_by_step) {
   signs const data(30);
   training run = trainer<B>(tagger<>(9), with(2));
-  fit_report const report =
-      run.fit(data.tagged(9), {.batch = 8,
-                               .epochs = 4,
-                               .validation = data.tagged(9),
-                               .metrics = {metrics::accuracy, metrics::log_loss,
-                                           metrics::mean_of("rows", [](tensor_view output, tensor_view target) {
-                                             EXPECT_EQ(output.dims, shape(2));
-                                             EXPECT_EQ(target.dims, shape());
-                                             return 1.0;
-                                           })}});
+  fit_report const report = run.fit(
+      data.tagged(9), {.batch = 8,
+                       .epochs = 4,
+                       .validation = data.tagged(9),
+                       .metrics = {metrics::accuracy, metrics::log_loss,
+                                   metrics::mean_of("rows", [](tensor_view output, tensor_view target) {
+                                     EXPECT_EQ(output.dims, shape(2));
+                                     EXPECT_EQ(target.dims, shape());
+                                     return 1.0;
+                                   })}});
   classification_report const seen = run.evaluate(data.tagged(9));
   EXPECT_EQ(seen.examples(), data.all_steps()) << "padding is not evaluated";
   EXPECT_EQ(report.history["accuracy"].back(), seen.accuracy());
@@ -180,10 +178,12 @@ TEST(sequences, are_evaluated_step_by_step) {
 
 TEST(sequences, of_numbers_are_evaluated_step_by_step) {
   signs const data(20);
-  dataset const next = sequences(data.series(), series_view{.name = "target", .values = data.series().values});
-  training run = trainer<B>(
-      graph::build([](builder& b) { return b.masked_input({6, 2}) | dense{.units = 2} | mean_squared_error{}; }),
-      with(1));
+  dataset const next =
+      sequences(data.series(), series_view{.name = "target", .values = data.series().values});
+  training run = trainer<B>(graph::build([](builder& b) {
+                              return b.masked_input({6, 2}) | dense{.units = 2} | mean_squared_error{};
+                            }),
+                            with(1));
   run.normalise(next, {.inputs = rescaling::standardise, .targets = rescaling::standardise});
   run.fit(next, {.batch = 5, .epochs = 40});
   regression_report report(2);
@@ -218,9 +218,10 @@ TEST(sequences, are_predicted_with_their_masks) {
 TEST(sequences, are_refused_if_masks_do_not_fit) {
   signs const data(6);
   training run = trainer<B>(tagger<>(6), with(1));
-  EXPECT_EQ(refusal_of<shape_error>([&] { run.fit(data.tagged(7)); }),
-            "the shape of the data set's examples differs from the network's input (masked_input_1): expected "
-            "6x2, got 7x2");
+  EXPECT_EQ(
+      refusal_of<shape_error>([&] { run.fit(data.tagged(7)); }),
+      "the shape of the data set's examples differs from the network's input (masked_input_1): expected "
+      "6x2, got 7x2");
   training plain = trainer<B>(graph::build([](builder& b) {
                                 return b.input({6, 2}) | dense{.units = 2} | softmax_cross_entropy{};
                               }),
@@ -240,12 +241,14 @@ TEST(sequences, are_refused_if_masks_do_not_fit) {
   EXPECT_EQ(refusal_of<shape_error>([&] { run.train_on(view); }),
             "the batch has the wrong number of masks: expected 1, one for each masked input of the network, "
             "got 2");
-  EXPECT_EQ(refusal_of<shape_error>([&] { run.predict(view); }),
-            "predict got the wrong number of masks: expected 1, one for each masked input of the network, got 2");
-  EXPECT_EQ(refusal_of<shape_error>([&] { run.fit(data.classified(6)); }),
-            "the data set's target does not fit the loss (softmax_cross_entropy_1): expected 6 class indices, "
-            "one per step, i32, or 6x2 numbers per example, f64; for one target per example, put flatten or a pool "
-            "after the steps, got one class index per example, i32");
+  EXPECT_EQ(
+      refusal_of<shape_error>([&] { run.predict(view); }),
+      "predict got the wrong number of masks: expected 1, one for each masked input of the network, got 2");
+  EXPECT_EQ(
+      refusal_of<shape_error>([&] { run.fit(data.classified(6)); }),
+      "the data set's target does not fit the loss (softmax_cross_entropy_1): expected 6 class indices, "
+      "one per step, i32, or 6x2 numbers per example, f64; for one target per example, put flatten or a pool "
+      "after the steps, got one class index per example, i32");
 }
 
 TEST(sequences, without_masks_are_complete) {
@@ -311,10 +314,12 @@ TEST(sequences, of_indices_are_i32_from_data_to_prediction) {
   EXPECT_EQ(refusal_of<shape_error>([&] { zero.predict(tensor_view(bytes, shape(1, 4))); }),
             "an input of predict has the wrong element type (input_1): expected i32 or f32: indices, got u8");
   training plain = trainer<B>(
-      graph::build([](builder& b) { return b.input({4}) | dense{.units = 2} | softmax_cross_entropy{}; }), with(1));
-  EXPECT_EQ(refusal_of<shape_error>([&] { plain.fit(padded); }),
-            "an input of the data set has the wrong element type (input_1): expected f32: only embeddings read "
-            "indices (i32), got i32");
+      graph::build([](builder& b) { return b.input({4}) | dense{.units = 2} | softmax_cross_entropy{}; }),
+      with(1));
+  EXPECT_EQ(
+      refusal_of<shape_error>([&] { plain.fit(padded); }),
+      "an input of the data set has the wrong element type (input_1): expected f32: only embeddings read "
+      "indices (i32), got i32");
 }
 
 TEST(sequences, tag_words_with_a_mask_from_their_indices) {
@@ -348,9 +353,10 @@ TEST(sequences, are_features_of_other_networks) {
   EXPECT_EQ(made.describe().inputs[0].example, shape(6, 8));
   EXPECT_EQ(made.describe().inputs[0].mask, 0) << "the layer's output has the mask of its input";
   EXPECT_EQ(made.describe().masks.size(), 1U);
-  training next = trainer<B>(
-      graph::build([](builder& b) { return b.masked_input({6, 8}) | dense{.units = 2} | softmax_cross_entropy{}; }),
-      with(1));
+  training next = trainer<B>(graph::build([](builder& b) {
+                               return b.masked_input({6, 8}) | dense{.units = 2} | softmax_cross_entropy{};
+                             }),
+                             with(1));
   next.fit(made, {.batch = 4});
 }
 

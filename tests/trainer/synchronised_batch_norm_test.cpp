@@ -91,13 +91,13 @@ TEST(synchronised_batch_norm, does_not_wait_for_ranks_with_fewer_examples_of_the
   dataset const all = examples.data();
   for (std::vector<int> const& counts : {std::vector{5, 1}, {0, 5}, {17, 2}, {9, 1, 0}})
     for (int workers : {1, 2})
-      launch<threads>(
-          static_cast<int>(counts.size()), {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-            training made = trainer<wide>(net, world, allreduce{}, with(workers));
-            made.fit(select(all, 0, counts[static_cast<std::size_t>(world.rank())]),
-                     {.batch = 8, .epochs = 2, .accumulate = 4, .sharding = sharding::local});
-            EXPECT_TRUE(same_text(world, made.checksum())) << counts[0] << ' ' << workers;
-          });
+      launch<threads>(static_cast<int>(counts.size()), {.deadline = std::chrono::seconds(60)},
+                      [&](communicator& world) {
+                        training made = trainer<wide>(net, world, allreduce{}, with(workers));
+                        made.fit(select(all, 0, counts[static_cast<std::size_t>(world.rank())]),
+                                 {.batch = 8, .epochs = 2, .accumulate = 4, .sharding = sharding::local});
+                        EXPECT_TRUE(same_text(world, made.checksum())) << counts[0] << ' ' << workers;
+                      });
 }
 
 /// A non-finite loss is detected after its micro-batch by a worker of a single rank, and before its backward

@@ -17,10 +17,10 @@ struct loader_settings {
   int ranks = 1;           ///< number of ranks
   std::uint64_t seed = 0;  ///< of the shuffling
   bool shuffle = true;
-  bool drop_last = false;  ///< omits an incomplete last global batch
-  int prefetch = 0;        ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
+  bool drop_last = false;   ///< omits an incomplete last global batch
+  int prefetch = 0;         ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
   std::int64_t bucket = 0;  ///< examples that are sorted by length together, after shuffling; 0: none
-  int readers = 1;         ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
+  int readers = 1;          ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch, if other threads get it
   /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.
   std::vector<std::int64_t> local_sizes{};

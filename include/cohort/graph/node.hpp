@@ -150,7 +150,7 @@ struct graph_view {
     for (parameter_spec& spec : list.specs) {
       if (!is_trained(spec.role)) continue;
       layer_settings const& settings = (*this)[id].settings;
-      auto const& chosen = spec.recurrent                          ? settings.recurrent
+      auto const& chosen = spec.recurrent                         ? settings.recurrent
                            : spec.role == parameter_role::weights ? settings.weights
                                                                   : settings.bias;
       if (chosen) spec.initial = chosen;

@@ -107,8 +107,9 @@ struct batch_norm {
       a.diff_parameters[1][c] = static_cast<T>(sum);
       if (a.diff_inputs[0]) differentiate(a, c, elements_of_channel(a), sum, dot);
     }
-    write_statistics_gradients(*a.scalars, a.batch, channels_of(a.output_shape), a.workspace, a.workspace + channels,
-                               a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
+    write_statistics_gradients(*a.scalars, a.batch, channels_of(a.output_shape), a.workspace,
+                               a.workspace + channels, a.parameters[2], a.diff_parameters[2],
+                               a.diff_parameters[3]);
   }
 
   /// Writes the gradients of the running statistics, as `running_statistics` defines them.
@@ -132,8 +133,7 @@ struct batch_norm {
     for (std::size_t c = 0; c < static_cast<std::size_t>(channels_of(a.output_shape)); ++c) {
       T const mean = means[c], factor = a.parameters[0][c] * inverse_deviation(variances[c]);
       T const shift = a.parameters[1][c];
-      each_with_padding(a, c,
-                        [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
+      each_with_padding(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
     }
   }
   /// sum += Σ dy and dot += Σ dy·x̂ of one channel, x̂ the normalised input.

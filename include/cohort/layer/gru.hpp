@@ -48,14 +48,18 @@ struct gru {
                       field{"recurrent_dropout", &gru::recurrent_dropout},
                       field{"bias", &gru::bias}};
   }
-  constexpr inference infer(std::span<shape const> inputs) const { return detail::infer_recurrent(*this, inputs); }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    return detail::infer_recurrent(*this, inputs);
+  }
   constexpr mask_rule masks(std::span<shape const>) const {
     return last_step ? mask_use::ends : mask_use::passes;
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     return detail::recurrent_parameters(cell(inputs[0]));
   }
-  constexpr double flops(std::span<shape const> inputs) const { return detail::recurrent_flops(cell(inputs[0]), inputs); }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return detail::recurrent_flops(cell(inputs[0]), inputs);
+  }
   std::int64_t workspace(std::span<shape const> inputs, int batch) const {
     return detail::recurrent_workspace(cell(inputs[0]), inputs[0][0], batch);
   }

@@ -45,10 +45,11 @@ struct huber {
   template <class T>
   void forward(host_arguments<T> const& a) const {
     detail::copy_input_to_output(a);
-    detail::sum_loss(a, weight * detail::output_factor(a, sum_steps), [d = static_cast<T>(delta)](T x, T target) {
-      T const distance = std::abs(x - target);
-      return distance <= d ? distance * distance / 2 : d * (distance - d / 2);
-    });
+    detail::sum_loss(a, weight * detail::output_factor(a, sum_steps),
+                     [d = static_cast<T>(delta)](T x, T target) {
+                       T const distance = std::abs(x - target);
+                       return distance <= d ? distance * distance / 2 : d * (distance - d / 2);
+                     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {

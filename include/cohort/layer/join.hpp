@@ -67,9 +67,8 @@ struct concatenate {
       shape aligned = other;
       if (aligned.rank == joined.rank) aligned[axis] = inputs[0][axis];
       if (!(aligned == inputs[0]))
-        return {"concatenated tensors may differ in their channels only",
-                {"left", inputs[0]},
-                {"right", other}};
+        return {
+            "concatenated tensors may differ in their channels only", {"left", inputs[0]}, {"right", other}};
       joined[axis] += other[axis];
     }
     return joined;

@@ -52,7 +52,9 @@ struct kullback_leibler {
   }
 
  private:
-  constexpr softmax_cross_entropy cross_entropy() const { return {.weight = weight, .sum_steps = sum_steps, .at = at}; }
+  constexpr softmax_cross_entropy cross_entropy() const {
+    return {.weight = weight, .sum_steps = sum_steps, .at = at};
+  }
 };
 
 }  // namespace cohort

@@ -56,7 +56,9 @@ struct lstm {
                       field{"bias", &lstm::bias},
                       field{"forget_bias", &lstm::forget_bias}};
   }
-  constexpr inference infer(std::span<shape const> inputs) const { return detail::infer_recurrent(*this, inputs); }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    return detail::infer_recurrent(*this, inputs);
+  }
   constexpr mask_rule masks(std::span<shape const>) const {
     return last_step ? mask_use::ends : mask_use::passes;
   }
@@ -65,7 +67,9 @@ struct lstm {
     if (bias) list.specs[2].part = {units, units, forget_bias};
     return list;
   }
-  constexpr double flops(std::span<shape const> inputs) const { return detail::recurrent_flops(cell(inputs[0]), inputs); }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return detail::recurrent_flops(cell(inputs[0]), inputs);
+  }
   std::int64_t workspace(std::span<shape const> inputs, int batch) const {
     return detail::recurrent_workspace(cell(inputs[0]), inputs[0][0], batch);
   }

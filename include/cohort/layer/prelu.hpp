@@ -27,7 +27,12 @@ struct prelu {
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     parameter_list list;
-    list.add({"slope", {per_channel ? channels_of(inputs[0]) : 1}, parameter_role::biases, 1, 1, init::constant{0.25}});
+    list.add({"slope",
+              {per_channel ? channels_of(inputs[0]) : 1},
+              parameter_role::biases,
+              1,
+              1,
+              init::constant{0.25}});
     return list;
   }
   constexpr double flops(std::span<shape const> inputs) const {

@@ -29,7 +29,8 @@ struct scale {
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     parameter_list list;
-    if (learned) list.add({"factor", {channels_of(inputs[0])}, parameter_role::biases, 1, 1, init::constant{factor}});
+    if (learned)
+      list.add({"factor", {channels_of(inputs[0])}, parameter_role::biases, 1, 1, init::constant{factor}});
     return list;
   }
   constexpr double flops(std::span<shape const> inputs) const {

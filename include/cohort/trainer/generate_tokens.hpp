@@ -26,7 +26,7 @@ struct generation_settings {
 ///           for a token outside of the vocabulary.
 /// Cost      one prediction of T steps for each token. It reads the last T tokens.
 std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
-                                   generation_settings const& how = {});
+                                          generation_settings const& how = {});
 
 }  // namespace cohort
 

@@ -68,7 +68,11 @@ inline constexpr row recurrent[]{
     {"recurrent_10_gru_with_the_reset_before_the_product_and_a_mask",
      [](builder& net, draw& d) {
        return masked_sequence(net, 3, d.between(2, 9)) | gru{.units = d.between(1, 18), .reset_after = false}
-              | gru{.units = 4, .last_step = true, .reverse = true, .reset_after = false, .resets_masked = true};
+              | gru{.units = 4,
+                    .last_step = true,
+                    .reverse = true,
+                    .reset_after = false,
+                    .resets_masked = true};
      }},
     {"recurrent_11_dropouts",
      [](builder& net, draw& d) {

@@ -92,7 +92,8 @@ inline constexpr row sequences[]{
        int const width = d.between(1, 9);
        tensor const x = masked_sequence(net, width, d.between(1, 9));
        tensor const a = x | dense{.units = width} | tanh_activation{}, b = x | sigmoid{};
-       return join(average{}, a, b, a * b, a + b) | layer_norm{.epsilon = 0.1} | dropout{} | global_max_pool{};
+       return join(average{}, a, b, a * b, a + b) | layer_norm{.epsilon = 0.1} | dropout{}
+              | global_max_pool{};
      }},
 };
 

@@ -26,9 +26,8 @@ TEST(ladder, has_its_rungs) { EXPECT_TRUE(ready && registered); }
 
 /// Whether a row is of a family that only backends of the processor run: sequences.
 bool is_of_sequences(std::string_view name) {
-  for (std::string_view const start :
-       {"sequence_", "recurrent_", "attention_0", "embedding_of_", "window_11", "window_12", "window_13", "window_24",
-        "normalisation_05"})
+  for (std::string_view const start : {"sequence_", "recurrent_", "attention_0", "embedding_of_", "window_11",
+                                       "window_12", "window_13", "window_24", "normalisation_05"})
     if (name.starts_with(start)) return true;
   return false;
 }

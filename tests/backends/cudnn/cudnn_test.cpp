@@ -225,20 +225,22 @@ TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
 TEST_F(cudnn_backend, refuses_sequences_by_the_name_of_the_layer) {
   auto const net = [](bool masked) {
     return graph::build([=](builder& b) {
-      return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | dense{.units = 3} | softmax_cross_entropy{};
+      return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | dense{.units = 3}
+             | softmax_cross_entropy{};
     });
   };
   for (bool const masked : {false, true})
     expect_parts(refused<backend_error>([&] { trial<pretended_cudnn>(net(masked), {.batch = 2}); }),
                  {"the GPU backends have no kernels for sequences", "dense_1",
                   "a backend of the processor: priority<cudnn, onednn>", "dense on 6x2"});
-  expect_parts(refused<backend_error>([] {
-                 graph const net = graph::build([](builder& b) {
-                   return b.input({6, 2}) | conv1d{.filters = 2, .kernel = 3} | flatten{} | softmax_cross_entropy{};
-                 });
-                 trial<pretended_cudnn>(net, {.batch = 2});
-               }),
-               {"the backend cudnn has no kernels for conv1d (conv1d_1)"});
+  expect_parts(
+      refused<backend_error>([] {
+        graph const net = graph::build([](builder& b) {
+          return b.input({6, 2}) | conv1d{.filters = 2, .kernel = 3} | flatten{} | softmax_cross_entropy{};
+        });
+        trial<pretended_cudnn>(net, {.batch = 2});
+      }),
+      {"the backend cudnn has no kernels for conv1d (conv1d_1)"});
 }
 
 TEST_F(cudnn_backend, is_skipped_for_a_layer_without_kernels) {

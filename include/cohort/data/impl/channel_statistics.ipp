@@ -31,8 +31,8 @@ COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const
       bool const sequence = dims.rank == 2;
       auto const features = static_cast<std::size_t>(dims.rank == 0 ? 1 : channels_of(dims));
       std::size_t const each = static_cast<std::size_t>(dims.elements()) / features;
-      parts_.push_back({input, which, what.name, rescaled, each, sequence ? features : 1, sequence ? 1 : each, what.mask,
-                        std::vector<feature>(features)});
+      parts_.push_back({input, which, what.name, rescaled, each, sequence ? features : 1, sequence ? 1 : each,
+                        what.mask, std::vector<feature>(features)});
     }
   };
   add_parts(description.inputs, true, how.inputs);
@@ -54,7 +54,7 @@ COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) 
 }
 
 COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& of,
-                                                                   std::size_t channel) const {
+                                                                    std::size_t channel) const {
   if (!(count > 0))
     throw data_error({.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
   bool const is_constant = !(highest > lowest);  // then the deviation is a rounding error
@@ -99,9 +99,9 @@ COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
   for (part& one : parts_) {
     tensor_view const values = one.input ? examples.input(one.which) : examples.target(one.which);
     auto const* const steps =
-        one.mask < 0 ? nullptr
-                     : reinterpret_cast<std::uint8_t const*>(
-                         examples.mask(static_cast<std::size_t>(one.mask)).data);
+        one.mask < 0
+            ? nullptr
+            : reinterpret_cast<std::uint8_t const*>(examples.mask(static_cast<std::size_t>(one.mask)).data);
     if (values.type == element_type::f64)
       add_to(one, values.as<double>(), steps);
     else

@@ -66,8 +66,7 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
   std::size_t const each = elements / maps.size();
   stored_channel_bytes = each * bytes_of(part.stored);
   channel_bytes = each * bytes_of(part.type);
-  for (channel_scaling const& one : maps)
-    channels.push_back(channel_scaling{scale, offset}.then(one));
+  for (channel_scaling const& one : maps) channels.push_back(channel_scaling{scale, offset}.then(one));
 }
 
 COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::byte* destination) const {

@@ -23,11 +23,11 @@ void require_usable(series_view const& from, std::size_t series) {
   std::span<T const> const values = one.as<T>();
   auto const refuse = [&](auto bad, char const* what, clause expected) {
     std::size_t const width = values.size() / static_cast<std::size_t>(one.dims[0]);
-    throw data_error({.what = what,
-                      .where = {place_of(from, series), ", step ",
-                                static_cast<std::size_t>(bad - values.begin()) / width},
-                      .expected = std::move(expected),
-                      .got = {*bad}});
+    throw data_error(
+        {.what = what,
+         .where = {place_of(from, series), ", step ", static_cast<std::size_t>(bad - values.begin()) / width},
+         .expected = std::move(expected),
+         .got = {*bad}});
   };
   if constexpr (std::is_floating_point_v<T>) {
     auto const bad = std::ranges::find_if(values, [](T value) { return not_finite(value); });
@@ -36,8 +36,7 @@ void require_usable(series_view const& from, std::size_t series) {
     auto const bad = std::ranges::find_if(values, [&](T label) {
       return static_cast<std::int64_t>(label) < 0 || static_cast<std::int64_t>(label) >= from.classes;
     });
-    if (bad != values.end())
-      refuse(bad, "a class label is out of range", {"0 to ", from.classes - 1});
+    if (bad != values.end()) refuse(bad, "a class label is out of range", {"0 to ", from.classes - 1});
   }
 }
 
@@ -83,7 +82,9 @@ COHORT_CORE_INLINE std::vector<tensor_view> series_of(tensor_view rows, std::spa
 COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_settings const& how)
     : owner_(how.owner) {
   if (input.values.empty())
-    throw shape_error({.what = "a data set needs an input", .where = "sequences", .expected = "at least 1 series",
+    throw shape_error({.what = "a data set needs an input",
+                       .where = "sequences",
+                       .expected = "at least 1 series",
                        .got = "0"});
   for (std::size_t i = 0; i < input.values.size(); ++i) {
     shape const& dims = input.values[i].dims;
@@ -98,14 +99,12 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_setti
   if (how.length < 0 || longest > steps)
     throw setting_error(
         {.what = "a series is longer than the sequences of the data set",
-         .where = detail::place_of(input, static_cast<std::size_t>(std::ranges::find(lengths_, longest)
-                                                                   - lengths_.begin())),
+         .where = detail::place_of(
+             input, static_cast<std::size_t>(std::ranges::find(lengths_, longest) - lengths_.begin())),
          .expected = {"at most length, ", how.length, " steps; 0: the longest series"},
          .got = {longest}});
-  description_.masks.push_back({.name = "mask",
-                                .example = shape(steps),
-                                .stored = element_type::u8,
-                                .type = element_type::u8});
+  description_.masks.push_back(
+      {.name = "mask", .example = shape(steps), .stored = element_type::u8, .type = element_type::u8});
   description_.inputs.push_back(add_series(input, true));
 }
 
@@ -151,8 +150,8 @@ COHORT_CORE_INLINE tensor_description sequences::add_series(series_view const& f
     if (!same)
       throw shape_error({.what = "the series differ in their channels or types",
                          .where = detail::place_of(from, i),
-                         .expected = {"T", first.dims.rank < 2 ? "" : detail::text_of({"x", first.dims[1]}), " of ",
-                                      name_of(first.type)},
+                         .expected = {"T", first.dims.rank < 2 ? "" : detail::text_of({"x", first.dims[1]}),
+                                      " of ", name_of(first.type)},
                          .got = {to_string(one.dims), " of ", name_of(one.type)}});
     if (from.classes > 0 && (!integers || one.dims.rank != 1))
       throw shape_error({.what = "class labels must be integers, one per step",
@@ -163,17 +162,19 @@ COHORT_CORE_INLINE tensor_description sequences::add_series(series_view const& f
   }
   bool const indices = integers && first.dims.rank == 1;
   int const steps = description_.masks[0].example[0];
-  tensor_description part{.name = from.name.empty() ? (input ? "input" : "target") : from.name,
-                          .example = indices ? shape{steps}
-                                             : shape{steps, first.dims.rank == 2 ? first.dims[1] : 1},
-                          .stored = first.type,
-                          .type = from.as.value_or(indices ? i32 : first.type == u8 ? f32 : first.type),
-                          .scale = from.scale,
-                          .offset = from.offset,
-                          .classes = from.classes,
-                          .label_names = from.label_names,
-                          .features = indices ? feature_axis::none : feature_axis::channels,
-                          .mask = 0};
+  tensor_description part{
+      .name = from.name.empty() ? (input ? "input" : "target") : from.name,
+      .example = indices ? shape{steps} : shape{steps, first.dims.rank == 2 ? first.dims[1] : 1},
+      .stored = first.type,
+      .type = from.as.value_or(indices            ? i32
+                               : first.type == u8 ? f32
+                                                  : first.type),
+      .scale = from.scale,
+      .offset = from.offset,
+      .classes = from.classes,
+      .label_names = from.label_names,
+      .features = indices ? feature_axis::none : feature_axis::channels,
+      .mask = 0};
   transform_of(part);
   series_.push_back(from.values);
   return part;

@@ -46,17 +46,17 @@ struct cell_step {
   E* output = nullptr;
 
   // backward: of the next step, for `rows_after` rows without a restart
-  T const* diff_read_after = nullptr;    ///< gradient of `read`
-  T const* diff_reset_after = nullptr;   ///< gru_before: additional gradient of `read`
-  T* diff_direct = nullptr;              ///< gru: gradient of `before` beside that of `read`; overwritten
-  T* diff_cells = nullptr;               ///< lstm: gradient of `cells`; overwritten with that of cells_before
-  E const* diff_output = nullptr;        ///< rows as `output`
-  int const* repeats = nullptr;          ///< per row: the gradients of so many more rows are added
-  std::ptrdiff_t repeat_stride = 0;      ///< elements between these rows
-  E* diff_sums = nullptr;                ///< gru: gradients of `sums`, rows × G·U
-  T* diff_bias = nullptr;                ///< G·U, added to
-  T* diff_recurrent_bias = nullptr;      ///< G·U, added to
-  T* diff_reset = nullptr;               ///< gru_before: gradient of `other`, then its part in that of `read`
+  T const* diff_read_after = nullptr;   ///< gradient of `read`
+  T const* diff_reset_after = nullptr;  ///< gru_before: additional gradient of `read`
+  T* diff_direct = nullptr;             ///< gru: gradient of `before` beside that of `read`; overwritten
+  T* diff_cells = nullptr;              ///< lstm: gradient of `cells`; overwritten with that of cells_before
+  E const* diff_output = nullptr;       ///< rows as `output`
+  int const* repeats = nullptr;         ///< per row: the gradients of so many more rows are added
+  std::ptrdiff_t repeat_stride = 0;     ///< elements between these rows
+  E* diff_sums = nullptr;               ///< gru: gradients of `sums`, rows × G·U
+  T* diff_bias = nullptr;               ///< G·U, added to
+  T* diff_recurrent_bias = nullptr;     ///< G·U, added to
+  T* diff_reset = nullptr;              ///< gru_before: gradient of `other`, then its part in that of `read`
 };
 
 /// Functions that run a cell's step. gru_before has two phases: `forward` follows the recurrent product of

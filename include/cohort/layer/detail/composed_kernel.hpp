@@ -56,7 +56,8 @@ class product_backend {
   std::size_t scratch_bytes = 0;  ///< of the products prepared so far, at most
   int threads = 1;                ///< that in_parallel uses at most
   /// Calls run(with, part, parts) for each part on a thread of its own.
-  void (*in_parallel)(int most, void (*run)(void const* with, int part, int parts), void const* with) = nullptr;
+  void (*in_parallel)(int most, void (*run)(void const* with, int part, int parts),
+                      void const* with) = nullptr;
 
  protected:
   ~product_backend() = default;

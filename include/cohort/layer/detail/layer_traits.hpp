@@ -147,7 +147,7 @@ using compose_function = composed_kernel (*)(double const* values, composed_requ
 
 template <layer L>
 constexpr compose_function compose_of() {
-  if constexpr (requires(L const& l, composed_request const& request, product_backend & backend) {
+  if constexpr (requires(L const& l, composed_request const& request, product_backend& backend) {
                   l.compose(request, backend);
                 })
     return [](double const* values, composed_request const& request, product_backend& backend) {

@@ -94,7 +94,7 @@ struct gelu_tanh {
 
  private:
   template <class T>
-  static constexpr T root = T(std::numbers::inv_sqrtpi * std::numbers::sqrt2);  // √(2/π)
+  static constexpr T root = T(std::numbers::inv_sqrtpi* std::numbers::sqrt2);  // √(2/π)
   template <class T>
   static constexpr T cubic = T(0.044715);
 

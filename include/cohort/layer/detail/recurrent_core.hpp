@@ -23,9 +23,9 @@ struct recurrent_sizes {
   std::size_t other = 0;   ///< R × U, gru
   std::size_t cells = 0;   ///< R × U, lstm
   // Scratch.
-  std::size_t sums = 0;         ///< B × G·U
-  std::size_t diff_sums = 0;    ///< R × G·U, gru
-  std::size_t diff_read = 0;    ///< B × U, …
+  std::size_t sums = 0;       ///< B × G·U
+  std::size_t diff_sums = 0;  ///< R × G·U, gru
+  std::size_t diff_read = 0;  ///< B × U, …
   std::size_t diff_direct = 0;
   std::size_t diff_cells = 0;
   std::size_t diff_reset = 0;
@@ -53,7 +53,8 @@ struct recurrent_memory {
   T* cells = nullptr;
   T* sums = nullptr;
   E *diff_sums = nullptr, *diff_x = nullptr;
-  T *diff_read = nullptr, *diff_direct = nullptr, *diff_cells = nullptr, *diff_reset = nullptr, *kept = nullptr;
+  T *diff_read = nullptr, *diff_direct = nullptr, *diff_cells = nullptr, *diff_reset = nullptr,
+    *kept = nullptr;
 
   /// Memory of saved() bytes.
   void place_saved(recurrent_sizes const& sizes, std::byte* at);

@@ -21,8 +21,8 @@ void recurrent_backward(recurrent_cell const& cell, host_arguments<T> const& a);
 ///
 /// Exact     a function of the example's stream; independent of the other examples.
 template <class T>
-void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars, std::uint64_t layer, int batch,
-                        T* kept);
+void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars, std::uint64_t layer,
+                        int batch, T* kept);
 
 }  // namespace cohort::detail
 

@@ -44,8 +44,10 @@ constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
             .initial = init::orthogonal{},
             .recurrent = true});
   if (cell.bias) list.add({"bias", {columns}, parameter_role::biases, cell.features, columns});
-  if (cell.recurrent_bias) list.add({"recurrent_bias", {columns}, parameter_role::biases, cell.units, columns});
-  if (cell.peepholes) list.add({"peepholes", {3 * cell.units}, parameter_role::weights, cell.units, cell.units});
+  if (cell.recurrent_bias)
+    list.add({"recurrent_bias", {columns}, parameter_role::biases, cell.units, columns});
+  if (cell.peepholes)
+    list.add({"peepholes", {3 * cell.units}, parameter_role::weights, cell.units, cell.units});
   return list;
 }
 

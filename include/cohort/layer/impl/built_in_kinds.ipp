@@ -24,8 +24,9 @@ constexpr std::array<kind const*, sizeof...(L) + sizeof...(OnDemand)> kinds_of(l
 
 COHORT_CORE_INLINE std::span<kind const* const> built_in_kinds() {
 #ifdef COHORT_CORE_COMPILED
-  static constexpr std::array kinds = detail::kinds_of<simple_rnn, lstm, gru, attention, rms_norm, learned_positions,
-                                                  sinusoidal_positions>(detail::built_in_layers());
+  static constexpr std::array kinds =
+      detail::kinds_of<simple_rnn, lstm, gru, attention, rms_norm, learned_positions, sinusoidal_positions>(
+          detail::built_in_layers());
 #else
   static constexpr std::array kinds = detail::kinds_of(detail::built_in_layers());
 #endif

@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, int examples, int rows_per_step,
-                                                    int rows) {
+COHORT_CORE_INLINE recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, int examples,
+                                                    int rows_per_step, int rows) {
   auto const padded = [](std::size_t elements) { return (elements + 15) / 16 * 16; };
   auto const all = static_cast<std::size_t>(rows), some = static_cast<std::size_t>(rows_per_step);
   std::size_t const per_row = padded(all * cell.width()), per_step = padded(some * cell.width());

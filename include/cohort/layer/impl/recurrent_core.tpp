@@ -129,7 +129,8 @@ template <class T, class E>
 void recurrent_core<T, E>::unpack_diff_inputs() const {
   std::size_t const width = cell_.inputs();
   if (a_.mask)
-    std::fill_n(a_.diff_x, static_cast<std::size_t>(a_.batch) * static_cast<std::size_t>(a_.length) * width, E{});
+    std::fill_n(a_.diff_x, static_cast<std::size_t>(a_.batch) * static_cast<std::size_t>(a_.length) * width,
+                E{});
   for (std::size_t r = 0; r < rows(); ++r) {
     int const to = order_.inputs()[r];
     if (to < 0) continue;

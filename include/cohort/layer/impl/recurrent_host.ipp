@@ -39,8 +39,8 @@ struct host_products final : recurrent_products<T, T> {
         for (std::size_t i = 0; i < k; ++i) to[r * k + i] += from[r * n + j] * matrix[j * k + i];
   }
   /// to (n × k) += the last n of each row's `stride` numbers, transposed, · from (rows × k).
-  static void add_outer(int rows, T const* diffs, std::size_t stride, std::size_t n, T const* from, std::size_t k,
-                        T* to) {
+  static void add_outer(int rows, T const* diffs, std::size_t stride, std::size_t n, T const* from,
+                        std::size_t k, T* to) {
     for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
       for (std::size_t j = 0; j < n; ++j) {
         T const diff = diffs[r * stride + stride - n + j];
@@ -76,10 +76,10 @@ struct host_products final : recurrent_products<T, T> {
 };
 
 template <class T>
-void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars, std::uint64_t layer, int batch,
-                        T* kept) {
-  auto const write = [](random_stream const& numbers, double rate, std::uint64_t first_block, std::size_t count,
-                        T* to) {
+void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars, std::uint64_t layer,
+                        int batch, T* kept) {
+  auto const write = [](random_stream const& numbers, double rate, std::uint64_t first_block,
+                        std::size_t count, T* to) {
     T const factor[]{0, static_cast<T>(1 / (1 - rate))};
     auto const dropped_below = static_cast<std::uint32_t>(rate * 0x1p32);
     for (std::size_t i = 0; i < count; i += 4) {
@@ -89,7 +89,8 @@ void write_kept_factors(recurrent_cell const& cell, step_scalars const& scalars,
   };
   constexpr std::uint64_t blocks_of_inputs = std::uint64_t{1} << 32;
   for (int n = 0; n < batch; ++n, kept += cell.inputs() + cell.width()) {
-    random_stream const numbers(scalars.seed, layer, static_cast<std::uint64_t>(scalars.step), scalars.index(n));
+    random_stream const numbers(scalars.seed, layer, static_cast<std::uint64_t>(scalars.step),
+                                scalars.index(n));
     write(numbers, cell.dropout, 0, cell.inputs(), kept);
     write(numbers, cell.recurrent_dropout, blocks_of_inputs, cell.width(), kept + cell.inputs());
   }
@@ -106,7 +107,8 @@ struct host_recurrence {
   recurrent_tensors<T, T> tensors;
 
   /// The calling thread's object. Its memory is reused.
-  static host_recurrence& of_this_thread(recurrent_cell const& cell, host_arguments<T> const& a, bool backward) {
+  static host_recurrence& of_this_thread(recurrent_cell const& cell, host_arguments<T> const& a,
+                                         bool backward) {
     thread_local host_recurrence made;
     made.prepare(cell, a, backward);
     return made;
@@ -172,7 +174,8 @@ template void recurrent_forward<float>(recurrent_cell const&, host_arguments<flo
 template void recurrent_forward<double>(recurrent_cell const&, host_arguments<double> const&);
 template void recurrent_backward<float>(recurrent_cell const&, host_arguments<float> const&);
 template void recurrent_backward<double>(recurrent_cell const&, host_arguments<double> const&);
-template void write_kept_factors<float>(recurrent_cell const&, step_scalars const&, std::uint64_t, int, float*);
+template void write_kept_factors<float>(recurrent_cell const&, step_scalars const&, std::uint64_t, int,
+                                        float*);
 #endif
 
 }  // namespace cohort::detail

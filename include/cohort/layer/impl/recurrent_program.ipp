@@ -31,7 +31,8 @@ using avx512_f32::hyperbolic_tangent, avx512_f32::number, avx512_f32::sigmoid;
 #endif
 
 COHORT_CORE_INLINE bool has_usual_activations(recurrent_cell const& cell) {
-  return cell.activation == recurrent_activation::tanh && cell.gate_activation == recurrent_activation::sigmoid;
+  return cell.activation == recurrent_activation::tanh
+         && cell.gate_activation == recurrent_activation::sigmoid;
 }
 
 /// A cell's functions for an instruction set.
@@ -52,7 +53,8 @@ COHORT_CORE_INLINE cell_functions<float, float> cell_functions_for([[maybe_unuse
 }
 
 /// In bf16, for AVX-512.
-COHORT_CORE_INLINE cell_functions<float, bf16> narrow_cell_functions([[maybe_unused]] recurrent_cell const& cell) {
+COHORT_CORE_INLINE cell_functions<float, bf16> narrow_cell_functions(
+    [[maybe_unused]] recurrent_cell const& cell) {
 #if defined(__x86_64__) || defined(__i386__)
   using namespace avx512_bf16;
   return has_usual_activations(cell) ? functions_with<sigmoid_function, tanh_function>(cell.kind)
@@ -84,7 +86,8 @@ class composed_products final : public recurrent_products<float, E> {
     chunk_ = rows_per_step_ * length;
     constexpr int chunks_of_masked = 8, least_chunk = 64;
     if (request.masked)
-      chunk_ = std::max(least_chunk, (chunk_ / chunks_of_masked + row_multiple_ - 1) / row_multiple_ * row_multiple_);
+      chunk_ = std::max(least_chunk,
+                        (chunk_ / chunks_of_masked + row_multiple_ - 1) / row_multiple_ * row_multiple_);
     all_rows_ = (rows_per_step_ * length + chunk_ - 1) / chunk_ * chunk_;
     int const columns = static_cast<int>(columns_);
     inputs_ = backend.prepare({.what = form::by_transpose,
@@ -155,7 +158,9 @@ class composed_products final : public recurrent_products<float, E> {
   void* scratch = nullptr;
 
   void multiply_inputs(int rows, E const* x, E* gates) override {
-    each_chunk(rows, [&](std::size_t r) { inputs_->run(x + r * features_, weights, gates + r * columns_, scratch); });
+    each_chunk(rows, [&](std::size_t r) {
+      inputs_->run(x + r * features_, weights, gates + r * columns_, scratch);
+    });
   }
   void multiply_state(int rows, E const* read, float* sums) override {
     state_[of(rows)]->run(read, recurrent, sums, scratch);
@@ -211,8 +216,8 @@ class composed_products final : public recurrent_products<float, E> {
   void each_chunk(int rows, Run run) const {
     for (int r = 0; r < rows; r += chunk_) run(static_cast<std::size_t>(r));
   }
-  void sum_chunks(prepared_product const& by, int rows, E const* left, E const* right, std::size_t width, float* to,
-                  std::size_t elements) const {
+  void sum_chunks(prepared_product const& by, int rows, E const* left, E const* right, std::size_t width,
+                  float* to, std::size_t elements) const {
     if (rows == 0) std::fill_n(to, elements, 0.0F);
     each_chunk(rows, [&](std::size_t r) {
       by.run(left + r * columns_, right + r * width, r == 0 ? to : sum, scratch);
@@ -299,14 +304,13 @@ class recurrent_program {
   }
 
  private:
-
   static std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   /// Where the scratch memory of the products begins.
   std::size_t product_scratch() const {
     if (!training_) return workspace_bytes() + aligned(sizes_.forward_scratch(sizeof(float)));
-    return aligned(std::max(sizes_.forward_scratch(sizeof(float)),
-                            sizes_.backward_scratch(sizeof(E), sizeof(float))
-                                + products_.sum_elements() * sizeof(float)));
+    return aligned(std::max(
+        sizes_.forward_scratch(sizeof(float)),
+        sizes_.backward_scratch(sizeof(E), sizeof(float)) + products_.sum_elements() * sizeof(float)));
   }
 
   recurrent_cell cell_;
@@ -330,7 +334,8 @@ composed_kernel composed_of(recurrent_program<E> const& program, bool training) 
   return made;
 }
 
-COHORT_CORE_INLINE composed_kernel compose_recurrent(recurrent_cell const& cell, composed_request const& request,
+COHORT_CORE_INLINE composed_kernel compose_recurrent(recurrent_cell const& cell,
+                                                     composed_request const& request,
                                                      product_backend& backend) {
   isa const which = best_isa();
   composed_kernel made =

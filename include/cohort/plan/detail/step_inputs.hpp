@@ -95,8 +95,8 @@ class step_inputs {
                            .where = {"input ", i},
                            .expected = to_string(wanted),
                            .got = to_string(inputs[i].dims)});
-      if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>
-          && inputs[i].type != element_type::i32)
+      if (inputs[i].type != element_type::f32
+          && inputs[i].type != element_of<T> && inputs[i].type != element_type::i32)
         throw shape_error({.what = "an input of the batch has an unsupported element type",
                            .where = {"input ", i},
                            .expected = {element_of<T> == element_type::f32 ? "" : "f32, ",

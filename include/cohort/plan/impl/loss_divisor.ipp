@@ -15,8 +15,8 @@ COHORT_CORE_INLINE loss_divisor::loss_divisor(graph_view net) {
 }
 
 COHORT_CORE_INLINE double loss_divisor::of(std::span<tensor_view const> inputs,
-                                           std::span<tensor_view const> masks,
-                                           std::span<float const> weights, int count) const {
+                                           std::span<tensor_view const> masks, std::span<float const> weights,
+                                           int count) const {
   int const length = source_.length;
   bool const from_input = source_.input >= 0;
   tensor_view const* steps = nullptr;

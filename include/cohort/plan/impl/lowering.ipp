@@ -78,9 +78,9 @@ class fusion_chains {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE lowered_graph lower(
-    graph_view net, std::function<bool(kind const&, kind const&)> const& fuses_kinds,
-    std::span<int const> outputs, bool inference) {
+COHORT_CORE_INLINE lowered_graph lower(graph_view net,
+                                       std::function<bool(kind const&, kind const&)> const& fuses_kinds,
+                                       std::span<int const> outputs, bool inference) {
   lowered_graph made;
   auto const fuses = [&](int layer, int follower) {
     bool const reads_mask = net.kind(layer).reads_mask && net.input_mask(layer) >= 0;
@@ -159,8 +159,7 @@ COHORT_CORE_INLINE lowered_graph lower(
     }
     step.output = new_value(net[last].output);
     value_of[static_cast<std::size_t>(last)] = step.output;
-    if (int const next = consumers.sole(last);
-        may_be_inside(next) && fuses(step.node, next)) {
+    if (int const next = consumers.sole(last); may_be_inside(next) && fuses(step.node, next)) {
       step.activation = next;
       value_of[static_cast<std::size_t>(next)] = step.output;
       done[static_cast<std::size_t>(next)] = true;

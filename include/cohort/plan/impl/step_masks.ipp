@@ -14,9 +14,8 @@ COHORT_CORE_INLINE mask_sources masks_of(graph_view net) {
   if (!losses.empty()) made.averaged = net.mask_number(net.averaged_mask(losses[0]));
   for (int id : net.masks()) {
     bool const from_batch = net.kind(id).role == layer_role::input;
-    int const input = from_batch ? -1
-                                 : static_cast<int>(std::ranges::find(inputs, net.inputs(id)[0])
-                                                    - inputs.begin());
+    int const input =
+        from_batch ? -1 : static_cast<int>(std::ranges::find(inputs, net.inputs(id)[0]) - inputs.begin());
     made.all.push_back({net[id].output[0], input});
   }
   return made;

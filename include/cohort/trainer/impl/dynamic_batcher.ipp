@@ -90,8 +90,9 @@ COHORT_CORE_INLINE std::vector<shape> dynamic_batcher::inputs_of(graph_view net)
     if (net[id].mask == id)
       throw setting_error({.what = "a dynamic batcher has no masks for its calls",
                            .where = net.name(id),
-                           .expected = "a network without masked inputs; embedding{.mask_zero = true} derives a "
-                                       "mask from indices",
+                           .expected =
+                               "a network without masked inputs; embedding{.mask_zero = true} derives a "
+                               "mask from indices",
                            .got = "a masked input"});
     shapes.push_back(net[id].output);
   }

@@ -108,8 +108,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
       std::span<channel_scaling const> const maps = state_->target_maps(target_maps[i].target);
       tensor_view const scores = done.output(target_maps[i].output),
                         targets = from.target(target_maps[i].target);
-      int const begin = static_cast<int>(first), count = scores.dims[0],
-                loss = losses[target_maps[i].target];
+      int const begin = static_cast<int>(first), count = scores.dims[0], loss = losses[target_maps[i].target];
       rows.select(net, loss, own_units.back(scores, maps), own_units.back(targets.rows(begin, count), maps),
                   now.rows(begin, count));
       evaluators[i]->add(rows.outputs(), rows.targets(), detail::number_of_row(net[loss], from, first));

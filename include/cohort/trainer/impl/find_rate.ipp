@@ -121,9 +121,9 @@ COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate
   fit_settings const as_fit{.batch = how.batch, .accumulate = how.accumulate, .sharding = how.sharding};
   detail::check_ranks(state, data, as_fit, "find_rate");
   if (state.world->size() > 1) {
-    shared_fact const same[]{{"range test", detail::text_of({"from ", how.from, " to ", how.to, " in ",
-                                                             how.steps, " steps, smoothing ", how.smoothing,
-                                                             ", stop_at ", how.stop_at})}};
+    shared_fact const same[]{
+        {"range test", detail::text_of({"from ", how.from, " to ", how.to, " in ", how.steps,
+                                        " steps, smoothing ", how.smoothing, ", stop_at ", how.stop_at})}};
     detail::require_same(*state.world, "find_rate", same);
   }
   detail::check_batch(as_fit);

@@ -25,12 +25,14 @@ COHORT_CORE_INLINE int window_of(graph_view const& net) {
 }  // namespace detail
 
 COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net,
-                                                      std::span<std::int32_t const> prompt,
-                                                      generation_settings const& how) {
+                                                             std::span<std::int32_t const> prompt,
+                                                             generation_settings const& how) {
   int const window = detail::window_of(net.network());
   if (prompt.empty())
-    throw setting_error(
-        {.what = "generate_tokens needs a prompt", .where = {}, .expected = "at least one token", .got = "none"});
+    throw setting_error({.what = "generate_tokens needs a prompt",
+                         .where = {},
+                         .expected = "at least one token",
+                         .got = "none"});
   if (how.count < 0)
     throw setting_error({.what = "invalid setting of generate_tokens",
                          .where = "count",

@@ -46,9 +46,10 @@ COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has)
   std::vector<int> const masked = masked_inputs(net), inputs = net.with_role(layer_role::input);
   if (has.masks.empty()) return;
   if (has.masks.size() != masked.size())
-    throw shape_error({.what = "the data set's number of masks differs from the network's masked inputs",
-                       .expected = {masked.size(), masked.empty() ? ": b.masked_input instead of b.input" : ""},
-                       .got = {has.masks.size()}});
+    throw shape_error(
+        {.what = "the data set's number of masks differs from the network's masked inputs",
+         .expected = {masked.size(), masked.empty() ? ": b.masked_input instead of b.input" : ""},
+         .got = {has.masks.size()}});
   for (std::size_t m = 0; m < masked.size(); ++m) {
     auto const input = static_cast<std::size_t>(std::ranges::find(inputs, masked[m]) - inputs.begin());
     tensor_description const& mask = has.masks[m];
@@ -91,15 +92,15 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const
     if (net.kind(id).role != layer_role::input || inputs++ >= given.size()) continue;
     shape const &wanted = net[id].output, &dims = given[inputs - 1].dims;
     element_type const type = given[inputs - 1].type;
-    bool const numbers =
-        type == element_type::f32 || type == element_type::f64 || type == element_type::bf16;
+    bool const numbers = type == element_type::f32 || type == element_type::f64 || type == element_type::bf16;
     if (bool const indices = !numbers && net.is_indices(id);
         !numbers && !(indices && type == element_type::i32))
       throw shape_error({.what = "an input of predict has the wrong element type",
                          .where = net.name(id),
-                         .expected = indices                    ? "i32 or f32: indices"
-                                     : type == element_type::u8 ? "f32: bytes times the .scale of the data set"
-                                                                : "f32",
+                         .expected = indices ? "i32 or f32: indices"
+                                     : type == element_type::u8
+                                         ? "f32: bytes times the .scale of the data set"
+                                         : "f32",
                          .got = {name_of(type)}});
     if (dims.rank > 0 && dims == wanted.batched(dims[0])) continue;
     throw shape_error({.what = "an input of predict has the wrong shape",
@@ -192,15 +193,16 @@ COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset
     bool const index = wanted.takes_indices(given.type, of_one, 1);
     bool const numbers = wanted.takes_numbers(given.type, of_one, 1, type);
     if (!index && !numbers)
-      throw shape_error({.what = "the data set's target does not fit the loss",
-                         .where = net.name(losses[t]),
-                         .expected = {wanted.classes > 0 ? class_indices(wanted) : "",
-                                      wanted.classes > 0 && wanted.numbers ? ", or " : "",
-                                      wanted.numbers ? text_of_part(wanted.values, type) : "",
-                                      wanted.steps > 0 && of_one.rank < 3
-                                          ? "; for one target per example, put flatten or a pool after the steps"
-                                          : ""},
-                         .got = text_of_part(given.example, given.type)});
+      throw shape_error(
+          {.what = "the data set's target does not fit the loss",
+           .where = net.name(losses[t]),
+           .expected = {wanted.classes > 0 ? class_indices(wanted) : "",
+                        wanted.classes > 0 && wanted.numbers ? ", or " : "",
+                        wanted.numbers ? text_of_part(wanted.values, type) : "",
+                        wanted.steps > 0 && of_one.rank < 3
+                            ? "; for one target per example, put flatten or a pool after the steps"
+                            : ""},
+           .got = text_of_part(given.example, given.type)});
     if (index && given.classes > wanted.classes)
       throw shape_error({.what = "the data set has more classes than the network",
                          .where = net.name(losses[t]),
@@ -355,8 +357,8 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
     tensor_view const& given = data.inputs[i];
     shape const wanted = net[inputs[i]].output.batched(data.count);
     bool const indices = net.is_indices(inputs[i]);
-    bool const known = given.type == element_type::f32 || given.type == type
-                       || (indices && given.type == element_type::i32);
+    bool const known =
+        given.type == element_type::f32 || given.type == type || (indices && given.type == element_type::i32);
     if (!(given.dims == wanted) || !known)
       refuse("an input of the batch does not fit the network", net.name(inputs[i]),
              text_of({to_string(wanted), ", ", indices ? "i32, " : "", "f32",
@@ -380,8 +382,8 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
     if (!wanted.takes_indices(given.type, given.dims, data.count)
         && !wanted.takes_numbers(given.type, given.dims, data.count, type))
       refuse("a target of the batch does not fit the loss", net.name(losses[t]),
-             text_of({wanted.classes > 0 ? text_of({to_string(wanted.index_shape().batched(data.count)),
-                                                    " class indices, i32"})
+             text_of({wanted.classes > 0 ? text_of(
+                          {to_string(wanted.index_shape().batched(data.count)), " class indices, i32"})
                                          : "",
                       wanted.classes > 0 && wanted.numbers ? ", or " : "",
                       wanted.numbers

@@ -44,8 +44,7 @@ COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
     runner_.run_part([&] { state_.workers->begin_step(part, *state_.exchange_strategy, update); });
   }
   part_ = part;
-  part_loss_ = runner_.run_part(
-      [&] { return state_.workers->forward(data, state_.workers->rounds(0, 1)); });
+  part_loss_ = runner_.run_part([&] { return state_.workers->forward(data, state_.workers->rounds(0, 1)); });
   job_ = state_.workers->job();
   phase_ = phase::forwarded;
 }

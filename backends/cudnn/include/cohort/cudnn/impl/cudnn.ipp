@@ -47,12 +47,13 @@ auto prepare_function_of(kind const& k) {
 
 /// Whether a layer with channels, or a loss, has sequences T×C, which these kernels would take for C×T.
 COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inputs, shape const& output) {
-  bool const has_channels = k == kind_of<dense> || k == kind_of<batch_norm> || k == kind_of<concatenate>
-                            || k.name == synchronised_batch_norm::kind_name
-                            || k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name
-                            || k.name == prelu::kind_name || k.name == softmax::kind_name
-                            || k.name == subset::kind_name || k.name == scale::kind_name
-                            || k.name == spatial_dropout::kind_name || k.name == embedding::kind_name;
+  bool const has_channels =
+      k
+          == kind_of<
+              dense> || k == kind_of<batch_norm> || k == kind_of<concatenate> || k.name == synchronised_batch_norm::kind_name
+      || k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name
+      || k.name == prelu::kind_name || k.name == softmax::kind_name || k.name == subset::kind_name
+      || k.name == scale::kind_name || k.name == spatial_dropout::kind_name || k.name == embedding::kind_name;
   if (!has_channels && k.role != layer_role::loss) return false;
   if (k.name == embedding::kind_name) return output.rank == 2;
   return output.rank == 2 || std::ranges::any_of(inputs, [](shape const& one) { return one.rank == 2; });
@@ -132,9 +133,9 @@ COHORT_CUDNN_INLINE bool cudnn::supports(kind const& k, std::span<shape const> i
 
 COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {
   return detail::prepare_function_of<
-      conv2d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn,
-      max_pool, avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu,
-      selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, gelu_tanh, mish,
+      conv2d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn, max_pool,
+      avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu, selu,
+      sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, gelu_tanh, mish,
       identity_activation, softmax, add, multiply, average, maximum, concatenate, subset, scale, zero_padding,
       cropping, reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, softmax_cross_entropy,
       kullback_leibler, binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);

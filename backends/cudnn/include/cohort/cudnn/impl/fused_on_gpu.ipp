@@ -21,8 +21,7 @@ COHORT_CUDNN_INLINE fused_epilogue::fused_epilogue(gpu_request const& request) :
 
 COHORT_CUDNN_INLINE bool fuses_on_gpu(kind const& layer, kind const& behind, bool training) {
   bool const norm = layer == kind_of<batch_norm> || layer == kind_of<synchronised_batch_norm>,
-             convolution =
-                 layer == kind_of<conv2d> || layer == kind_of<conv2d_transposed>;
+             convolution = layer == kind_of<conv2d> || layer == kind_of<conv2d_transposed>;
   if (behind == kind_of<add>) return training ? norm : convolution;
   bool const rectifier = behind == kind_of<relu> || behind == kind_of<leaky_relu>;
   return rectifier && (norm || convolution);

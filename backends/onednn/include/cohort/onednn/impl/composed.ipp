@@ -54,7 +54,8 @@ struct dnnl_products final : product_backend {
                               dnnl_dim_t by_column) {
     dnnl_memory_desc_t md = nullptr;
     dnnl_dims_t const dims{rows, columns}, strides{by_row, by_column};
-    check_dnnl(dnnl_memory_desc_create_with_strides(&md, 2, dims, type, strides), "creating a memory descriptor");
+    check_dnnl(dnnl_memory_desc_create_with_strides(&md, 2, dims, type, strides),
+               "creating a memory descriptor");
     return memory_layout(md);
   }
   memory_layout& layout_of_parameter(bool backward, int parameter) {

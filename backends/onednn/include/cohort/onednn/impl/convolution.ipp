@@ -111,7 +111,8 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare(dnnl_target const& on,
                                                        operation_request<onednn> const& request,
                                                        conv1d const& l) {
   shape const input = request.input_shapes[0], sequence{input[1], input[0]};
-  return prepare_convolution(on, request, {l.window(), l.row(sequence), 1}, l.groups, l.flops({&sequence, 1}));
+  return prepare_convolution(on, request, {l.window(), l.row(sequence), 1}, l.groups,
+                             l.flops({&sequence, 1}));
 }
 
 }  // namespace cohort::detail

@@ -49,8 +49,8 @@ COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
 /// been the fastest candidate for these.
 COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& request) {
   constexpr int block = 16;
-  bool const fills = channels_of(request.input_shapes[0]) % block == 0
-                     && channels_of(request.output_shape) % block == 0;
+  bool const fills =
+      channels_of(request.input_shapes[0]) % block == 0 && channels_of(request.output_shape) % block == 0;
   if (*request.kind == kind_of<conv2d>) {
     extent2 const stride = decode<conv2d>(request.fields).stride;
     return fills && stride.height == 1 && stride.width == 1;

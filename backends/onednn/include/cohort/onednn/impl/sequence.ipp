@@ -108,9 +108,8 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_sequence(
     });
   bool const pools = k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name;
   if (pools && !request.masked)
-    return prepare_channels_first(request, [&](operation_request<onednn> const& columns) {
-      return prepare_pool(on.engine, columns);
-    });
+    return prepare_channels_first(
+        request, [&](operation_request<onednn> const& columns) { return prepare_pool(on.engine, columns); });
   return std::nullopt;
 }
 
