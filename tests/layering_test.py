@@ -361,8 +361,10 @@ class built_in_layers(unittest.TestCase):
         listed = re.search(r"layer_list<\s([^>]*)>;", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
         kinds = re.findall(r"\w+", listed)
         of_backends = {"input", "masked_input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
-        on_demand = re.search(r"layers_on_demand\[\]\{\s*([^}]*)\}", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
-        kinds_on_demand = re.findall(r'"(\w+)"', on_demand)
+        headers_on_demand = dict(re.findall(r'\{"(\w+)", "(cohort/layer/\w+\.hpp)"\}', (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")))
+        kinds_on_demand = list(headers_on_demand)
+        for kind, header in headers_on_demand.items():
+            self.assertIn(f'kind_name = "{kind}"', (ROOT / "include" / header).read_text(encoding="utf-8"), header)
         for path in sorted(folder.glob("*.hpp")):
             declared += re.findall(r"extern template struct cohort::detail::host_kernels<cohort::(\w+)>", path.read_text(encoding="utf-8"))
         self.assertGreater(len(kinds_on_demand), 0)

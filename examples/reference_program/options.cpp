@@ -231,11 +231,12 @@ options parse(program_text const& program, options const& defaults, int argc, ch
                             : "unknown flag '" + given + "'; --help lists the flags"};
     }
   }
-  if (program.size && chosen.size.empty()) chosen.size = program.sizes[0];
-  if (program.size
-      && std::none_of(std::begin(program.sizes), std::end(program.sizes),
-                      [&](char const* one) { return one && chosen.size == one; }))
-    throw usage_error{"--size: unknown value '" + chosen.size + "'; --help lists the values"};
+  if (program.size) {
+    if (chosen.size.empty()) chosen.size = program.sizes[0];
+    if (std::none_of(std::begin(program.sizes), std::end(program.sizes),
+                     [&](char const* one) { return one && chosen.size == one; }))
+      throw usage_error{"--size: unknown value '" + chosen.size + "'; --help lists the values"};
+  }
   if (!chosen.tune || chosen.workers > 0 || chosen.threads > 0) {
     if (chosen.workers == 0) chosen.workers = 1;
     if (chosen.threads == 0) chosen.threads = 1;

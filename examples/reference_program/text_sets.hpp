@@ -61,12 +61,12 @@ inline sets crops_of(options const& chosen, int length) {
   characters_of_text const read = characters_of(chosen);
   cohort::token_stream const all(read.tokens.encode(read.text));
   std::int64_t const cut = all.size() * 9 / 10;
-  cohort::crop_settings crops{.length = length, .vocabulary = read.tokens.size(), .seed = chosen.seed};
+  cohort::crop_settings const crops{.length = length, .vocabulary = read.tokens.size(), .seed = chosen.seed};
+  cohort::crop_settings fixed = crops;
+  fixed.fixed = true;
   sets made{.train = cohort::token_crops(all.part(0, cut), crops),
-            .test = cohort::token_crops(all.part(0, cut), crops)};
-  crops.fixed = true;
-  made.test = cohort::token_crops(all.part(cut, all.size()), crops);
-  made.where = read.where;
+            .test = cohort::token_crops(all.part(cut, all.size()), fixed),
+            .where = read.where};
   if (read.drawn) {
     made.kind = "drawn";
     made.notice = "tinyshakespeare.txt was not found: these sentences are drawn.";
@@ -74,7 +74,8 @@ inline sets crops_of(options const& chosen, int length) {
   return made;
 }
 
-/// Prints --generate characters that continue a line break. Every rank computes them; rank 0 prints.
+/// Prints --generate characters that continue a line break. Every rank computes them, so that none waits for
+/// another one up to the deadline; rank 0 prints.
 inline void print_sample(cohort::training& trained, options const& chosen, sets const&) {
   if (chosen.generate == 0) return;
   cohort::tokenizer const tokens = characters_of(chosen).tokens;

@@ -15,6 +15,7 @@
 
 #include "../golden/golden_cases.hpp"
 #include "lone_layer.hpp"
+#include "masked_steps.hpp"
 
 namespace attention_test {
 
@@ -29,15 +30,6 @@ void expect_near(std::vector<double> const& got, std::vector<double> const& want
     EXPECT_NEAR(got[i], wanted[i], tolerance * std::max(1.0, std::abs(wanted[i]))) << what << ' ' << i;
 }
 
-/// A mask of a batch of sequences; of the numbers 0 and 1.
-struct masked {
-  std::vector<std::uint8_t> steps;
-  step_mask mask;
-
-  masked(std::vector<double> const& numbers, int length)
-      : steps(numbers.begin(), numbers.end()), mask{.length = length, .steps = steps.data()} {}
-};
-
 /// Compares a layer with the case of the file that has its name: outputs and gradients.
 void compare(std::string const& name, attention const& l) {
   SCOPED_TRACE(name);
@@ -50,8 +42,8 @@ void compare(std::string const& name, attention const& l) {
   for (std::size_t i = 0; i < shapes.size(); ++i)
     inputs.push_back(numbers_of(wanted, "input" + std::to_string(i)));
   lone_layer<> made(l, batch, shapes, inputs);
-  masked const mask(numbers_of(wanted, "mask"), steps);
-  if (std::count(mask.steps.begin(), mask.steps.end(), 0) > 0) made.mask = &mask.mask;
+  masked_steps const mask(numbers_of(wanted, "mask"), steps);
+  if (!mask.all()) made.mask = &mask.mask;
   expect_near(made.forward(), numbers_of(wanted, "output"), "output");
   made.differentiate(numbers_of(wanted, "diff_output"));
   for (std::size_t i = 0; i < shapes.size(); ++i)
@@ -131,7 +123,7 @@ TEST(attention, computes_the_same_with_every_instruction_set) {
     for (auto const& one : inputs) wide.emplace_back(one.begin(), one.end());
     std::vector<double> exists(static_cast<std::size_t>(batch * shapes.back()[0]), 1);
     if (v.masked) exists[0] = exists[1] = exists[70] = exists[exists.size() - 1] = 0;
-    masked const mask(exists, shapes.back()[0]);
+    masked_steps const mask(exists, shapes.back()[0]);
     step_mask const* const given = v.masked ? &mask.mask : nullptr;
 
     lone_layer<> exact(v.layer, batch, shapes, wide);
@@ -160,7 +152,7 @@ TEST(attention, of_large_scores_is_finite) {
 }
 
 TEST(attention, writes_zero_where_every_key_is_masked) {
-  masked const mask({0, 0}, 2);
+  masked_steps const mask({0, 0}, 2);
   lone_layer<> made(attention{.heads = 1}, 1, {{2, 3}}, {{1, 2, 3, 4, 5, 6}});
   made.mask = &mask.mask;
   EXPECT_EQ(made.forward(), (std::vector<double>{0, 0}));
@@ -169,7 +161,7 @@ TEST(attention, writes_zero_where_every_key_is_masked) {
 
 TEST(attention, neither_reads_nor_changes_masked_steps) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  masked const mask({1, 1, 0}, 3);
+  masked_steps const mask({1, 1, 0}, 3);
   lone_layer<> made(attention{.heads = 1}, 1, {{3, 3}}, {{1, 2, 3, 4, 5, 6, 0, nan, nan}});
   made.mask = &mask.mask;
   std::vector<double> const out = made.forward();

@@ -13,6 +13,7 @@
 
 #include "../golden/golden_cases.hpp"
 #include "lone_layer.hpp"
+#include "masked_steps.hpp"
 
 namespace recurrent_test {
 
@@ -20,26 +21,6 @@ using namespace cohort;
 using enum recurrent_activation;
 
 constexpr int batch = 3, steps = 10, features = 2, units = 3;
-
-/// A mask of a batch of `steps` steps; of the numbers 0 and 1.
-struct masked {
-  std::vector<std::uint8_t> steps_of_all;
-  std::vector<std::int32_t> lengths, counts;
-  step_mask mask;
-
-  explicit masked(std::vector<double> const& numbers) : steps_of_all(numbers.begin(), numbers.end()) {
-    for (std::size_t n = 0; n < steps_of_all.size(); n += steps) {
-      auto const first = steps_of_all.begin() + static_cast<std::ptrdiff_t>(n), last = first + steps;
-      counts.push_back(static_cast<std::int32_t>(std::count(first, last, 1)));
-      auto end = last;
-      while (end != first && end[-1] == 0) --end;
-      lengths.push_back(static_cast<std::int32_t>(end - first));
-    }
-    mask = {
-        .length = steps, .steps = steps_of_all.data(), .lengths = lengths.data(), .counts = counts.data()};
-  }
-  bool all() const { return std::count(steps_of_all.begin(), steps_of_all.end(), 0) == 0; }
-};
 
 /// PyTorch computes each case in double too. The numbers of the file have 13 digits.
 constexpr double tolerance = 1e-11;
@@ -69,7 +50,7 @@ void compare(std::string const& name, L l) {
   golden_case const wanted = read_golden_cases("recurrent.txt").at(name);
   bool const both = wanted.contains("parameter reverse.weights");
   std::size_t const columns = both ? 2 * units : units;
-  masked const mask(numbers_of(wanted, "mask"));
+  masked_steps const mask(numbers_of(wanted, "mask"), steps);
   std::vector<double> diff_input(static_cast<std::size_t>(batch * steps * features));
   for (std::string const direction : {"forward", "reverse"}) {
     if (direction == "reverse" && !both) break;
@@ -88,7 +69,7 @@ void compare(std::string const& name, L l) {
     auto const diff = half(numbers_of(wanted, "diff_output"), columns, which);
     ASSERT_EQ(out.size(), expected.size());
     for (std::size_t i = 0; i < out.size(); ++i)
-      if (mask.steps_of_all[i / units] == 0) out[i] = expected[i] = 0;
+      if (mask.steps[i / units] == 0) out[i] = expected[i] = 0;
     expect_near(out, expected, "output");
     auto const& more = whole.differentiate(diff);
     std::transform(more.begin(), more.end(), diff_input.begin(), diff_input.begin(), std::plus<>());

@@ -12,6 +12,17 @@ namespace cohort::detail {
 /// Throws file_error with the system's text for `error_number`.
 [[noreturn]] void refuse_file(std::string what, std::string where, int error_number);
 
+/// An open regular file.
+struct regular_file {
+  int descriptor;
+  std::uint64_t size;  // in bytes, at the time of opening
+};
+
+/// Opens a file for reading. The caller closes the descriptor.
+///
+/// Errors    file_error if the path cannot be opened; file_error with `what` if it is not a regular file.
+regular_file open_regular_file(std::string const& path, char const* what);
+
 }  // namespace cohort::detail
 
 namespace cohort::io {

@@ -127,9 +127,9 @@ COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
   io::json_value const kind_name = value.at("kind");
   auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](cohort::kind const* k) { return k->name == kind_name.string(); });
-  if (kind == kinds_.end() && is_on_demand(kind_name.string()))
-    kind_name.refuse("a kind that a source of the program includes: add #include <cohort/layer/"
-                     + std::string(kind_name.string()) + ".hpp>");
+  if (std::string_view const header = header_on_demand(kind_name.string());
+      kind == kinds_.end() && !header.empty())
+    kind_name.refuse(text_of({"a kind that a source of the program includes: add #include <", header, ">"}));
   if (kind == kinds_.end())
     kind_name.refuse(
         "a built-in kind of layer, or a layer of the program's own, whose type is passed as in "

@@ -22,27 +22,30 @@ COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int err
       {.what = std::move(what), .where = std::move(where), .expected = {}, .got = std::move(reason)});
 }
 
+COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char const* what) {
+  // O_NONBLOCK: opening a pipe without a writer would block otherwise.
+  int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) refuse_file("cannot open the file", path, errno);
+  struct stat status {};
+  int const result = ::fstat(file, &status);
+  int const error_number = errno;
+  if (result == 0 && S_ISREG(status.st_mode)) return {file, static_cast<std::uint64_t>(status.st_size)};
+  ::close(file);
+  if (result != 0) refuse_file("cannot open the file", path, error_number);
+  throw file_error({.what = what,
+                    .where = path,
+                    .expected = "a regular file",
+                    .got = S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"});
+}
+
 }  // namespace cohort::detail
 
 namespace cohort::io {
 
 COHORT_CORE_INLINE file_reader::file_reader(std::string path) : path_(std::move(path)) {
-  // O_NONBLOCK: opening a pipe without a writer would block otherwise.
-  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file_ < 0) detail::refuse_file("cannot open the file", path_, errno);
-  struct stat status {};
-  int const result = ::fstat(file_, &status);
-  int const error_number = errno;
-  if (result == 0 && S_ISREG(status.st_mode)) {
-    size_ = static_cast<std::uint64_t>(status.st_size);
-    return;
-  }
-  ::close(file_);
-  if (result != 0) detail::refuse_file("cannot open the file", path_, error_number);
-  throw file_error({.what = "cannot read the file",
-                    .where = path_,
-                    .expected = "a regular file",
-                    .got = S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"});
+  detail::regular_file const opened = detail::open_regular_file(path_, "cannot read the file");
+  file_ = opened.descriptor;
+  size_ = opened.size;
 }
 
 COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) {

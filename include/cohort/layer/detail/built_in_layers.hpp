@@ -33,21 +33,31 @@ using built_in_layers = layer_list<
     synchronised_batch_norm, matmul, masked_input, zero_masked>;
 // clang-format on
 
-/// Kind names of built-in layers whose headers programs include on demand.
-inline constexpr std::string_view layers_on_demand[]{
-    "simple_rnn", "lstm", "gru", "attention", "rms_norm", "learned_positions", "sinusoidal_positions"};
+/// A built-in layer whose header programs include on demand.
+struct layer_on_demand {
+  std::string_view kind;
+  std::string_view header;
+};
+inline constexpr layer_on_demand layers_on_demand[]{{"simple_rnn", "cohort/layer/simple_rnn.hpp"},
+                                                    {"lstm", "cohort/layer/lstm.hpp"},
+                                                    {"gru", "cohort/layer/gru.hpp"},
+                                                    {"attention", "cohort/layer/attention.hpp"},
+                                                    {"rms_norm", "cohort/layer/rms_norm.hpp"},
+                                                    {"learned_positions", "cohort/layer/positions.hpp"},
+                                                    {"sinusoidal_positions", "cohort/layer/positions.hpp"}};
 
-constexpr bool is_on_demand(std::string_view name) {
-  for (std::string_view const one : layers_on_demand)
-    if (one == name) return true;
-  return false;
+/// Returns the header of a layer on demand; empty for other kinds.
+constexpr std::string_view header_on_demand(std::string_view kind) {
+  for (layer_on_demand const& one : layers_on_demand)
+    if (one.kind == kind) return one.header;
+  return {};
 }
 
 template <class L>
 inline constexpr bool is_built_in = built_in_layers::contains<L> || is_on_demand_layer<L>;
 /// Whether a built-in layer has this kind name.
 constexpr bool is_built_in_name(std::string_view name) {
-  return built_in_layers::has_kind_name(name) || is_on_demand(name);
+  return built_in_layers::has_kind_name(name) || !header_on_demand(name).empty();
 }
 
 }  // namespace cohort::detail

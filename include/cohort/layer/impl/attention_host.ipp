@@ -11,19 +11,41 @@
 
 namespace cohort::detail {
 
+/// Cosines and sines of the angles of rotary positions: those of step t and pair k are at t · pairs + k.
+template <class T>
+struct rotation_table {
+  double base = 0;
+  std::size_t pairs = 0;
+  std::vector<T> cosines{}, sines{};
+
+  /// Returns the calling thread's table, with at least `steps` steps. All heads and examples of a layer use
+  /// the same one.
+  static rotation_table const& of_this_thread(double base, std::size_t pairs, int steps) {
+    thread_local rotation_table made;
+    if (made.base != base || made.pairs != pairs) made = {.base = base, .pairs = pairs};
+    for (std::size_t t = made.cosines.size() / pairs; t < static_cast<std::size_t>(steps); ++t)
+      for (std::size_t k = 0; k < pairs; ++k) {
+        double const angle =
+            static_cast<double>(t) * std::pow(base, -static_cast<double>(k) / static_cast<double>(pairs));
+        made.cosines.push_back(static_cast<T>(std::cos(angle)));
+        made.sines.push_back(static_cast<T>(std::sin(angle)));
+      }
+    return made;
+  }
+};
+
 template <class T>
 void rotate_rows(double base, int direction, int rows, std::size_t d, T const* from, std::size_t from_stride,
                  T* to, std::size_t to_stride) {
   std::size_t const half = d / 2;
-  for (std::size_t k = 0; k < half; ++k) {
-    double const frequency =
-        std::pow(base, -2.0 * static_cast<double>(k) / static_cast<double>(d)) * direction;
-    for (int t = 0; t < rows; ++t) {
-      T const cosine = static_cast<T>(std::cos(t * frequency)),
-              sine = static_cast<T>(std::sin(t * frequency));
-      T const* const x = from + static_cast<std::size_t>(t) * from_stride;
-      T* const y = to + static_cast<std::size_t>(t) * to_stride;
-      T const first = x[k], second = x[k + half];
+  rotation_table<T> const& table = rotation_table<T>::of_this_thread(base, half, rows);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(rows); ++t) {
+    T const *const x = from + t * from_stride, *const cosines = table.cosines.data() + t * half,
+                   *const sines = table.sines.data() + t * half;
+    T* const y = to + t * to_stride;
+    for (std::size_t k = 0; k < half; ++k) {
+      T const first = x[k], second = x[k + half], cosine = cosines[k],
+              sine = static_cast<T>(direction) * sines[k];
       y[k] = first * cosine - second * sine;
       y[k + half] = second * cosine + first * sine;
     }

@@ -11,7 +11,7 @@
 namespace cohort::detail {
 
 /// Rounded up to whole vectors of every instruction set.
-constexpr std::size_t attention_padded(int keys) { return (static_cast<std::size_t>(keys) + 15) / 16 * 16; }
+constexpr std::size_t attention_padded(std::size_t keys) { return (keys + 15) / 16 * 16; }
 
 namespace baseline_f32 {
 #include <cohort/layer/detail/attention_simd.inc>
@@ -38,11 +38,11 @@ COHORT_CORE_INLINE attention_passes attention_passes_of([[maybe_unused]] isa whi
 }
 
 COHORT_CORE_INLINE std::size_t attention_scratch(attention_sizes const& s, bool backward) {
-  std::size_t const keys = attention_padded(s.keys);
+  std::size_t const keys = attention_padded(static_cast<std::size_t>(s.keys));
   std::size_t elements = keys * (1 + s.width() + attention_block);
   if (backward) elements += keys * (s.value_width() + attention_block);
   if (s.rotary > 0) elements += static_cast<std::size_t>(s.queries + s.keys) * s.width() * (backward ? 2 : 1);
-  return (elements + 15) / 16 * 16;
+  return attention_padded(elements);
 }
 
 }  // namespace cohort::detail

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,25 +29,12 @@ COHORT_CORE_INLINE std::size_t bytes_of_token(token_type type) {
 class mapped_file {
  public:
   explicit mapped_file(std::string const& path) {
-    int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) refuse_file("cannot open the file", path, errno);
-    struct stat status {};
-    int error_number = ::fstat(file, &status) == 0 ? 0 : errno;
-    bool const regular = error_number == 0 && S_ISREG(status.st_mode);
-    if (regular) {
-      size_ = static_cast<std::size_t>(status.st_size);
-      if (size_ > 0) {
-        address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file, 0);
-        if (address_ == MAP_FAILED) error_number = errno;
-      }
-    }
-    ::close(file);
-    if (error_number != 0) refuse_file("cannot map the file", path, error_number);
-    if (!regular)
-      throw file_error({.what = "cannot map the file",
-                        .where = path,
-                        .expected = "a regular file",
-                        .got = S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"});
+    regular_file const file = open_regular_file(path, "cannot map the file");
+    size_ = static_cast<std::size_t>(file.size);
+    if (size_ > 0) address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor, 0);
+    int const error_number = errno;
+    ::close(file.descriptor);
+    if (address_ == MAP_FAILED) refuse_file("cannot map the file", path, error_number);
   }
   mapped_file(mapped_file const&) = delete;
   mapped_file& operator=(mapped_file const&) = delete;
