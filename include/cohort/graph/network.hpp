@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cohort/graph/graph.hpp>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 namespace cohort {
@@ -105,10 +105,14 @@ constexpr auto network() {
       detail::describe_with(Describe, net);
       net.sort_nodes();
       graph_view const v = net.view();
-      std::copy(v.nodes.begin(), v.nodes.end(), made.nodes.begin());
-      std::copy(v.values.begin(), v.values.end(), made.values.begin());
-      std::copy(v.edges.begin(), v.edges.end(), made.edges.begin());
-      std::copy(v.characters.begin(), v.characters.end(), made.characters.begin());
+      // Not std::copy: g++ 12 warns of null pointers (-Wnonnull) if a list is empty and this runs at run time.
+      auto const copy = [](auto const& from, auto& to) {
+        for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i];
+      };
+      copy(v.nodes, made.nodes);
+      copy(v.values, made.values);
+      copy(v.edges, made.edges);
+      copy(v.characters, made.characters);
     }
     return made;
   } else {
