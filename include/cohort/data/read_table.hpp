@@ -51,7 +51,8 @@ data_table parse_table(std::string_view text, std::string const& where, table_se
 
 /// Reads a table from a file. For compressed files, `source` decompresses: gzip::read_file.
 ///
-/// Errors    as parse_table; file_error if the file cannot be read; data_error for a gzip file without `source`.
+/// Errors    as parse_table; file_error if the file cannot be read; data_error for a gzip file without
+///           `source`.
 data_table read_table(std::string const& path, table_settings const& settings = {},
                       io::byte_source const& source = {});
 
