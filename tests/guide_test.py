@@ -46,7 +46,7 @@ class guide(unittest.TestCase):
     def test_quotes_sentences_of_the_compiler_that_exist(self):
         sources = "".join(docs_test.sources("include/**/*.hpp", "include/**/*.tpp", "include/**/*.ipp").values())
         joined = re.sub(r'"\s*"', "", sources)
-        cells = docs_test.column(PAGES["troubleshooting.md"], "the compiler says")[1:]
+        cells = docs_test.column(PAGES["troubleshooting.md"], "the compiler's sentence")[1:]
         self.assertGreater(len(cells), 5)
         for cell in cells:
             for span in docs_test.code_spans(cell):

@@ -122,6 +122,19 @@ TEST(read_table, uses_other_texts_for_missing_values) {
             (strings{"<missing>", "---", "<missing>", longest + "-", "<missing>", "-a"}));
 }
 
+TEST(read_table, treats_numbers_in_missing_texts_as_missing) {
+  table_settings settings{.missing = missing_values::keep, .missing_texts = {"-999", "1e999"}};
+  data_table const table =
+      parse_table("a,b\n-999,x\n1e999,-999\n-9990,y\n -999 ,z\n\"-999\",u\n", "t", settings);
+  for (std::size_t const row : {0, 1, 3, 4}) EXPECT_TRUE(std::isnan(table.numbers("a")[row])) << row;
+  EXPECT_EQ(table.numbers("a")[2], -9990);
+  EXPECT_EQ(texts(table, "b"), (strings{"x", "<missing>", "y", "z", "u"}));
+  settings.missing = missing_values::refuse;
+  EXPECT_EQ(refusal_of("a\n1\n-999\n", settings),
+            "a value is missing (t.csv:3:1, column a): expected a number; see table_settings::missing, got "
+            "\"-999\"");
+}
+
 TEST(read_table, selects_columns_in_the_given_order) {
   data_table const table = parse_table("a,b,c\n1,2,3\n4,5,6\n", "t", {.columns = {"c", "a"}});
   EXPECT_EQ(table.columns(), (strings{"c", "a"}));
@@ -155,6 +168,20 @@ TEST(read_table, forces_the_type_of_columns) {
                {"not a number", "t.csv:3:1, column zip", "\"1x\""});
   EXPECT_THROW(parse_table("a\n1\n", "t", {.number_columns = {"a"}, .text_columns = {"a"}}), setting_error);
   EXPECT_THROW(parse_table("a\n1\n", "t", {.text_columns = {"b"}}), setting_error);
+  // Equal names in a list are no contradiction, whether the column is read or not.
+  EXPECT_EQ(parse_table("a,b\n1,2\n", "t", {.columns = {"a"}, .number_columns = {"a", "b", "a", "b"}}).rows(),
+            1);
+}
+
+TEST(read_table, lists_the_columns_that_exist) {
+  EXPECT_EQ(refused<setting_error>([] { parse_table("a,b\n1,2\n", "t.csv", {.columns = {"x"}}); }),
+            "the table has no such column (t.csv): expected one of a, b, got x");
+  std::string many = "a0";
+  for (int c = 1; c < 60; ++c) many += ",a" + std::to_string(c);
+  std::string const message =
+      refused<setting_error>([&] { parse_table(many + "\n1\n", "t.csv", {.columns = {"x"}}); });
+  expect_parts(message, {"one of a0, a1, ", ", a49, … (60 columns), got x"});
+  EXPECT_EQ(message.find("a50"), std::string::npos);
 }
 
 TEST(read_table, trims_blanks_on_request) {
@@ -216,6 +243,21 @@ TEST(read_table, refuses_numbers_out_of_range) {
   for (char const* const large : {"1e309", "-1e999999999999", "123e400", "0.001e320", "\"1e400\""})
     expect_parts(refusal_of("a\n" + std::string(large) + "\n", {.number_type = element_type::f64}),
                  {"out of range", "f64"});
+  // The first one of the text is named, after all rows have been read.
+  EXPECT_EQ(refusal_of("a,b\n1,2\n3,-1e39\n1e40,4\n"),
+            "a number is out of range (t.csv:3:3, column b): expected a number of type f32, got \"-1e39\"");
+}
+
+TEST(read_table, reads_a_column_of_texts_that_begins_with_numbers_out_of_range) {
+  for (std::size_t const rows : {1, 100}) {
+    std::string text = "id,x\n";
+    for (std::size_t row = 0; row < rows; ++row) text += "12e4567,1\n";
+    data_table const table = parse_table(text + "ab12,2\n", "t");
+    EXPECT_EQ(list(table.texts("id").vocabulary), (strings{"12e4567", "ab12"}));
+    EXPECT_EQ(table.numbers("x")[rows], 2);
+  }
+  expect_parts(refusal_of("id\n12e4567\nab12\n", {.number_columns = {"id"}}),
+               {"out of range (t.csv:2:1, column id)"});
 }
 
 TEST(read_table, takes_what_is_no_number_for_a_text) {
@@ -287,6 +329,25 @@ TEST(read_table, refuses_invalid_bytes_at_every_offset) {
 
 TEST(read_table, counts_characters_not_bytes) {
   expect_parts(refusal_of("a,b\nZürich,\n"), {"t.csv:2:8, column b"});
+  expect_parts(refusal_of("\xef\xbb\xbf"
+                          "ä,ä\n"),
+               {"t.csv:1:3", "ä in columns 1 and 2"});
+}
+
+TEST(read_table, names_the_first_text_of_each_column) {
+  std::string text = "a0", row = "x";
+  for (int c = 1; c < 300; ++c) text += ",a" + std::to_string(c), row += c % 3 == 0 ? ",ü" : ",1";
+  data_table const table = parse_table(text + '\n' + row + "\n\ny" + row.substr(1) + "\n", "t.csv");
+  expect_parts(refused<data_error>([&] { table.numbers("a0"); }), {"got \"x\" at t.csv:2:1"});
+  expect_parts(refused<data_error>([&] { table.numbers("a3"); }), {"got \"ü\" at t.csv:2:7"});
+  expect_parts(refused<data_error>([&] { table.numbers("a297"); }), {"got \"ü\" at t.csv:2:595"});
+}
+
+TEST(read_table, reads_a_carriage_return_at_the_end_as_the_end_of_a_line) {
+  for (char const* const end : {"\r", "\r\n\r", "\n\r", "\n\n\r\n\r"})
+    for (missing_values const missing : {missing_values::refuse, missing_values::keep})
+      EXPECT_EQ(list(parse_table(std::string("a\n1\n2") + end, "t", {.missing = missing}).numbers("a")),
+                (floats{1, 2}));
 }
 
 TEST(read_table, limits_columns_and_fields) {
@@ -303,7 +364,10 @@ TEST(read_table, limits_columns_and_fields) {
 TEST(read_table, refuses_equal_names_and_empty_texts) {
   expect_parts(refusal_of("a,b,a\n1,2,3\n"), {"t.csv:1:5", "same name", "a in columns 1 and 3"});
   for (char const* const text : {"", "\n\r\n", "a,b\n", "\xef\xbb\xbf"})
-    expect_parts(refusal_of(text), {"t.csv", "no rows"});
+    EXPECT_EQ(refusal_of(text), "the table has no rows (t.csv): expected at least 1 row, got 0");
+  EXPECT_EQ(refusal_of("a,b\n1,?\n,2\n", {.missing = missing_values::drop}),
+            "the table has no rows (t.csv): expected at least 1 row, got 0, and 2 dropped because of missing "
+            "values");
 }
 
 TEST(read_table, reads_a_file_and_names_it) {
@@ -321,6 +385,18 @@ TEST(read_table, reads_a_file_and_names_it) {
   });
   EXPECT_EQ(calls, 1);
   EXPECT_THROW(read_table(path + ".none"), file_error);
+  std::ofstream(path, std::ios::trunc).close();
+  EXPECT_EQ(refused<data_error>([&] { read_table(path); }),
+            "the table has no rows (" + path + "): expected at least 1 row, got 0");
+}
+
+TEST(read_table, names_the_function_that_decompresses) {
+  std::string const path = fresh_path("t.csv.gz");
+  std::ofstream(path, std::ios::binary) << std::string("\x1f\x8b\x08\0\0\0\0\0\0\3", 10);
+  EXPECT_EQ(
+      refused<data_error>([&] { read_table(path); }),
+      "the file is compressed (" + path
+          + "): expected text, or gzip::read_file of cohort/zlib.hpp as the third argument, got a gzip file");
 }
 
 /// Writes a field as Python's csv module does: in quotes if it has to be, or at random.

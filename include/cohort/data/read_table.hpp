@@ -11,19 +11,22 @@
 
 namespace cohort {
 
-/// What happens if a field is missing: an error, NaN or code −1 in its place, or the row is left out.
+/// Treatment of a missing field. refuse: data_error. keep: NaN, or code −1 in a column of texts. drop: the
+/// row is omitted.
 enum class missing_values { refuse, keep, drop };
 
 /// Format of a table as text.
 struct table_settings {
   char separator = 0;  ///< 0: a tab for names that end in .tsv or .tab (also followed by .gz), else a comma
-  /// Whether the first line contains names. Without: c0, c1, …. nullopt: it does, and numbers are refused.
+  /// Whether the first line contains the names of the columns. false: the names are c0, c1, …. nullopt: as
+  /// true, and a number in the first line is an error.
   std::optional<bool> header = std::nullopt;
-  std::vector<std::string> columns = {};         ///< to read, in this order; empty: all
-  std::vector<std::string> number_columns = {};  ///< any other field in these is an error
-  std::vector<std::string> text_columns = {};    ///< texts even if they look like numbers: postal codes
+  std::vector<std::string> columns = {};         ///< columns to read, in this order; empty: all
+  std::vector<std::string> number_columns = {};  ///< a field in these that is not a number is an error
+  std::vector<std::string> text_columns = {};    ///< texts even if all are numbers, such as postal codes
   element_type number_type = element_type::f32;  ///< or f64
   missing_values missing = missing_values::refuse;
+  /// Fields that are missing, also in quotes or between blanks. They may be numbers, such as "-999".
   std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
   bool trim = false;  ///< removes blanks around texts that are not quoted
   std::size_t max_columns = 1 << 16;
@@ -35,7 +38,8 @@ struct table_settings {
 /// begin with a byte order mark, empty lines are skipped. A quote inside of a field that does not begin with
 /// one is part of the text.
 ///
-/// A column contains numbers if every field is a number or missing, otherwise texts.
+/// A column contains numbers if every field is a number or missing, otherwise texts. Blanks around a number
+/// and quotes of a number are ignored.
 ///
 /// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
 ///           of another number of fields, an unterminated quote or text after one, a NUL byte, a CR without
@@ -47,7 +51,8 @@ data_table parse_table(std::string_view text, std::string const& where, table_se
 
 /// Reads a table from a file. For compressed files, `source` decompresses: gzip::read_file.
 ///
-/// Errors    as parse_table, and file_error if the file cannot be read.
+/// Errors    as parse_table; file_error if the file cannot be read; data_error for a gzip file without
+///           `source`.
 data_table read_table(std::string const& path, table_settings const& settings = {},
                       io::byte_source const& source = {});
 

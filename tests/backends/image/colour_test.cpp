@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
 #include <cohort/image/detail/recolour.hpp>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../../data/refused.hpp"
 #include "image_files.hpp"
 
 namespace colour_test {
@@ -64,6 +66,24 @@ TEST(recoloured, leaves_saturation_and_hue_of_grey_images) {
   image const grey = picture(1, 5, 5);
   EXPECT_EQ(recoloured(grey, {.saturation = 0.1, .hue = 0.3}), grey);
   EXPECT_NE(recoloured(grey, {.contrast = 0.5}), grey);
+}
+
+TEST(recoloured, refuses_invalid_changes) {
+  image const from = picture(3, 4, 4);
+  auto const with = [&](colour_change const& how) {
+    return refused<setting_error>([&] { recoloured(from, how); });
+  };
+  EXPECT_EQ(with({.brightness = -1}), "invalid change of colour (brightness): expected 0 to 1e6, got -1");
+  EXPECT_EQ(with({.contrast = std::nan("")}),
+            "invalid change of colour (contrast): expected 0 to 1e6, got nan");
+  EXPECT_EQ(with({.saturation = 1e7}), "invalid change of colour (saturation): expected 0 to 1e6, got 1e+07");
+  EXPECT_EQ(with({.hue = 1.5}), "invalid change of colour (hue): expected -1 to 1 turns, got 1.5");
+  EXPECT_EQ(with({.order = {0, 1, 2, 2}}),
+            "invalid change of colour (order): expected each of 0, 1, 2, 3 once, got 0, 1, 2, 2");
+  EXPECT_EQ(
+      refused<shape_error>([] { recoloured(image(2, 3, 3), {.contrast = 0.5}); }),
+      "only grey and coloured images have colours to change (recoloured): expected 1 or 3 channels, got 2");
+  EXPECT_EQ(recoloured(image(), {.contrast = 0.5}), image());
 }
 
 TEST(colour_jitter, draws_factors_from_its_ranges_and_every_order) {

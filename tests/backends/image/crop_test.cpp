@@ -3,6 +3,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
 #include <cohort/image/detail/copy_window.hpp>
+#include <limits>
 
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
@@ -42,6 +43,14 @@ TEST(crop, copies_any_window_with_zeros_beyond_the_edges) {
           EXPECT_EQ(cropped(from, window, flip), slowly_cropped(from, window, flip))
               << top << ' ' << left << ' ' << extent;
         }
+}
+
+TEST(crop, returns_zeros_for_windows_far_outside_of_the_image) {
+  image const from = picture(1, 5, 6);
+  for (int const far : {std::numeric_limits<int>::min(), std::numeric_limits<int>::max()}) {
+    EXPECT_EQ(cropped(from, {far, 0, 2, 6}), image(1, 2, 6));
+    EXPECT_EQ(cropped(from, {0, far, 2, 6}), image(1, 2, 6));
+  }
 }
 
 TEST(crop, flips_left_and_right) {

@@ -180,6 +180,33 @@ TEST(image_folder, refuses_or_resizes_other_sizes) {
   EXPECT_EQ(example_of(covered, 1).pixels, cropped(resized(picture(3, 30, 12), 13, 5), {4, 0, 5, 5}));
 }
 
+TEST(image_folder, names_a_file_that_cannot_be_resized) {
+  scratch_folder const at;
+  put(at / "a/1.png", png_of(picture(3, 1, 3000)));
+  put(at / "a/2.png", png_of(picture(1, 66'000, 1)));
+  image_folder const covered(at.path(), {.height = 32, .width = 32, .other_sizes = fitting::cover});
+  EXPECT_EQ(refused<cohort::data_error>([&] { example_of(covered, 0); }),
+            "the image cannot be resized (" + (at / "a/1.png")
+                + "): expected extents up to 65536, got 1x3000, to be resized to 32x96000");
+  image_folder const stretched(at.path(), {.height = 32, .width = 32, .other_sizes = fitting::stretch});
+  EXPECT_EQ(refused<cohort::data_error>([&] { example_of(stretched, 1); }),
+            "the image cannot be resized (" + (at / "a/2.png")
+                + "): expected extents up to 65536, got 66000x1, to be resized to 32x32");
+}
+
+TEST(image_folder, salvages_the_header_of_the_first_file) {
+  scratch_folder const at;
+  file_bytes file = jpeg_of(picture(3, 6, 8));
+  std::size_t const after_app0 = 4 + 16;  // the start of the image, its first segment
+  file.insert(file.begin() + after_app0, {std::byte{1}, std::byte{2}});  // bytes between two segments
+  put(at / "a/1.jpg", file);
+  expect_parts(refused<cohort::data_error>([&] { image_folder(at.path()); }),
+               {"/a/1.jpg", "extraneous bytes"});
+  image_folder const data(at.path(), {.salvage = true});
+  EXPECT_EQ(data.describe().inputs[0].example, cohort::shape(3, 6, 8));
+  EXPECT_EQ(example_of(data, 0).pixels, cohort::decoded(jpeg_of(picture(3, 6, 8)), "x"));
+}
+
 TEST(image_folder, refuses_settings_and_files_out_of_range) {
   scratch_folder const at;
   fill(at);

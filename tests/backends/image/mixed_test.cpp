@@ -187,6 +187,8 @@ TEST(mixed, refuses_what_it_cannot_mix) {
   auto const settings = [](mixing how) { return refused<setting_error>([&] { mixed(plain(), how); }); };
   expect_parts(settings({.mixup = -1}), {"mixup", "got -1"});
   expect_parts(settings({.cutmix = std::nan("")}), {"cutmix"});
+  EXPECT_EQ(settings({.mixup = 1e-310}),
+            "invalid mixing (mixup): expected 0, or a number from 1e-6 to 1e6, got 1e-310");
   expect_parts(settings({.mixup = 1, .probability = 1.5}), {"probability", "got 1.5"});
   std::vector<std::uint8_t> const row{1, 2, 3}, label{0};
   expect_parts(refused<shape_error>([&] { mixed(arrays(row, {3}, label, 1), {.mixup = 1}); }),

@@ -143,6 +143,20 @@ TEST(pack_files, removes_partial_files_if_the_disk_is_full) {
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3, 1).size(), 1U);
 }
 
+TEST(pack_files, refuses_to_pack_into_the_packed_folder) {
+  scratch_folder const at;
+  fill(at / "in");
+  std::filesystem::create_directory_symlink(at / "in", at / "link");
+  for (std::string const out : {"/in/packed", "/in", "/link/packed"}) {
+    std::string const message =
+        refused<cohort::setting_error>([&] { pack_files(at / "in", at.path() + out, 4, 3); });
+    EXPECT_EQ(message, "the output folder is inside of the folder to pack (" + at.path() + out
+                           + "): expected a folder outside of " + (at / "in") + ", got " + at.path() + out);
+  }
+  EXPECT_FALSE(std::filesystem::exists(at / "in/packed"));
+  EXPECT_FALSE(pack_files(at / "in", at / "in2", 4, 3).empty());
+}
+
 TEST(pack_files, refuses_unsupported_files) {
   scratch_folder const at;
   expect_parts(refused<cohort::file_error>([&] { pack_files(at / "none", at / "out", 4, 3); }),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/rotate.hpp>
 #include <numbers>
 #include <vector>
 
+#include "../../data/refused.hpp"
 #include "image_files.hpp"
 
 namespace rotate_test {
@@ -49,6 +50,16 @@ TEST(rotated, interpolates_bilinearly) {
                    row = 20 + std::sin(angle) * right + std::cos(angle) * down;
       EXPECT_NEAR(turned.plane(0)[y * 41 + x], 40 + 3 * column + row, 0.5001);
     }
+}
+
+TEST(rotated, refuses_invalid_settings) {
+  image const from = picture(3, 4, 4);
+  EXPECT_EQ(refused<setting_error>([&] { rotated(from, std::nan("")); }),
+            "invalid rotation (degrees): expected a finite number, got nan");
+  EXPECT_EQ(refused<setting_error>([&] { rotated(from, 5, 256); }),
+            "invalid rotation (fill): expected 0 to 255, got 256");
+  EXPECT_EQ(refused<setting_error>([&] { rotated(from, 5, -1); }),
+            "invalid rotation (fill): expected 0 to 255, got -1");
 }
 
 }  // namespace rotate_test

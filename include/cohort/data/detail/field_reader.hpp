@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Splits the text of a table into fields. Knows nothing about columns.
+/// Splits the text of a table into fields.
 ///
 /// Errors    data_error with where:line:column (in characters).
 class field_reader {
@@ -26,10 +26,11 @@ class field_reader {
       : begin_(text.data()),
         end_(text.data() + text.size()),
         at_(begin_),
+        located_{begin_},
         where_(where),
         how_(how),
         separators_(static_cast<unsigned char>(how.separator) * each_byte) {
-    if (text.starts_with("\xef\xbb\xbf")) at_ += 3;
+    if (text.starts_with("\xef\xbb\xbf")) located_.position = begin_ = at_ += 3;
     for (char const c : {how.separator, '\n', '\r', '\0'}) stops_[static_cast<unsigned char>(c)] = true;
   }
 
@@ -39,8 +40,7 @@ class field_reader {
   bool at_end() const { return at_ == end_; }
 
   void skip_empty_lines() {
-    while (at_ != end_ && (*at_ == '\n' || (*at_ == '\r' && end_ - at_ > 1 && at_[1] == '\n')))
-      at_ += *at_ == '\n' ? 1 : 2;
+    while (at_ != end_ && ends_line(at_)) read_line_end();
   }
 
   /// Reads a number up to the end of its field. Returns false, and reads nothing, if the field does not
@@ -82,7 +82,7 @@ class field_reader {
     return field;
   }
 
-  /// Returns a position as where:line:column.
+  /// Returns a position as where:line:column. Takes linear time for any number of ascending positions.
   std::string location(char const* position) const;
 
   [[noreturn]] void refuse(char const* what, char const* position, std::string expected, std::string got,
@@ -93,9 +93,11 @@ class field_reader {
     while (at_ != end_ && is_blank(*at_)) ++at_;
   }
 
-  bool ends_field(char const* p) const {
-    return p == end_ || *p == how_.separator || *p == '\n' || (*p == '\r' && (end_ - p == 1 || p[1] == '\n'));
+  /// Before: p is not the end.
+  bool ends_line(char const* p) const {
+    return *p == '\n' || (*p == '\r' && (end_ - p == 1 || p[1] == '\n'));
   }
+  bool ends_field(char const* p) const { return p == end_ || *p == how_.separator || ends_line(p); }
 
   std::string_view unquoted(char const* start) {
     at_ = stop_after(at_);
@@ -164,9 +166,16 @@ class field_reader {
   [[noreturn]] void refuse_continued() const;
   [[noreturn]] void refuse_nul(char const* position) const;
 
-  char const* begin_;
+  /// The last position of `location`, with its line and column.
+  struct located {
+    char const* position;
+    std::ptrdiff_t line = 1, column = 1;
+  };
+
+  char const* begin_;  // after a byte order mark
   char const* end_;
   char const* at_;
+  mutable located located_;
   std::string const& where_;
   format how_;
   std::uint64_t separators_;

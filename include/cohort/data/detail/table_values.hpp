@@ -27,6 +27,10 @@ template <class Table>
        .got = std::move(got)});
 }
 
+/// Throws setting_error for a column that a table does not have.
+[[noreturn]] void refuse_column(std::string const& table, std::vector<std::string> const& columns,
+                                std::string_view wanted);
+
 /// Returns columns of numbers row by row.
 template <class T, class Table>
 std::shared_ptr<std::vector<T>> matrix_of(Table const& table, std::vector<std::string> const& columns) {

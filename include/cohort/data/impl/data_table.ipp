@@ -13,6 +13,18 @@
 
 namespace cohort::detail {
 
+COHORT_CORE_INLINE void refuse_column(std::string const& table, std::vector<std::string> const& columns,
+                                      std::string_view wanted) {
+  constexpr std::size_t listed = 50;
+  std::string known;
+  for (std::size_t c = 0; c < columns.size() && c < listed; ++c) known += (c == 0 ? "" : ", ") + columns[c];
+  if (columns.size() > listed) known += text_of({", … (", columns.size(), " columns)"});
+  throw setting_error({.what = "the table has no such column",
+                       .where = table,
+                       .expected = {"one of ", known},
+                       .got = std::string(wanted)});
+}
+
 COHORT_CORE_INLINE std::vector<std::string> input_names(std::vector<std::string> const& wanted,
                                                         std::vector<std::string> const& all,
                                                         std::string const& target) {
@@ -57,12 +69,7 @@ COHORT_CORE_INLINE bool data_table::has(std::string_view column) const {
 COHORT_CORE_INLINE detail::table_column const& data_table::find(std::string_view column) const {
   auto const found = content_->by_name.find(column);
   if (found != content_->by_name.end()) return content_->columns[found->second];
-  std::string known;
-  for (std::size_t c = 0; c < columns().size() && c < 50; ++c) known += (c == 0 ? "" : ", ") + columns()[c];
-  throw setting_error({.what = "the table has no such column",
-                       .where = name(),
-                       .expected = {"one of ", known},
-                       .got = std::string(column)});
+  detail::refuse_column(name(), columns(), column);
 }
 
 COHORT_CORE_INLINE bool data_table::has_texts(std::string_view column) const { return find(column).is_text; }

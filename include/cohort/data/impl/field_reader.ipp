@@ -5,16 +5,24 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cstring>
 #include <utility>
 
 namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string field_reader::location(char const* position) const {
-  auto const line = 1 + std::count(begin_, position, '\n');
-  char const* start = position;
-  while (start != begin_ && start[-1] != '\n') --start;
-  auto const column = 1 + std::count_if(start, position, [](char c) { return (c & 0xc0) != 0x80; });
-  return text_of({where_, ':', line, ':', column});
+  if (position < located_.position) located_ = {begin_};
+  char const* p = located_.position;
+  while (p != position) {
+    void const* const line_feed = std::memchr(p, '\n', static_cast<std::size_t>(position - p));
+    if (!line_feed) break;
+    p = static_cast<char const*>(line_feed) + 1;
+    ++located_.line;
+    located_.column = 1;
+  }
+  located_.column += std::count_if(p, position, [](char c) { return (c & 0xc0) != 0x80; });
+  located_.position = position;
+  return text_of({where_, ':', located_.line, ':', located_.column});
 }
 
 COHORT_CORE_INLINE void field_reader::refuse(char const* what, char const* position, std::string expected,

@@ -5,6 +5,7 @@
 #include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/field_reader.hpp>
 #include <cohort/data/detail/table_content.hpp>
+#include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/detail/config.hpp>
@@ -31,7 +32,12 @@ class table_parser {
         content_(new table_content) {
     content_->where = where;
     content_->number_type = element_of<T>;
-    for (std::string const& one : settings.missing_texts) missing_sizes_[first_byte(one)] |= size_bit(one);
+    for (std::string const& one : settings.missing_texts) {
+      missing_sizes_[first_byte(one)] |= size_bit(one);
+      T number;
+      has_missing_numbers_ |=
+          !one.empty() && parse_decimal(one.data(), one.data() + one.size(), number) != nullptr;
+    }
   }
 
   std::shared_ptr<table_content const> parse() {
@@ -41,6 +47,7 @@ class table_parser {
     char const* const first_row = reader_.position();
     while (!parse_rows()) reader_.rewind(first_row);
     if (content_->rows == 0) refuse_empty();
+    check_range();
     for (field_column& one : fields_)
       if (one.target) finish(one);
     return content_;
@@ -53,7 +60,8 @@ class table_parser {
   struct field_column {
     kind type = kind::skipped;
     bool forced = false;
-    bool misses_text = false;  // in the current row
+    bool misses_text = false;            // in the current row
+    char const* out_of_range = nullptr;  // position of the first number that is not a finite T
     std::vector<T> numbers{};
     text_dictionary::key text{};  // of the current row
     std::vector<std::int32_t> codes{};
@@ -67,7 +75,9 @@ class table_parser {
     throw data_error({.what = "the table has no rows",
                       .where = content_->where,
                       .expected = "at least 1 row",
-                      .got = "0"});
+                      .got = dropped_ == 0
+                                 ? std::string("0")
+                                 : text_of({"0, and ", dropped_, " dropped because of missing values"})});
   }
 
   void read_names() {
@@ -85,7 +95,8 @@ class table_parser {
       one.name = header && !name.empty() ? std::string(name) : text_of({"c", fields_.size() - 1});
       auto const [same, added] = seen.emplace(one.name, fields_.size());
       if (!added)
-        reader_.refuse("two columns have the same name", start, "different names",
+        reader_.refuse("two columns have the same name", start,
+                       "different names; .header = false if the first line contains values",
                        text_of({one.name, " in columns ", same->second, " and ", fields_.size()}));
     } while (reader_.read_separator());
     if (header)
@@ -111,13 +122,9 @@ class table_parser {
     auto const find = [&](std::string const& name) -> field_column& {
       auto const found = seen.find(name);
       if (found != seen.end()) return fields_[found->second - 1];
-      std::string known;
-      for (std::size_t c = 0; c < fields_.size() && c < 50; ++c)
-        known += (c == 0 ? "" : ", ") + fields_[c].name;
-      throw setting_error({.what = "the table has no such column",
-                           .where = content_->where,
-                           .expected = {"one of ", known},
-                           .got = name});
+      std::vector<std::string> names;
+      for (field_column const& one : fields_) names.push_back(one.name);
+      refuse_column(content_->where, names, name);
     };
     for (std::string const& name : settings_.columns) content_->names.push_back(find(name).name);
     if (settings_.columns.empty())
@@ -136,7 +143,7 @@ class table_parser {
     auto const force = [&](std::vector<std::string> const& names, kind type) {
       for (std::string const& name : names) {
         field_column& one = find(name);
-        if (one.forced && one.type != type)
+        if (one.target && one.forced && one.type != type)
           throw setting_error({.what = "a column cannot contain both numbers and texts",
                                .where = {content_->where, ", text_columns"},
                                .expected = "different columns in number_columns and text_columns",
@@ -159,6 +166,7 @@ class table_parser {
     content_->row_numbers.clear();
     std::int64_t number = 0;
     mistaken_ = false;
+    dropped_ = 0;
     for (field_column& one : fields_)
       if (one.target) {
         if (one.type == kind::mistaken) {
@@ -168,12 +176,15 @@ class table_parser {
         one.numbers.clear();
         one.codes.clear();
         one.texts.clear();
+        one.out_of_range = nullptr;
       }
     for (reader_.skip_empty_lines(); !reader_.at_end(); reader_.skip_empty_lines()) {
       char const* const row = reader_.position();
       bool const complete = parse_row();
       if (mistaken_ && parsed < first_rows) return false;
       if (parsed < first_rows && ++parsed == first_rows) reserve(row - begin, first_rows);
+      if (number == 0x7fffffff)
+        reader_.refuse("the table has too many rows", row, "at most 2147483647", "more");
       ++number;
       if (!complete && settings_.missing == missing_values::drop) {
         if (content_->rows == number - 1) {  // the first one
@@ -181,11 +192,10 @@ class table_parser {
           std::iota(content_->row_numbers.begin(), content_->row_numbers.end(), 1);
         }
         drop_row();
+        ++dropped_;
         continue;
       }
       if (content_->rows < number - 1) content_->row_numbers.push_back(static_cast<std::int32_t>(number));
-      if (content_->rows == 0x7fffffff)
-        reader_.refuse("the table has too many rows", row, "at most 2147483647", "more");
       ++content_->rows;
       encode_texts();
     }
@@ -208,7 +218,7 @@ class table_parser {
     std::size_t const count = fields_.size();
     for (std::size_t c = 0; c < count; ++c) {
       field_column& one = fields_[c];
-      if (T number; one.type == kind::number && reader_.read_number(number))
+      if (T number; one.type == kind::number && read_number(number))
         one.numbers.push_back(number);
       else
         complete &= parse_text(one);
@@ -220,6 +230,16 @@ class table_parser {
     }
     reader_.read_line_end();
     return complete;
+  }
+
+  /// Reads a field that consists of a finite number alone and is not missing. Returns false, and reads
+  /// nothing, for any other field.
+  bool read_number(T& number) {
+    char const* const start = reader_.position();
+    if (!reader_.read_number(number)) return false;
+    if (!has_missing_numbers_ || !is_missing({start, reader_.position()})) return true;
+    reader_.rewind(start);
+    return false;
   }
 
   [[noreturn]] void refuse_fields(std::string got) const {
@@ -253,10 +273,10 @@ class table_parser {
     }
     char const* const end = bare.data() + bare.size();
     if (T number; !bare.empty() && parse_decimal(bare.data(), end, number) == end) {
-      if (!is_finite(number))
-        reader_.refuse("a number is out of range", start,
-                       text_of({"a number of type ", name_of(element_of<T>)}), quote_for_error(contents),
-                       one.name);
+      if (!is_finite(number)) {
+        if (one.forced) refuse_range(one, start);
+        if (!one.out_of_range) one.out_of_range = start;
+      }
       one.numbers.push_back(number);
       return true;
     }
@@ -267,6 +287,23 @@ class table_parser {
     one.target->is_text = true;
     one.target->first_text = quote_for_error(contents) + " at " + reader_.location(start);
     return true;
+  }
+
+  /// Throws data_error if a column of numbers contains one that T cannot represent. A column may contain such
+  /// fields in rows before its first text, so this is checked after the last row.
+  void check_range() {
+    field_column* first = nullptr;
+    for (field_column& one : fields_)
+      if (one.type == kind::number && one.out_of_range && (!first || one.out_of_range < first->out_of_range))
+        first = &one;
+    if (first) refuse_range(*first, first->out_of_range);
+  }
+
+  [[noreturn]] void refuse_range(field_column& one, char const* start) {
+    reader_.rewind(start);
+    std::string_view const contents = reader_.read_text(one.storage);
+    reader_.refuse("a number is out of range", start, text_of({"a number of type ", name_of(element_of<T>)}),
+                   quote_for_error(contents), one.name);
   }
 
   static std::size_t first_byte(std::string_view text) {
@@ -310,7 +347,9 @@ class table_parser {
   std::shared_ptr<table_content> content_;
   std::vector<field_column> fields_;
   std::array<std::uint64_t, 256> missing_sizes_{};  // of missing texts, one bit per size, by first byte
+  bool has_missing_numbers_ = false;                // a missing text is a number
   bool mistaken_ = false;
+  std::int64_t dropped_ = 0;  // rows
 };
 
 /// Returns the separator: that of the settings, or the one of the name's extension.
@@ -356,7 +395,13 @@ COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings
   io::file_reader file(path);
   buffer const text(static_cast<std::size_t>(file.size()));  // of huge pages: half the time of read_file
   file.read_exactly(text.data(), text.bytes());
-  return parse_table({text.as<char const>(), text.bytes()}, path, settings);
+  std::string_view const contents(text.as<char const>(), text.bytes());
+  if (contents.starts_with("\x1f\x8b"))
+    throw data_error({.what = "the file is compressed",
+                      .where = path,
+                      .expected = "text, or gzip::read_file of cohort/zlib.hpp as the third argument",
+                      .got = "a gzip file"});
+  return parse_table(contents, path, settings);
 }
 
 }  // namespace cohort

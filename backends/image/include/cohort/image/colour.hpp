@@ -20,7 +20,7 @@ struct colour_jitter {
 
 /// Changes of colour: factors of brightness, contrast and saturation, and a shift of the hue in turns.
 ///
-/// Order     `order`: numbers of the changes in the order of the fields, first to last.
+/// Order     `order`: the changes by number, first to last: 0 brightness, 1 contrast, 2 saturation, 3 hue.
 struct colour_change {
   double brightness = 1;
   double contrast = 1;
@@ -35,9 +35,12 @@ struct colour_change {
 ///
 /// brightness   black and the image are mixed.
 /// contrast     the mean of the grey image and the image are mixed.
-/// saturation   the grey image and the image are mixed. A grey image stays.
-/// hue          the hue is shifted, in HSV. A grey image stays.
+/// saturation   the grey image and the image are mixed. A grey image does not change.
+/// hue          the hue is shifted, in HSV. A grey image does not change.
 ///
+/// Shapes    1 or 3 channels.
+/// Errors    shape_error for another number of channels. setting_error for a factor outside 0 … 1e6, a shift
+///           outside −1 … 1, or an order that is no permutation of 0, 1, 2, 3.
 /// Exact     mixing a and b: factor · a + (1 − factor) · b in f32, clamped to 0 … 255 and truncated.
 ///           A factor of 1 and a shift of 0 change nothing.
 image recoloured(image const& from, colour_change const& how);

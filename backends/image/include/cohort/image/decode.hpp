@@ -20,6 +20,11 @@ namespace detail {
 /// Throws setting_error for invalid settings.
 void check(decoding const& how);
 
+/// Returns the size in the header, as channels of the file × height × width.
+///
+/// Errors    those that `decoded` detects in the header.
+shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how);
+
 }  // namespace detail
 
 /// Returns the size in the header of a JPEG or PNG file, as channels (1 or 3) × height × width. Reads only

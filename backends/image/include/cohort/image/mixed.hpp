@@ -12,9 +12,11 @@ namespace cohort {
 
 /// Settings of `mixed`: how an example is combined with another one, its partner.
 ///
-/// `mixup`        α > 0: each pixel is λ·example + (1 − λ)·partner, with λ drawn from Beta(α, α). 0: not used
-/// `cutmix`       α > 0: a rectangle of the area 1 − λ is copied from the partner. 0: not used
-/// `probability`  that an example is mixed at all; if both methods are used, each with probability 1/2
+/// `mixup`        α, from 1e-6 to 1e6: each pixel is λ·example + (1 − λ)·partner, with λ drawn from Beta(α, α).
+///                0: not used
+/// `cutmix`       α, from 1e-6 to 1e6: a rectangle of the area 1 − λ is copied from the partner. 0: not used
+/// `probability`  fraction of the examples that are mixed; if both methods are used, each is chosen with
+///                probability 1/2
 /// `seed`         of the random choices
 ///
 /// Source    mixup: Zhang et al., ICLR 2018. CutMix: Yun et al., ICCV 2019.

@@ -17,9 +17,9 @@ namespace cohort {
 /// After     every archive is complete and on disk. After an interruption, the same call resumes: existing
 ///           archives are compared by names and sizes, and kept.
 /// Moves     each byte once, through a fixed amount of memory.
-/// Errors    setting_error for n < 1 or threads < 0; file_error for a file that cannot be read or written,
-///           and for a folder without files; data_error naming an archive in `out` that belongs to another
-///           packing.
+/// Errors    setting_error for n < 1, threads < 0, or `out` inside of `folder`; file_error for a file that
+///           cannot be read or written, and for a folder without files; data_error naming an archive in `out`
+///           that belongs to another packing.
 /// Exact     the same files, n and seed give the same bytes.
 std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
                                     std::uint64_t seed, int threads = 0);

@@ -9,6 +9,8 @@ namespace cohort {
 
 namespace detail {
 
+inline constexpr int largest_resized = 1 << 16;  // extent
+
 /// For each new position along an axis: the old positions that contribute, and their weights. Integers, so
 /// that nothing is rounded.
 struct resize_axis {

@@ -9,6 +9,7 @@ namespace cohort {
 /// Returns the image rotated about its centre, in its size: torchvision's rotate with bilinear interpolation.
 ///
 /// Units     degrees, counter-clockwise. `fill`: the value of places outside of the image, 0 to 255.
+/// Errors    setting_error for an angle that is not finite, or a fill outside 0 … 255.
 /// Exact     each pixel is a weighted mean of four, in f64, rounded to nearest. A turn of a square image by a
 ///           multiple of 90 degrees moves pixels only.
 image rotated(image const& from, double degrees, int fill = 0);

@@ -4,6 +4,7 @@
 #include <cohort/image/image_window.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace cohort::detail {
@@ -19,11 +20,14 @@ void copy_window(std::byte const* from, shape const& dims, image_window const& w
     std::byte bytes[Bytes];
   };
   int const width = dims[2];
-  int const first = std::clamp(-window.left, 0, window.width);  // window column: first one inside the image
-  int const last = std::clamp(width - window.left, first, window.width);  // one past the last
+  // Columns of the window that are inside the image: the first one, and one past the last.
+  std::int64_t const before = -std::int64_t{window.left};
+  int const first = static_cast<int>(std::clamp<std::int64_t>(before, 0, window.width));
+  int const last = static_cast<int>(std::clamp<std::int64_t>(before + width, first, window.width));
   auto const bytes = [](int elements) { return static_cast<std::size_t>(elements) * Bytes; };
   for (int channel = 0; channel < dims[0]; ++channel)
-    for (int y = window.top; y < window.top + window.height; ++y, to += bytes(window.width)) {
+    for (std::int64_t y = window.top; y < std::int64_t{window.top} + window.height;
+         ++y, to += bytes(window.width)) {
       if (y < 0 || y >= dims[1] || first == last) {
         std::memset(to, 0, bytes(window.width));
         continue;

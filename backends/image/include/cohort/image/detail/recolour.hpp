@@ -7,9 +7,12 @@
 
 namespace cohort::detail {
 
+/// Throws setting_error for an invalid change.
+void check(colour_change const& how);
+
 /// Changes the colours of channels × height × width bytes.
 ///
-/// Before    1 or 3 channels.
+/// Before    1 or 3 channels; a valid change.
 void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how);
 
 /// Returns the random change for a stream, from its elements first … first + 4.

@@ -49,8 +49,8 @@ COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const
                          .got = {window}});
   };
   refuse_unless(how.padding >= 0 && how.padding <= 1 << 16, "padding", "0 to 65536", how.padding);
-  refuse_unless(how.padding == 0 || how.place == placing::anywhere, "padding", "0 for a centred window",
-                how.padding);
+  refuse_unless(how.padding == 0 || how.place == placing::anywhere, "padding",
+                "0, or .place = placing::anywhere", how.padding);
   window_fits("height", images.example[1], how.height);
   window_fits("width", images.example[2], how.width);
   auto const in = [&](double value, double least, double most) {
@@ -98,11 +98,11 @@ COHORT_IMAGE_INLINE void augment_bytes(std::byte const* from, shape const& dims,
   shape const made(dims[0], chance.window.height, chance.window.width);
   auto* const pixels = reinterpret_cast<std::uint8_t*>(to);
   if (how.colour != colour_jitter{}) recolour(pixels, made, chance.colour);
-  for (int row = 0; row < made[0] * chance.erased.height; ++row) {
-    int const channel = row / chance.erased.height, y = chance.erased.top + row % chance.erased.height;
-    std::fill_n(pixels + (channel * made[1] + y) * made[2] + chance.erased.left, chance.erased.width,
-                static_cast<std::uint8_t>(how.erase.fill));
-  }
+  image_window const& erased = chance.erased;
+  for (int channel = 0; channel < made[0]; ++channel)
+    for (int y = erased.top; y < erased.top + erased.height; ++y)
+      std::fill_n(pixels + (std::int64_t{channel} * made[1] + y) * made[2] + erased.left, erased.width,
+                  static_cast<std::uint8_t>(how.erase.fill));
 }
 
 }  // namespace cohort::detail

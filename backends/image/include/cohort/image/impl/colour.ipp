@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
 #include <cohort/image/detail/recolour.hpp>
 #include <cohort/random/stream.hpp>
@@ -123,6 +124,25 @@ COHORT_IMAGE_INLINE void recolour(std::uint8_t* pixels, shape const& dims, colou
   }
 }
 
+COHORT_IMAGE_INLINE void check(colour_change const& how) {
+  auto const require = [](char const* field, double value, double least, double most, char const* valid) {
+    if (!(value >= least && value <= most))
+      throw setting_error(
+          {.what = "invalid change of colour", .where = field, .expected = valid, .got = {value}});
+  };
+  require("brightness", how.brightness, 0, 1e6, "0 to 1e6");
+  require("contrast", how.contrast, 0, 1e6, "0 to 1e6");
+  require("saturation", how.saturation, 0, 1e6, "0 to 1e6");
+  require("hue", how.hue, -1, 1, "-1 to 1 turns");
+  std::array<int, 4> sorted = how.order;
+  std::ranges::sort(sorted);
+  if (sorted != std::array{0, 1, 2, 3})
+    throw setting_error({.what = "invalid change of colour",
+                         .where = "order",
+                         .expected = "each of 0, 1, 2, 3 once",
+                         .got = {how.order[0], ", ", how.order[1], ", ", how.order[2], ", ", how.order[3]}});
+}
+
 COHORT_IMAGE_INLINE colour_change drawn(colour_jitter const& how, random_stream const& chance,
                                         std::uint64_t first) {
   auto const between = [&](std::uint64_t i, double least, double most) {
@@ -146,6 +166,12 @@ COHORT_IMAGE_INLINE colour_change drawn(colour_jitter const& how, random_stream 
 namespace cohort {
 
 COHORT_IMAGE_INLINE image recoloured(image const& from, colour_change const& how) {
+  detail::check(how);
+  if (!from.pixels.empty() && from.channels() != 1 && from.channels() != 3)
+    throw shape_error({.what = "only grey and coloured images have colours to change",
+                       .where = "recoloured",
+                       .expected = "1 or 3 channels",
+                       .got = {from.channels()}});
   image made = from;
   if (!made.pixels.empty()) detail::recolour(made.pixels.data(), made.dims, how);
   return made;

@@ -5,6 +5,7 @@
 #include <cohort/image/decode.hpp>
 #include <cohort/image/detail/jpeg.hpp>
 #include <cohort/image/detail/png.hpp>
+#include <limits>
 #include <utility>
 
 namespace cohort::detail {
@@ -49,30 +50,42 @@ inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0
                     .got = std::move(got)});
 }
 
-}  // namespace cohort::detail
-
-namespace cohort {
-
-COHORT_IMAGE_INLINE shape image_size(std::span<std::byte const> file, std::string const& where) {
-  if (detail::begins_with(file, detail::jpeg_magic)) return detail::jpeg_file(file, where, false).size();
-  if (detail::begins_with(file, detail::png_magic)) return detail::png_file(file, where).size();
-  detail::refuse_format(file, where);
-}
-
-COHORT_IMAGE_INLINE image decoded(std::span<std::byte const> file, std::string const& where, decoding how) {
-  detail::check(how);
-  bool const jpeg = detail::begins_with(file, detail::jpeg_magic);
-  if (!jpeg && !detail::begins_with(file, detail::png_magic)) detail::refuse_format(file, where);
-  auto const read = [&](auto const& opened) {
+/// Calls `use` with the file, whose header was read.
+///
+/// Errors    data_error if it is no image, or too large.
+template <class Use>
+auto with_opened(std::span<std::byte const> file, std::string const& where, decoding const& how,
+                 Use const& use) {
+  auto const checked = [&](auto const& opened) {
     shape const size = opened.size();
     if (std::int64_t const pixels = std::int64_t{size[1]} * size[2]; pixels > how.max_pixels)
       throw data_error({.what = "the image is too large",
                         .where = where,
                         .expected = {"at most ", how.max_pixels, " pixels"},
                         .got = {size[1], 'x', size[2]}});
-    return opened.read(how.channels);
+    return use(opened);
   };
-  return jpeg ? read(detail::jpeg_file(file, where, how.salvage)) : read(detail::png_file(file, where));
+  if (begins_with(file, jpeg_magic)) return checked(jpeg_file(file, where, how.salvage));
+  if (begins_with(file, png_magic)) return checked(png_file(file, where));
+  refuse_format(file, where);
+}
+
+COHORT_IMAGE_INLINE shape size_to_decode(std::span<std::byte const> file, std::string const& where,
+                                         decoding const& how) {
+  return with_opened(file, where, how, [](auto const& opened) { return opened.size(); });
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_IMAGE_INLINE shape image_size(std::span<std::byte const> file, std::string const& where) {
+  return detail::size_to_decode(file, where, {.max_pixels = std::numeric_limits<std::int64_t>::max()});
+}
+
+COHORT_IMAGE_INLINE image decoded(std::span<std::byte const> file, std::string const& where, decoding how) {
+  detail::check(how);
+  return detail::with_opened(file, where, how, [&](auto const& opened) { return opened.read(how.channels); });
 }
 
 }  // namespace cohort

@@ -19,15 +19,27 @@ COHORT_IMAGE_INLINE image fit_to_size(image from, int height, int width, fitting
                       .where = where,
                       .expected = {height, 'x', width},
                       .got = {from.height(), 'x', from.width()}});
+  auto const refuse_extents = [&](std::int64_t h, std::int64_t w) {
+    if (std::max({std::int64_t{from.height()}, std::int64_t{from.width()}, h, w}) <= largest_resized) return;
+    throw data_error({.what = "the image cannot be resized",
+                      .where = where,
+                      .expected = {"extents up to ", largest_resized},
+                      .got = {from.height(), 'x', from.width(), ", to be resized to ", h, 'x', w}});
+  };
+  refuse_extents(height, width);
   if (how == fitting::stretch) return resized(from, height, width);
-  auto const scaled = [](int extent, int to, int of) {  // rounded to nearest
-    return static_cast<int>((2 * std::int64_t{extent} * to + of) / (2 * std::int64_t{of}));
+  auto const scaled = [](std::int64_t extent, std::int64_t to, std::int64_t of) {  // rounded to nearest
+    return (2 * extent * to + of) / (2 * of);
   };
   bool const by_height = std::int64_t{height} * from.width()
                          >= std::int64_t{width} * from.height();  // height needs the larger scale
-  int const h = by_height ? height : std::max(height, scaled(from.height(), width, from.width()));
-  int const w = by_height ? std::max(width, scaled(from.width(), height, from.height())) : width;
-  return cropped(resized(from, h, w), centre_window(h, w, height, width));
+  std::int64_t const h =
+      by_height ? height : std::max<std::int64_t>(height, scaled(from.height(), width, from.width()));
+  std::int64_t const w =
+      by_height ? std::max<std::int64_t>(width, scaled(from.width(), height, from.height())) : width;
+  refuse_extents(h, w);
+  auto const tall = static_cast<int>(h), wide = static_cast<int>(w);
+  return cropped(resized(from, tall, wide), centre_window(tall, wide, height, width));
 }
 
 COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vector<std::string> labels)
@@ -37,8 +49,10 @@ COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vec
     throw setting_error(
         {.what = "invalid image settings", .where = field, .expected = expected, .got = {got}});
   };
-  if (settings_.height < 0 || settings_.height > 1 << 16) refuse("height", "0 to 65536", settings_.height);
-  if (settings_.width < 0 || settings_.width > 1 << 16) refuse("width", "0 to 65536", settings_.width);
+  if (settings_.height < 0 || settings_.height > largest_resized)
+    refuse("height", "0 to 65536", settings_.height);
+  if (settings_.width < 0 || settings_.width > largest_resized)
+    refuse("width", "0 to 65536", settings_.width);
   if ((settings_.height == 0) != (settings_.width == 0))
     refuse(settings_.height == 0 ? "height" : "width", "both extents or none", 0);
   settings_.labels = std::move(labels);
@@ -46,13 +60,9 @@ COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vec
 
 COHORT_IMAGE_INLINE void image_reader::use_size_of(std::span<std::byte const> file,
                                                    std::string const& where) {
-  shape const size = image_size(file, where);
-  if (std::int64_t{size[1]} * size[2] <= settings_.max_pixels) {  // otherwise decoded throws
-    settings_.height = size[1];
-    settings_.width = size[2];
-  } else {
-    decoded(file, where, how());
-  }
+  shape const size = size_to_decode(file, where, how());
+  settings_.height = size[1];
+  settings_.width = size[2];
 }
 
 COHORT_IMAGE_INLINE data_description image_reader::describe() const {

@@ -6,7 +6,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/mixed.hpp>
 #include <cohort/random/stream.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <type_traits>
 
 namespace cohort::detail {
@@ -45,13 +44,13 @@ class random_sequence {
 };
 
 COHORT_IMAGE_INLINE data_description describe_mixed(data_description what, mixing const& how) {
-  auto const check = [](char const* field, double value, double most, char const* valid) {
-    if (!is_finite(value) || value < 0 || value > most)
+  auto const check = [](char const* field, double value, double least, double most, char const* valid) {
+    if (value != 0 && !(value >= least && value <= most))
       throw setting_error({.what = "invalid mixing", .where = field, .expected = valid, .got = {value}});
   };
-  check("mixup", how.mixup, 1e6, "a number from 0 to 1e6");
-  check("cutmix", how.cutmix, 1e6, "a number from 0 to 1e6");
-  check("probability", how.probability, 1, "a number from 0 to 1");
+  check("mixup", how.mixup, 1e-6, 1e6, "0, or a number from 1e-6 to 1e6");
+  check("cutmix", how.cutmix, 1e-6, 1e6, "0, or a number from 1e-6 to 1e6");
+  check("probability", how.probability, 0, 1, "a number from 0 to 1");
   auto const refuse = [](char const* expected, clause got) {
     throw shape_error({.what = "these examples cannot be mixed",
                        .where = "mixed",
@@ -86,12 +85,12 @@ COHORT_IMAGE_INLINE void mix_images(tensor_description const& images, mixing_dra
   image_window const& window = chance.window;
   if (window.height > 0) {
     std::size_t const element = bytes_of(images.stored);
-    for (int row = 0; row < dims[0] * window.height; ++row) {
-      int const channel = row / window.height, y = window.top + row % window.height;
-      std::size_t const first = static_cast<std::size_t>((channel * dims[1] + y) * dims[2] + window.left);
-      std::memcpy(own + first * element, other + first * element,
-                  static_cast<std::size_t>(window.width) * element);
-    }
+    for (int channel = 0; channel < dims[0]; ++channel)
+      for (int y = window.top; y < window.top + window.height; ++y) {
+        auto const first =
+            static_cast<std::size_t>((std::int64_t{channel} * dims[1] + y) * dims[2] + window.left) * element;
+        std::memcpy(own + first, other + first, static_cast<std::size_t>(window.width) * element);
+      }
   } else if (images.stored == element_type::u8) {
     mix(reinterpret_cast<std::uint8_t*>(own), reinterpret_cast<std::uint8_t const*>(other), count,
         chance.share);

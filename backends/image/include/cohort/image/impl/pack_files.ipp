@@ -12,7 +12,10 @@
 #include <cohort/image/pack_files.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <span>
+#include <string_view>
 #include <thread>
 
 namespace cohort::detail {
@@ -34,6 +37,17 @@ COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::stri
                         .got = is_folder_or_link(path) ? "a link to a folder" : "something else"});
     }
   }
+}
+
+/// Whether `inner` is `outer` or below it, after all links.
+///
+/// Before    both exist.
+COHORT_IMAGE_INLINE bool contains_folder(std::string const& outer, std::string const& inner) {
+  auto const resolved = [](std::string const& path) {
+    std::unique_ptr<char, decltype(&std::free)> const found(::realpath(path.c_str(), nullptr), &std::free);
+    return found && found.get() != std::string_view("/") ? std::string(found.get()) + '/' : "/";
+  };
+  return resolved(inner).starts_with(resolved(outer));
 }
 
 COHORT_IMAGE_INLINE std::string batch_name(std::size_t number) {
@@ -71,7 +85,11 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
                          .got = {n < 1 ? n : threads}});
   std::vector<std::string> sorted;
   detail::append_files_below(folder, "", sorted);
-  if (sorted.empty()) throw file_error({.what = "the folder has no files to pack", .where = folder});
+  if (sorted.empty())
+    throw file_error({.what = "the folder has no files to pack",
+                      .where = folder,
+                      .expected = "files whose names do not begin with a dot",
+                      .got = "none"});
   std::vector<std::string> files;
   files.reserve(sorted.size());
   for (std::int64_t const i : epoch_order(seed, 0, static_cast<std::int64_t>(sorted.size())))
@@ -82,6 +100,13 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
   std::vector<std::string> archives;
   for (std::size_t b = 0; b < batches; ++b) archives.push_back(out + '/' + detail::batch_name(b));
   detail::make_folder(out);
+  if (detail::contains_folder(folder, out)) {
+    detail::remove_empty_folder(out);
+    throw setting_error({.what = "the output folder is inside of the folder to pack",
+                         .where = out,
+                         .expected = {"a folder outside of ", folder},
+                         .got = out});
+  }
   for (std::string const& name : detail::sorted_names_in(out)) {
     if (!name.starts_with("batch-") || name.find(".zip") == std::string::npos) continue;
     if (name.find(".zip.partial") != std::string::npos) {

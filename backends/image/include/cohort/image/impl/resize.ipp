@@ -104,7 +104,7 @@ void resize_planes(image const& from, image& to, resize_axis const& rows, resize
 namespace cohort {
 
 COHORT_IMAGE_INLINE image resized(image const& from, int height, int width) {
-  constexpr int most = 1 << 16;
+  constexpr int most = detail::largest_resized;
   auto const possible = [](int extent) { return extent > 0 && extent <= most; };
   if (!possible(height) || !possible(width) || !possible(from.height()) || !possible(from.width()))
     throw shape_error({.what = "unsupported extents for resizing",

@@ -2,7 +2,9 @@
 #pragma once
 #include <cmath>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/rotate.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <numbers>
 
@@ -44,6 +46,11 @@ COHORT_IMAGE_INLINE void rotate(std::uint8_t const* from, shape const& dims, dou
 namespace cohort {
 
 COHORT_IMAGE_INLINE image rotated(image const& from, double degrees, int fill) {
+  if (!is_finite(degrees))
+    throw setting_error(
+        {.what = "invalid rotation", .where = "degrees", .expected = "a finite number", .got = {degrees}});
+  if (fill < 0 || fill > 255)
+    throw setting_error({.what = "invalid rotation", .where = "fill", .expected = "0 to 255", .got = {fill}});
   image made(from.channels(), from.height(), from.width());
   detail::rotate(from.pixels.data(), from.dims, degrees, fill, made.pixels.data());
   return made;
