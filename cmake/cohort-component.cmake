@@ -52,11 +52,15 @@ function(cohort_component name directory dependencies)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_pattern}/cohort/*.hpp")
   file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
     "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp" "${include_pattern}/cohort/*.tpp")
+  # Internal headers may need a public one before them, which includes them itself: they are not verified alone.
+  set(internals ${headers})
+  list(FILTER headers EXCLUDE REGEX "/detail/[^/]*$")
+  list(FILTER internals INCLUDE REGEX "/detail/[^/]*$")
   add_library(cohort_${name} INTERFACE)
   add_library(cohort::${name} ALIAS cohort_${name})
   target_sources(cohort_${name} INTERFACE
     FILE_SET HEADERS BASE_DIRS "${include_directory}" FILES ${headers}
-    FILE_SET fragments TYPE HEADERS BASE_DIRS "${include_directory}" FILES ${fragments})
+    FILE_SET internals TYPE HEADERS BASE_DIRS "${include_directory}" FILES ${internals} ${fragments})
   target_compile_features(cohort_${name} INTERFACE cxx_std_20)
   target_link_libraries(cohort_${name} INTERFACE ${cohort_link})
   if(NOT name STREQUAL "core")
@@ -79,7 +83,7 @@ set(cohort_implementation_files
 
   install(TARGETS cohort_${name} EXPORT cohort-${name}
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    FILE_SET fragments DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    FILE_SET internals DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT cohort-${name} NAMESPACE cohort::
     FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}")
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-files.cmake" DESTINATION "${cohort_package_directory}")

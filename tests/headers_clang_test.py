@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # tools: clang++
-"""One program compiles in each mode with clang++, with warnings as errors."""
+"""A program compiles in each mode with clang++, and header-only all public headers together, with warnings as errors."""
 import unittest
 
 import headers_test
@@ -13,6 +13,9 @@ class programs(headers_test.compilation):
             program = headers_test.ROOT / "examples/01_lenet.cpp"
             flags = [*self.flags, *mode, "-fsyntax-only", "-Wno-pragma-clang-attribute"]
             self.assertEqual(headers_test.complaint("clang++", flags, program), "")
+
+    def test_may_include_all_public_headers(self):
+        self.assertEqual(self.complaint_of_all("clang++", "-Wno-pragma-clang-attribute"), "")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ struct kind {
   std::int64_t (*workspace)(double const* values, std::span<shape const> inputs, int batch) = nullptr;
   batch_sum_sizes (*sums)(double const* values, std::span<shape const> inputs) = nullptr;
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  ///< of a loss
-  mask_rule (*masks)(double const* values, std::span<shape const> inputs) = nullptr;
+  mask_rule (*masks)(double const* values,
+                     std::span<shape const> inputs) = &detail::constant_mask_rule<mask_use::refuses>;  ///< not null
   bool reads_scalars = false;
   bool reads_indices = false;
   bool reads_mask = false;

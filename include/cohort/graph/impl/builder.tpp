@@ -203,7 +203,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
                     labelled_number("mask of layer", from.mask));
     mask = from.mask;
   }
-  mask_rule const rule = made.kind->masks ? made.kind->masks(values, shapes) : mask_rule();
+  mask_rule const rule = made.kind->masks(values, shapes);
   if (rule.use == mask_use::begins) {
     if (mask >= 0) return refuse("a mask begins at this layer, but its input has one", {"input", shapes[0]});
     if (!inputs.empty() && nodes_[static_cast<std::size_t>(inputs[0])].kind->role != layer_role::input)
