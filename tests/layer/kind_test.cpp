@@ -153,14 +153,12 @@ TEST(host_arguments, name_the_member_without_which_a_kernel_has_no_random_number
     }
     return "accepted";
   };
-  EXPECT_EQ(
-      refusal(true),
-      "a kernel of a layer asks for random numbers and has none (host_arguments::random): expected static "
-      "constexpr bool reads_scalars = true, a member of the layer, got a layer without reads_scalars");
-  EXPECT_EQ(
-      refusal(false),
-      "a kernel of a layer asks for random numbers and has none (host_arguments::random): expected calls in "
-      "training only: if (a.training), got a call in prediction");
+  EXPECT_EQ(refusal(true),
+            "the kernel of a layer has no random numbers here (host_arguments::random): expected static "
+            "constexpr bool reads_scalars = true, a member of the layer, got a layer without reads_scalars");
+  EXPECT_EQ(refusal(false),
+            "the kernel of a layer has no random numbers here (host_arguments::random): expected calls in "
+            "training only: if (a.training), got a call in prediction");
 }
 
 TEST(kind, has_a_distinct_name_for_every_built_in_layer) {

@@ -107,7 +107,7 @@ TEST(mask, is_refused_by_layers_that_would_mix_padding_with_steps) {
   expect_parts(text(relu{}, {6, 2, 2}),
                {"a masked input is a sequence: T or TxC, with T steps (input 6x2x2)"});
   expect_parts(text(embedding{.vocabulary = 3, .width = 2, .mask_zero = true}, {6}),
-               {"a mask begins at this layer, but its input has one"});
+               {"a mask begins at this layer, but its input already has one"});
   expect_parts(refusal([](builder& b) {
                  b.input({6}) | relu{} | embedding{.vocabulary = 3, .width = 2, .mask_zero = true};
                }),

@@ -311,7 +311,7 @@ TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_
             "expected parameter_set::freeze before the "
             "first plan");
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}}),
-            "every layer is frozen: there is nothing to train (layers)");
+            "every layer with parameters is frozen (layers): expected at least 1 layer to train, got none");
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
 }
 

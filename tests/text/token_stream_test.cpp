@@ -83,12 +83,12 @@ TEST_F(token_streams, refuse_what_they_cannot_represent) {
   EXPECT_EQ(refused([&] { token_stream::map(path); }),
             "cannot open the file (FILE): No such file or directory");
   io::write_file(path, "abc");
-  EXPECT_EQ(
-      refused([&] { token_stream::map(path); }),
-      "the file does not contain whole tokens (FILE): expected 0 bytes and a multiple of 2, got 3 bytes");
-  EXPECT_EQ(
-      refused([&] { token_stream::map(path, token_type::u16, 4); }),
-      "the file does not contain whole tokens (FILE): expected 4 bytes and a multiple of 2, got 3 bytes");
+  EXPECT_EQ(refused([&] { token_stream::map(path); }),
+            "the file does not contain whole tokens (FILE): expected 0 bytes of header and a multiple of 2 "
+            "bytes of tokens, got 3 bytes");
+  EXPECT_EQ(refused([&] { token_stream::map(path, token_type::u16, 4); }),
+            "the file does not contain whole tokens (FILE): expected 4 bytes of header and a multiple of 2 "
+            "bytes of tokens, got 3 bytes");
   EXPECT_EQ(refused([&] { token_stream::map(path, token_type::u16, 3); }),
             "invalid header of a file of tokens (header_bytes): expected a multiple of 2, at least 0, got 3");
   EXPECT_EQ(refused([] { token_stream::map("/"); }),

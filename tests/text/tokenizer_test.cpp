@@ -97,9 +97,9 @@ TEST(tokenizer, refuses_tokens_that_do_not_exist) {
   EXPECT_EQ(message_of<data_error>([&] {
               t.decode(tokens{0, 3});
             }),
-            "a token does not exist: expected 0 to 2, got 3");
+            "a token does not exist (tokenizer): expected 0 to 2, got 3");
   EXPECT_EQ(message_of<data_error>([&] { t.text_of(-1); }),
-            "a token does not exist: expected 0 to 2, got -1");
+            "a token does not exist (tokenizer): expected 0 to 2, got -1");
 }
 
 TEST(tokenizer, of_byte_pairs_merges_the_most_frequent_pairs) {

@@ -107,10 +107,10 @@ struct basic_operation {
 /// An invocation of backend B. Backends with equal layouts and kernels share the type.
 template <class B>
 using invocation = basic_invocation<typename B::kernel, typename B::layout>;
-/// What backend B is to prepare.
+/// A step that backend B prepares.
 template <class B>
 using operation_request = basic_request<typename B::layout>;
-/// What backend B has prepared.
+/// A step as prepared by backend B.
 template <class B>
 using backend_operation = basic_operation<typename B::kernel, typename B::layout>;
 

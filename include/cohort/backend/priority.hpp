@@ -109,8 +109,8 @@ auto visit_backend(std::type_identity<B>, sink const& log, Lacks&& unfit_reason,
 /// Selects a backend by `Choice` (a backend, required_backend<B> or priority<…>) and returns
 /// visit.operator()<B>() for it. Logs one line: the selected backend, and why others were skipped.
 ///
-/// `unfit_reason`  used with priority<…>: unfit_reason.operator()<B>() returns, as a clause, why the usable
-///                 backend B is unfit for the task; "" if it is fit.
+/// `unfit_reason`  used with priority<…>: unfit_reason.operator()<B>() returns "" if the usable backend B
+///                 supports the task, otherwise the reason, as a clause.
 ///
 /// Order     no object of a backend is created before its probe has succeeded.
 /// Errors    backend_error with every reason if no backend is usable; setting_error if an environment

@@ -12,12 +12,12 @@ struct cache_settings {
 };
 
 /// Returns a data set that keeps every example in memory after it was first requested. For data that is slow
-/// to read or to decode. Memory is allocated at once and used as examples are read. Data that is in memory
-/// already is returned as it is.
+/// to read or to decode. Memory is allocated at once and used as examples are read. A data set that is
+/// already in memory is returned unchanged.
 ///
 /// Order     several threads may request examples. Copies share the memory.
-/// Errors    memory_error if all examples need more than max_bytes (keys are not counted), or more than there
-///           is. setting_error if `data` is a stream.
+/// Errors    memory_error if all examples need more than max_bytes (keys are not counted), or more than is
+///           available. setting_error if `data` is a stream.
 /// Exact     examples are those of epoch 0 in every epoch: apply random augmentation after cache, not before.
 dataset cache(dataset const& data, cache_settings const& settings = {});
 

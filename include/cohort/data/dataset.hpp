@@ -31,8 +31,8 @@ struct example_rows {
 ///                same example.
 /// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
 ///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
-/// label(i)       optional: returns the class label of the first target of example i, for splits that read no
-///                more of it; nullopt if only get knows it.
+/// label(i)       optional: returns the class label of the first target of example i, for splits that do not
+///                read the example; nullopt if only get can determine it.
 /// length(i)      optional: returns the number of steps of example i, a sequence with padding; for
 ///                loader_settings::bucket. Views keep it.
 template <class D>
@@ -241,7 +241,7 @@ class dataset {
     model_->get(i, out);
   }
 
-  /// Returns the class label of the first target of example i; nullopt if only get knows it.
+  /// Returns the class label of the first target of example i; nullopt if only get can determine it.
   ///
   /// Before    indexed().
   std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }

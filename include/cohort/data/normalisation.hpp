@@ -14,7 +14,7 @@ namespace cohort {
 /// equal becomes 0.
 enum class rescaling : std::uint8_t { none, standardise, min_max };
 
-/// What a normalisation rescales. Class labels and indices are never rescaled.
+/// How a normalisation rescales inputs and targets. Class labels and indices are never rescaled.
 struct normalisation_settings {
   rescaling inputs = rescaling::standardise;
   rescaling targets = rescaling::none;

@@ -23,7 +23,8 @@ std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, st
                                       bool shuffle = true);
 
 /// Sorts each `bucket` consecutive examples of an order by their lengths, from a random example on and in a
-/// random direction, so that the examples of a batch have similar lengths and batches come in no fixed order.
+/// random direction, so that the examples of a batch have similar lengths and the order of the batches is
+/// random.
 ///
 /// Shapes    `lengths`: one per example of the data set.
 /// Exact     depends only on (order, lengths, bucket, seed, epoch, rank), not on the size of batches or the

@@ -49,7 +49,8 @@ struct table_settings {
 /// Exact     numbers are the nearest f32 or f64; underflow gives 0.
 data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings = {});
 
-/// Reads a table from a file. For compressed files, `source` decompresses: gzip::read_file.
+/// Reads a table from a file. For compressed files, pass a `source` that decompresses, such as
+/// gzip::read_file.
 ///
 /// Errors    as parse_table; file_error if the file cannot be read; data_error for a gzip file without
 ///           `source`.

@@ -6,17 +6,17 @@ namespace cohort {
 
 /// Effect of a layer on the mask of its inputs.
 ///
-/// refuses   a masked input is a mistake
+/// refuses   a masked input is an error
 /// passes    the output has the mask: step t of it belongs to step t of the input
 /// ends      the output has no mask: the layer uses the steps that exist and removes the axis of the steps
 /// begins    the output has a mask of its own
 enum class mask_use : std::uint8_t { refuses, passes, ends, begins };
 
-/// A layer's member `masks`: the effect on masks, and what the layer expects of padding.
+/// A layer's member `masks`: the effect on masks, and the layer's requirement on padding.
 ///
 /// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked` in
 ///             front of it.
-/// Before      `sentence`, the mistake if `use` is refuses, is a string literal.
+/// Before      `sentence`, the error message if `use` is refuses, is a string literal.
 struct mask_rule {
   mask_use use = mask_use::refuses;
   bool needs_zeros = false;

@@ -23,7 +23,7 @@ struct zero_masked {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0 || inputs[0].rank > 2)
-      return {"padding is set to 0 in sequences, T or TxC", {"input", inputs[0]}};
+      return {"zero_masked needs a sequence: T or TxC", {"input", inputs[0]}};
     return inputs[0];
   }
 

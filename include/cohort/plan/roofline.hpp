@@ -15,7 +15,7 @@ struct machine_peaks {
   double bytes_per_second = 0;
   double bf16_flops = 0;
 
-  /// Peaks of one of `workers` workers that run at the same time and share processors and memory.
+  /// Returns one worker's share of the peaks, if `workers` workers run at the same time on these processors.
   machine_peaks of_one(int workers) const;
 };
 

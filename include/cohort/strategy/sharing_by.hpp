@@ -29,20 +29,20 @@ namespace cohort {
 ///             the arenas. The compressor's device_passes() returns them while its arrays are stored there.
 ///           `name`: the compressor's text with its settings; ranks compare it.
 ///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages
-///           travel while s steps are computed. Messages then go to all.
+///           are in flight while s steps are computed. Messages then go to all ranks.
 ///           `unbounded`: a rank applies its own decoded step at once and other ranks' steps when they
 ///           arrive, as Deeplearning4j does; with `slower_if_stale` as s / τ, where τ is the message's age in
-///           steps. A rank waits only for a rank that is 32 steps behind. That bounds the messages in flight,
-///           and delays votes by as many steps.
+///           steps. A rank waits only for a rank that is 32 steps behind. This bounds the number
+///           of messages in flight; votes take effect 32 steps later.
 ///           sharing_group::process: the ranks of one process send one message, of their weighted mean or of
 ///           the sum of their steps. With `unbounded` each rank sends its own.
 /// Order     a message is encoded when all buckets are complete. At an epoch's end everything sent has been
 ///           applied; gradients that would be applied in a later epoch are returned to the residuals.
 /// Before    rank r has the gradient g_r of the mean over its examples, whose weight is m_r.
-/// After     all ranks have applied the same step, with constraints. What rank r has not sent is in its
-///           residual: over a run Σ s + r = Σ x, to rounding. A rank without examples sends nothing, and its
-///           residual stays. If a number is not finite, all ranks skip the step, that rank's residual stays,
-///           and what other ranks sent is applied later.
+/// After     all ranks have applied the same step, with constraints. The residual of rank r contains the
+///           unsent rest: over a run Σ s + r = Σ x, to rounding. A rank without examples sends nothing, and
+///           its residual stays. If a number is not finite, all ranks skip the step, that rank's residual
+///           stays, and what other ranks sent is applied later.
 /// Moves     inside a group an allreduce and a broadcast of n. P groups, to all: 8 bytes and one message of
 ///           each group, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages per group, sent or
 ///           received. At the start one broadcast of rank 0's parameters and state. A single rank still
@@ -50,7 +50,7 @@ namespace cohort {
 /// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error.
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with
 ///           share::update, the updaters' state. Two runs have the same bits. For each message and element,
-///           what is sent and what stays add up to the gradient exactly. `unbounded`: timing decides the
+///           the sent part and the residual add up to the gradient exactly. `unbounded`: timing decides the
 ///           bits, and ranks differ until an epoch's end, where all take the mean of what they have summed in
 ///           different orders; evaluations and checkpoints show that mean.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing is share::update.

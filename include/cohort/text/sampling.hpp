@@ -7,17 +7,17 @@
 
 namespace cohort {
 
-/// Rules for drawing the next token. They apply in the order of the fields.
+/// Rules for drawing the next token, applied in the order of the fields.
 struct sampling {
   double temperature = 1;  ///< probabilities^(1 / temperature); 0: always the most probable token
   int top_k = 0;           ///< only the k most probable tokens; 0: all
-  double top_p = 1;        ///< only the most probable tokens whose probabilities first sum to p
+  double top_p = 1;        ///< the smallest set of most probable tokens with a sum of at least p
 };
 
 /// Draws a token from the probabilities of all tokens, which need not sum to 1. Of equally probable tokens
 /// the lower one counts as more probable.
 ///
-/// Parameters  number `i` of `draws` is used: one call, one number.
+/// Parameters  `i`: index in `draws` of the random number that this call uses.
 /// Errors      setting_error for a negative temperature or top_k, or top_p outside of (0, 1].
 ///             numeric_error if a probability is negative or not finite, or all are 0.
 /// Exact       the same arguments give the same token with one math library.

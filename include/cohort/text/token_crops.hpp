@@ -6,7 +6,7 @@
 
 namespace cohort {
 
-/// Settings of token_crops. Field order: the crop, then how epochs differ.
+/// Settings of token_crops. Field order: the crop, then the differences between epochs.
 ///
 /// Units     tokens.
 struct crop_settings {
@@ -18,7 +18,7 @@ struct crop_settings {
 
 /// Returns crops of a token stream, for a network that predicts the next token at every step. Crop i begins
 /// at token offset + i·length. The offset is 0 if `fixed`, otherwise uniform in 0 … length − 1, anew in each
-/// epoch. An epoch therefore reads each token at most once, and all but at most 2·length of them.
+/// epoch. An epoch therefore reads each token at most once, and leaves at most 2·length tokens unread.
 ///
 /// Shapes    input "tokens": `length` indices; target "next": `length` class labels, the tokens that follow.
 ///           (n − 1) / length crops if fixed, otherwise (n − length) / length, of n tokens.

@@ -19,8 +19,8 @@ class token_stream {
  public:
   explicit token_stream(std::vector<std::int32_t> tokens);
 
-  /// Maps a file of tokens without a header, or after one of `header_bytes`. The operating system loads the
-  /// pages that are read.
+  /// Maps a file of tokens, after a header of `header_bytes` bytes. The operating system loads the pages that
+  /// are read.
   ///
   /// Before    the file does not shrink while it is mapped; otherwise the process receives SIGBUS.
   /// Errors    file_error; data_error if the file's size is not a multiple of the token size.

@@ -15,7 +15,7 @@ namespace detail {
 struct vocabulary;
 }
 
-/// Converts text to tokens and back. A token is a number from 0 to size() − 1 that stands for a piece of
+/// Converts text to tokens and back. A token is a number from 0 to size() − 1 that represents a piece of
 /// text. Cheap to copy; several threads may use one tokenizer.
 ///
 /// bytes        every byte is a token. Accepts any text.
@@ -56,7 +56,8 @@ class tokenizer {
 
   /// Returns the tokens of a text.
   ///
-  /// Errors    characters: data_error with the place of a character that is not a token. The others: none.
+  /// Errors    characters: data_error with the byte position of a character that is not a token. Other
+  ///           tokenizers: none.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
   /// Returns the text of tokens. It is not always UTF-8: a character may consist of several tokens.

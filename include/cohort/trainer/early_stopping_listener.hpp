@@ -79,7 +79,7 @@ class early_stopping_listener final : public listener {
   bool better(double now) const;
   void require_same_on_all_ranks(communicator& world, double now) const;
   void restart();
-  /// Forgets what another run has left.
+  /// Discards the state of an earlier run.
   void forget();
   void log_check(std::int64_t epoch, double now, bool best) const;
 

@@ -9,7 +9,7 @@
 
 namespace cohort {
 
-/// What a fit has measured in each complete epoch, as columns of numbers.
+/// Measurements of a fit in each complete epoch, as columns of numbers.
 ///
 /// Shapes    one row per epoch; columns "epoch" (from 1, counted over all fits), "loss" (training),
 ///           "examples" and "seconds" (training of the epoch, without validation), then the numbers of

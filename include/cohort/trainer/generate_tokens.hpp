@@ -10,9 +10,9 @@ namespace cohort {
 
 /// Settings of generate_tokens.
 struct generation_settings {
-  int count = 100;         ///< new tokens
-  sampling rules = {};     ///< how each is drawn
-  std::uint64_t seed = 1;  ///< of the draws
+  int count = 100;         ///< number of new tokens
+  sampling rules = {};     ///< for drawing each token
+  std::uint64_t seed = 1;  ///< of the random numbers
 };
 
 /// Returns tokens that continue `prompt`, each drawn from the network's prediction after the tokens before

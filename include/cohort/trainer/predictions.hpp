@@ -26,7 +26,8 @@ struct predictions {
   int count() const;
   /// Output of example `i`, dense.  Errors: setting_error for an example that does not exist.
   std::span<float const> operator[](int i) const;
-  /// Index of the largest value in the output of example `i`: the predicted class. The lowest index on a tie.
+  /// Index of the largest value in the output of example `i`: the predicted class. Of equal values, the
+  /// lowest index.
   int best(int i) const;
   /// The same at a step of example `i`, for an output T × C.  Errors: setting_error for a step that does not
   /// exist.

@@ -55,7 +55,7 @@ class training_loop {
 
   /// The gradient of the step as one flat span in canonical order: all parameters in the order of the layers,
   /// without padding. Elements that are changed take effect in step. With a strategy that exchanges gradients
-  /// it is the exchanged gradient: then change it alike on all ranks.
+  /// it is the exchanged gradient: then all ranks must make the same changes.
   ///
   /// Shapes    run.parameters().elements(). Running statistics and frozen layers have elements too, which are
   ///           not gradients and must not be changed.

@@ -69,7 +69,7 @@ bool round_scaled(std::uint64_t number, std::int64_t exponent, T& value) {
                                    : whole * exact_powers<Wide>[static_cast<std::size_t>(exponent)];
   value = static_cast<T>(scaled);
   if constexpr (std::is_same_v<T, Wide>) return true;
-  // Twice is correct, unless the first result lies midway between two T.
+  // Rounding twice is correct, unless the first result is midway between two T.
   std::uint64_t significand;
   std::memcpy(&significand, &scaled, sizeof significand);
   constexpr int dropped = std::numeric_limits<Wide>::digits - std::numeric_limits<T>::digits;

@@ -56,7 +56,10 @@ COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) 
 COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& of,
                                                                     std::size_t channel) const {
   if (!(count > 0))
-    throw data_error({.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
+    throw data_error({.what = "there are no examples to fit a normalisation to",
+                      .where = "fit_normalisation",
+                      .expected = "at least 1",
+                      .got = "0"});
   bool const is_constant = !(highest > lowest);  // then the deviation is a rounding error
   bool const standardises = of.how == rescaling::standardise && !is_constant;
   double const unit = is_constant ? 1 : standardises ? std::sqrt(squares / count) : highest - lowest;

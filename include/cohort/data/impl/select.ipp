@@ -68,7 +68,7 @@ COHORT_CORE_INLINE dataset select(dataset const& data, std::vector<std::int64_t>
 COHORT_CORE_INLINE dataset select(dataset const& data, std::int64_t first, std::int64_t count) {
   data.require_random_access("select");
   if (first < 0 || count < 0 || first > data.size() || count > data.size() - first)
-    throw setting_error({.what = "the data set does not have so many examples",
+    throw setting_error({.what = "the data set does not have these examples",
                          .where = "select",
                          .expected = {"a range within 0 to ", data.size()},
                          .got = {count, " examples from ", first}});

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// "input, series 3": where an error of a series is.
+/// Location of an error in a series: "input, series 3".
 COHORT_CORE_INLINE std::string place_of(series_view const& from, std::size_t series) {
   return text_of({from.name, ", series ", series});
 }

@@ -75,7 +75,7 @@ COHORT_CORE_INLINE int time_series::column(std::string_view name) const {
 
 COHORT_CORE_INLINE time_series time_series::slice(int first, int count) const {
   if (first < 0 || count < 1 || first > rows() - count)
-    throw setting_error({.what = "the series does not have so many rows",
+    throw setting_error({.what = "the series does not have these rows",
                          .where = "time_series::slice",
                          .expected = {"at least 1 row, within 0 to ", rows()},
                          .got = {count, " rows from ", first}});

@@ -166,7 +166,7 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
                      .shapes = {labelled_shape{"loss", from.output}}});
     if (!made.kind->applies.empty() && from.kind->name == made.kind->applies)
       return report(
-          {.sentence = "this loss applies the activation of the layer before it itself: remove that layer",
+          {.sentence = "this loss contains the activation of the layer before it: remove that layer",
            .layer = made.kind->name.data(),
            .at = made.at});
   }
@@ -205,7 +205,8 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
   }
   mask_rule const rule = made.kind->masks(values, shapes);
   if (rule.use == mask_use::begins) {
-    if (mask >= 0) return refuse("a mask begins at this layer, but its input has one", {"input", shapes[0]});
+    if (mask >= 0)
+      return refuse("a mask begins at this layer, but its input already has one", {"input", shapes[0]});
     if (!inputs.empty() && nodes_[static_cast<std::size_t>(inputs[0])].kind->role != layer_role::input)
       return refuse("a mask begins at this layer, which must read an input of the network",
                     {"input", shapes[0]});

@@ -9,7 +9,8 @@ COHORT_CORE_INLINE graph::graph(builder net) {
   if (!net.problem_.found()) net.sort_nodes();
   if (net.problem_.found())
     throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
-  if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});
+  if (net.nodes_.empty())
+    throw graph_error({.what = "the network has no layers", .expected = "at least 1 layer", .got = "none"});
   nodes_ = std::move(net.nodes_);
   values_ = std::move(net.values_);
   edges_ = std::move(net.edges_);

@@ -44,7 +44,7 @@ struct product_request {
   int left_stride = 0;  ///< gradient only
 };
 
-/// What a backend provides for a composed kernel.
+/// A backend's interface for composed kernels.
 class product_backend {
  public:
   /// Returns the prepared product.

@@ -7,7 +7,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE void refuse_random_numbers(bool training) {
-  throw setting_error({.what = "a kernel of a layer asks for random numbers and has none",
+  throw setting_error({.what = "the kernel of a layer has no random numbers here",
                        .where = "host_arguments::random",
                        .expected = training
                                        ? "static constexpr bool reads_scalars = true, a member of the layer"

@@ -108,7 +108,7 @@ class standalone_operation {
     void* const addresses[]{from, to};
     calls_.push_back(B::bind(backend_.reorder(stored_as, wanted), addresses));
   }
-  /// Allocates memory that holds small numbers, whatever its element type.
+  /// Allocates memory filled with a byte that is a small number in every element type.
   std::byte* allocate(std::size_t bytes) {
     constexpr int small_in_any_type = 0x3c;
     memory_.emplace_back(bytes > 0 ? bytes : buffer::alignment);

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Where the mask of a batch is from: from the batch, or from the indices of an input, of which 0 is padding.
+/// Source of a batch's mask: the batch, or the indices of an input, of which 0 is padding.
 struct mask_source {
   int length = 0;  ///< steps
   int input = -1;  ///< of the network, whose indices define the mask; −1: the batch has the mask

@@ -21,7 +21,10 @@ COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> t
   }
   for (layer_override const& row : settings.layers) require_named(table, row, &row - settings.layers.data());
   if (frozen)
-    throw setting_error({.what = "every layer is frozen: there is nothing to train", .where = "layers"});
+    throw setting_error({.what = "every layer with parameters is frozen",
+                         .where = "layers",
+                         .expected = "at least 1 layer to train",
+                         .got = "none"});
 }
 
 COHORT_CORE_INLINE void parameter_rules::require_named(std::span<parameter const> table,

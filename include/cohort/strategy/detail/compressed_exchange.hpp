@@ -56,8 +56,10 @@ class compressed_exchange {
 
   std::size_t elements() const { return codec_.table().elements(); }
 
-  /// Returns the message of `mine` in a step; without examples or with numbers that are not finite (`wanted`)
-  /// it has no elements.  After: the residual has the rest. The bytes are valid until the next call.
+  /// Returns the message of `mine` in a step. If this rank has no examples, or its numbers are not finite
+  /// (`wanted`), the message has no elements.
+  ///
+  /// After     the residual has the rest. The bytes are valid until the next call.
   std::span<std::byte const> encode_step(std::int64_t step, int rank, step_info const& now,
                                          votes const& wanted, std::span<float> residual,
                                          std::span<float> mine) {

@@ -121,8 +121,8 @@ class message_exchange : public compressed_exchange<C> {
   /// size that the group of its residual had.
   ///
   /// After     the messages are in flight again; if the leaders have changed, they are added to residuals
-  ///           instead. What the residuals then send equals the messages if all ranks have the same number of
-  ///           examples.
+  ///           instead. The sum that the residuals send later equals these messages if all ranks have the
+  ///           same number of examples.
   /// Errors    data_error for a message of another run.
   void resume(std::span<std::vector<std::byte> const> messages, int saved_group_size) {
     int const count = common_pending(static_cast<int>(messages.size()));

@@ -14,7 +14,8 @@ namespace cohort::detail {
 /// Shares steps: each rank computes its own step by its own updater; all ranks then apply the sum of what was
 /// sent instead.
 ///
-/// Each rank has its own updaters' state; models, and checkpoints for other numbers of ranks, have the mean.
+/// Each rank has its own updaters' state. Models, and checkpoints for other numbers of ranks, contain the
+/// mean.
 template <class Make>
 class update_sharing final : public synchronous_sharing<Make> {
   using base = synchronous_sharing<Make>;

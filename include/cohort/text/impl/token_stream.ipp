@@ -72,7 +72,7 @@ COHORT_CORE_INLINE token_stream token_stream::map(std::string const& path, token
   if (file->size() < header || (file->size() - header) % each != 0)
     throw data_error({.what = "the file does not contain whole tokens",
                       .where = path,
-                      .expected = {header, " bytes and a multiple of ", each},
+                      .expected = {header, " bytes of header and a multiple of ", each, " bytes of tokens"},
                       .got = {file->size(), " bytes"}});
   token_stream made;
   made.first_ = file->data() + header;

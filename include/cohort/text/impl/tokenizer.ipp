@@ -257,8 +257,10 @@ COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view 
 
 COHORT_CORE_INLINE std::string_view tokenizer::text_of(std::int32_t token) const {
   if (token < 0 || token >= size())
-    throw data_error(
-        {.what = "a token does not exist", .where = {}, .expected = {"0 to ", size() - 1}, .got = {token}});
+    throw data_error({.what = "a token does not exist",
+                      .where = "tokenizer",
+                      .expected = {"0 to ", size() - 1},
+                      .got = {token}});
   return vocabulary_->texts[static_cast<std::size_t>(token)];
 }
 

@@ -79,7 +79,7 @@ COHORT_CORE_INLINE std::size_t first_word(std::string_view text) {
     }
     return end;
   }
-  // White space. Before a word its last character is left to that word, if there are several.
+  // White space. If several such characters precede a word, the last one belongs to the word.
   std::size_t end = 0, last = 0;
   while (end < text.size()) {
     classified const next = at(end);

@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// What evaluators see of a loss: one row per example, or per step that exists if the loss has an output of
-/// sequences, T×C.
+/// Rows of a loss's outputs and targets for evaluators: one per example, or one per existing step if the
+/// output of the loss is a sequence, T×C.
 class loss_rows {
  public:
   /// Shape of a row of a loss's output, and the description of its target.

@@ -14,7 +14,7 @@ void add_replica(training_state& run, model_content& to);
 /// Order     collective.
 model_content consensus_model(training_state& run, bool updater_state);
 
-/// What a model file contains of it.  Errors: data_error.
+/// Returns the normalisation and the encoder in a model file.  Errors: data_error.
 data_preparation preparation_in(model_file const& from, graph_view net);
 
 /// See training::load.

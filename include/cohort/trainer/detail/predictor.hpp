@@ -21,8 +21,8 @@ struct portion {
   int examples;
   int batch;
 
-  /// All `count` examples if at most an eighth of the plan's batch stays unused; otherwise as many as fill a
-  /// batch.
+  /// Returns all `count` examples if they leave at most an eighth of a batch empty; otherwise the number of
+  /// examples of the largest batch that they fill.
   static portion of(int count, int largest);
 };
 

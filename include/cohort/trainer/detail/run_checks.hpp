@@ -39,7 +39,7 @@ void check_dataset(graph_view net, element_type type, dataset const& data);
 std::vector<std::vector<std::string>> class_names_of(dataset const& data);
 
 /// Compares the names of a data set's classes with those of the kept encoder, and with `known`: those of the
-/// data that the network was trained on. Lists without names fit any.
+/// data that the network was trained on. An empty list of names matches every list.
 ///
 /// Errors    data_error with both lists.
 void check_class_names(training_state const& run, dataset const& data,

@@ -27,7 +27,7 @@ class synchronised_sums {
 
   /// Returns how often each worker participates, computing or not: the number of micro-batches of the worker
   /// with most rows, for a batch of `examples` examples that is divided evenly over all ranks. Below 1: the
-  /// ranks' numbers of rows are unknown (a stream that ranks share, or data of each rank's own).
+  /// ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each rank).
   ///
   /// Exact     the same on all ranks.
   int rounds(std::int64_t examples, int micro_batches) const;

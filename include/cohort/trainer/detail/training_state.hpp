@@ -77,8 +77,8 @@ struct training_state {
     return which < maps.size() ? std::span<channel_scaling const>(maps[which])
                                : std::span<channel_scaling const>();
   }
-  /// The divisor of the mean loss of a batch: the sum of its weights, each times the number of its steps if
-  /// the losses are means over the steps of masked sequences.
+  /// Returns the divisor of the mean loss of a batch: the sum of its weights. If the losses are means over
+  /// the steps of masked sequences, each weight counts once per step.
   double weight_of(batch_view const& data) const {
     return divisor.of(data.inputs, data.masks, data.weights, data.count);
   }

@@ -43,10 +43,17 @@ COHORT_CORE_INLINE predictions batched_call::wait_for_answer() {
   std::unique_lock lock(mutex_);
   if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
     over_ = true;
-    why_ = std::make_exception_ptr(deadline_error({.what = "the call was not answered within its deadline"}));
+    why_ = std::make_exception_ptr(
+        deadline_error({.what = "the call was not answered within its deadline",
+                        .where = "dynamic_batcher",
+                        .expected = "an answer within dynamic_batching::deadline",
+                        .got = "none; use fewer callers, more runs or a longer deadline"}));
   }
   if (why_) std::rethrow_exception(why_);
-  why_ = std::make_exception_ptr(setting_error({.what = "get was called twice for one call"}));
+  why_ = std::make_exception_ptr(setting_error({.what = "get was called twice for one call",
+                                                .where = "pending_predictions::get",
+                                                .expected = "one call of get for each submit",
+                                                .got = "a second one"}));
   return std::move(made_);
 }
 

@@ -93,7 +93,10 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
     if (output == std::ssize(asked)) asked.push_back(losses[which]);
     target_maps.push_back({static_cast<int>(output), which});
     if (!one.report)
-      throw setting_error({.what = "the evaluator is null", .where = {"evaluate, ", one.loss}});
+      throw setting_error({.what = "the evaluator is null",
+                           .where = {"evaluate, ", one.loss},
+                           .expected = "the address of an evaluator",
+                           .got = "nullptr"});
     evaluators.push_back(one.report);
   }
   communicator& world = *state_->world;

@@ -30,7 +30,7 @@ COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
                          .got = "a call in a listener"});
 }
 
-/// The parts of a data set, of which inputs that only embeddings read are indices.
+/// Returns the description of a data set, with inputs that only embeddings read marked as indices.
 COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   for (std::size_t i = 0; i < inputs.size(); ++i)

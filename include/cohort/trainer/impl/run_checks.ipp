@@ -126,7 +126,7 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const
                          .got = {to_string(masks[m].dims), " x ", name_of(masks[m].type)}});
 }
 
-/// What a loss accepts as class indices of an example, as text.
+/// Describes the class indices that a loss accepts for an example.
 COHORT_CORE_INLINE std::string class_indices(target_spec const& wanted) {
   return wanted.steps > 0 ? text_of({wanted.steps, " class indices, one per step, i32"})
                           : "one class index per example, i32";

@@ -88,7 +88,8 @@ COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, 
   return made;
 }
 
-/// Sets what the ranks have agreed on in this step. Without meetings (one rank) the own votes apply.
+/// Sets what the ranks have agreed on in this step. If there are no meetings (one rank), this rank's votes
+/// apply.
 COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
   strategy const& ranks = *state_.exchange_strategy;
   agreement const single_rank{.meetings = state_.voting.meetings() + 1, .examples = 1, .all = step.now.mine};

@@ -12,8 +12,8 @@ namespace cohort {
 
 /// Settings of `mixed`: how an example is combined with another one, its partner.
 ///
-/// `mixup`        α, from 1e-6 to 1e6: each pixel is λ·example + (1 − λ)·partner, with λ drawn from Beta(α, α).
-///                0: not used
+/// `mixup`        α, from 1e-6 to 1e6: each pixel is λ·example + (1 − λ)·partner, with λ drawn from
+///                Beta(α, α). 0: not used
 /// `cutmix`       α, from 1e-6 to 1e6: a rectangle of the area 1 − λ is copied from the partner. 0: not used
 /// `probability`  fraction of the examples that are mixed; if both methods are used, each is chosen with
 ///                probability 1/2

@@ -18,9 +18,9 @@ struct fused_epilogue {
 /// rectifier may turn NaN into 0.
 bool fuses_on_gpu(kind const& layer, kind const& epilogue, bool training);
 
-/// Adds the backward passes of a fused epilogue. The rectifier's works in place in diff_output, which the
-/// layer's own backward reads next. Then diff_output is copied to the summand's gradient, which costs nothing
-/// if both share memory.
+/// Adds the backward passes of a fused epilogue. The backward pass of the rectifier changes diff_output in
+/// place, before the layer's backward reads it. Then diff_output is copied to the summand's gradient, which
+/// costs nothing if both share memory.
 void add_epilogue_backward(gpu_operation& made, shared_stream const& on, gpu_request const& request,
                            fused_epilogue const& epilogue);
 

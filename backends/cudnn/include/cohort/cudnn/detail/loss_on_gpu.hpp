@@ -6,7 +6,8 @@
 
 namespace cohort::detail {
 
-/// Arguments of a loss's kernels. Forward has no diff_input and scale; backward has no input and sums.
+/// Arguments of a loss's kernels. Forward has neither diff_input nor scale; backward has neither input nor
+/// sums.
 ///
 /// Shapes    targets: one index per example (`labels`), or numbers; weights: one per example, null means 1;
 ///           sums: one per chunk of the loss's terms.

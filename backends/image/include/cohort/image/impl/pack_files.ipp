@@ -31,10 +31,11 @@ COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::stri
     } else if (size_of_file(path)) {
       files.push_back(inside + name);
     } else {
-      throw file_error({.what = "cannot pack this path",
-                        .where = path,
-                        .expected = "a file or a folder",
-                        .got = is_folder_or_link(path) ? "a link to a folder" : "something else"});
+      throw file_error(
+          {.what = "cannot pack this path",
+           .where = path,
+           .expected = "a file or a folder",
+           .got = is_folder_or_link(path) ? "a link to a folder" : "a device, pipe, socket or broken link"});
     }
   }
 }

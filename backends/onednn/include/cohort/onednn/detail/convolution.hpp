@@ -16,7 +16,7 @@ struct dnnl_window {
   dnnl_window(sliding_window const& w, shape const& input, int axes = 2);
 };
 
-/// What the primitives of convolutions and transposed convolutions are created with.
+/// Arguments for creating the primitives of convolutions and transposed convolutions.
 struct window_primitives : weighted_primitives {
   dnnl_engine_t engine;
   dnnl_prop_kind_t propagation;
