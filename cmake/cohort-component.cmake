@@ -52,7 +52,7 @@ function(cohort_component name directory dependencies)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_pattern}/cohort/*.hpp")
   file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
     "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp" "${include_pattern}/cohort/*.tpp")
-  # Internal headers may need a public one before them, which includes them itself: they are not verified alone.
+  # Internal headers may need a public one before them, which includes them: they are not verified alone.
   set(internals ${headers})
   list(FILTER headers EXCLUDE REGEX "/detail/[^/]*$")
   list(FILTER internals INCLUDE REGEX "/detail/[^/]*$")
