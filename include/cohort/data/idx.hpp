@@ -34,7 +34,7 @@ class idx_array {
 /// Source    description of the IDX format on the MNIST page (LeCun, Cortes and Burges).
 idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0);
 
-/// Reads an IDX file. For compressed files, `source` decompresses: gzip::read_file.
+/// Reads an IDX file. For compressed files, pass a `source` that decompresses, such as gzip::read_file.
 idx_array read_idx(
     std::string const& path, int rank = 0,
     io::byte_source const& source = [](std::string const& p) { return io::read_file(p); });

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/data/idx.hpp>
+#include <cohort/data/read_table.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/zlib.hpp>
 
@@ -74,6 +76,23 @@ TEST(gzip, reads_files) {
   write_file(path, packed(some_bytes(1000)));
   EXPECT_EQ(cohort::gzip::read_file(path), some_bytes(1000));
   expect_parts(refused<cohort::file_error>([&] { cohort::gzip::read_file(path + "x"); }), {"No such file"});
+}
+
+TEST(gzip, reads_compressed_tables_and_arrays) {
+  auto const compressed = [](std::string const& name, std::string const& text) {
+    std::string path = fresh_path(name);
+    auto const* const first = reinterpret_cast<std::byte const*>(text.data());
+    write_file(path, packed(bytes(first, first + text.size())));
+    return path;
+  };
+  cohort::data_table const table =
+      cohort::read_table(compressed("t.tsv.gz", "a\tb\n1\tx\n"), {}, cohort::gzip::read_file);
+  EXPECT_EQ(table.numbers("a")[0], 1);
+  bytes const idx = idx_bytes({3, 2});
+  std::string const path = fresh_path("i.gz");
+  write_file(path, packed(idx));
+  EXPECT_EQ(cohort::read_idx(path, 2, cohort::gzip::read_file).view().dims, cohort::shape(3, 2));
+  expect_parts(refused<cohort::data_error>([&] { cohort::read_table(path); }), {"gzip::read_file"});
 }
 
 }  // namespace zlib_test

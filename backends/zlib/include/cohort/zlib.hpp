@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <zlib.h>
+#include <cohort/detail/build_check.hpp>
 
 #include <cstddef>
 #include <string>
@@ -17,8 +17,19 @@ namespace cohort::gzip {
 std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::string const& where,
                                   std::size_t max_bytes = std::size_t{1} << 30);
 
-/// Reads and decompresses a .gz file; usable as a byte_source.
-std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes = std::size_t{1} << 30);
+/// Type of gzip::read_file: an object, because a function with a default argument is no byte_source.
+struct file_source {
+  std::vector<std::byte> operator()(std::string const& path,
+                                    std::size_t max_bytes = std::size_t{1} << 30) const;
+};
+
+/// Reads and decompresses a .gz file; usable as a byte_source:
+///
+///     data_table const people = read_table("people.csv.gz", {}, gzip::read_file);
+///
+/// Units     `max_bytes` bounds the result, as for decompress.
+/// Errors    file_error if the file cannot be read; those of decompress.
+inline constexpr file_source read_file{};
 
 }  // namespace cohort::gzip
 

@@ -69,7 +69,8 @@ COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> cons
   return plain;
 }
 
-COHORT_ZLIB_INLINE std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes) {
+COHORT_ZLIB_INLINE std::vector<std::byte> file_source::operator()(std::string const& path,
+                                                                  std::size_t max_bytes) const {
   return decompress(io::read_file(path), path, max_bytes);
 }
 
