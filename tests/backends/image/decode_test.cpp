@@ -67,6 +67,21 @@ TEST(decode, looks_up_palettes_and_ignores_transparency) {
             (std::vector<std::uint8_t>{10, 40}));
 }
 
+TEST(decode, converts_another_gamma_of_a_png) {
+  image linear(1, 1, 256);
+  for (std::size_t i = 0; i < 256; ++i) linear.pixels[i] = static_cast<std::uint8_t>(i);
+  file_bytes file = png_of(linear);
+  std::size_t const after_header = 8 + 25;
+  file.erase(file.begin() + after_header, file.begin() + after_header + 13);  // the chunk sRGB
+  unsigned char const gamma_of_1[] = {0, 0, 0,    4,    'g',  'A',  'M',  'A',
+                                      0, 1, 0x86, 0xa0, 0x31, 0xe8, 0x96, 0x5f};
+  auto const* const chunk = reinterpret_cast<std::byte const*>(gamma_of_1);
+  file.insert(file.begin() + after_header, chunk, chunk + sizeof gamma_of_1);
+  image const made = decoded(file, "x", {.channels = 1});
+  for (std::size_t i = 0; i < 256; ++i)
+    EXPECT_NEAR(made.pixels[i], 255 * std::pow(static_cast<double>(i) / 255, 1 / 2.2), 1);
+}
+
 TEST(decode, approximates_the_image_encoded_as_a_jpeg) {
   image const colour = picture(3, 33, 50);
   for (int flags : {0, TJFLAG_PROGRESSIVE})

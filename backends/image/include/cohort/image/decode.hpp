@@ -38,7 +38,8 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 ///
 /// Shapes    how.channels × height × width, of any size up to how.max_pixels. Grey is repeated to colour;
 ///           colour becomes grey by ITU-R BT.601's luma (the Y channel of a JPEG). A PNG's palette is applied
-///           and its transparency ignored. The orientation in a camera's metadata is ignored.
+///           and its transparency ignored; a gamma other than sRGB's (chunk gAMA) is converted to 1/2.2.
+///           Colour profiles and the orientation in a camera's metadata are ignored.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
 ///           many pixels; CMYK; 12 or 16 bits per channel. setting_error for invalid settings.
 /// Exact     the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
