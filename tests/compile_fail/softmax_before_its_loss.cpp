@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this loss applies the activation of the layer before it itself: remove that layer
+// expect: this loss contains its activation: remove the layer before it (softmax 3 from line 11)
 // expect: softmax_before_its_loss.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -165,10 +165,11 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
                      .at = made.at,
                      .shapes = {labelled_shape{"loss", from.output}}});
     if (!made.kind->applies.empty() && from.kind->name == made.kind->applies)
-      return report(
-          {.sentence = "this loss applies the activation of the layer before it itself: remove that layer",
-           .layer = made.kind->name.data(),
-           .at = made.at});
+      return report({.sentence = "this loss contains its activation: remove the layer before it",
+                     .layer = made.kind->name.data(),
+                     .at = made.at,
+                     .shapes = {labelled_shape{from.kind->name.data(), from.output}},
+                     .operands = {from.at}});
   }
   inference const result = made.kind->infer(values, shapes);
   made.output = result.output;
