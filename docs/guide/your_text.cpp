@@ -23,7 +23,7 @@ int main() try {
   std::int64_t const cut = tokens.size() * 9 / 10;
   crop_settings const crops{.length = steps, .vocabulary = characters.size()};
   dataset const train = token_crops(tokens.part(0, cut), crops);
-  dataset const held = token_crops(tokens.part(cut, tokens.size()),
+  dataset const held = token_crops(tokens.part(cut, tokens.size() - cut),
                                    {.length = steps, .vocabulary = characters.size(), .fixed = true});
 
   graph const net = graph::build([&](builder& b) {

@@ -338,7 +338,8 @@ TEST(model_file, refuses_invalid_metadata) {
     return refusal_of<data_error>([&] { opened(out.str()); });
   };
   EXPECT_EQ(refused({}),
-            "cannot read the model (model, metadata): expected an entry \"format\", got none of this name");
+            "cannot read the model (model, metadata): expected a file that training::save has written, with an "
+            "entry \"format\", got none of this name");
   EXPECT_EQ(refused({{"format", "pt"}}),
             "cannot read the model (model, metadata \"format\"): expected \"cohort model\", got \"pt\"");
   safetensors_metadata good{

@@ -70,6 +70,8 @@ TEST(data_table, refuses_texts_and_missing_values_as_inputs) {
   expect_parts(refused<data_error>([] { irises().examples({.target = "year"}); }),
                {"column species", "table_encoder", "\"setosa\" at irises.csv:2:5"});
   data_table const table = parse_table("a,b,c\n1,2,x\n3,,\n", "t", {.missing = missing_values::keep});
+  EXPECT_EQ(table.texts("c")[0], "x");
+  EXPECT_EQ(table.texts("c")[1], "");
   expect_parts(refused<data_error>([&] {
                  table.examples({.inputs = {"a", "b"}});
                }),
@@ -118,6 +120,7 @@ TEST(data_table, selects_rows_and_keeps_vocabularies) {
   EXPECT_EQ(part.rows(), 3);
   EXPECT_EQ(part.numbers("length")[0], 4);
   EXPECT_EQ(part.texts("species").codes[2], 0);
+  EXPECT_EQ(part.texts("species")[2], part.texts("species").vocabulary[0]);
   EXPECT_EQ(part.texts("species").vocabulary.size(), 3U);
   expect_parts(refused<setting_error>([] {
                  irises().select(indices{0, 4});

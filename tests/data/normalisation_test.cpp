@@ -173,8 +173,8 @@ TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
   std::vector<std::int32_t> const labels(10, 0);
   dataset const classes = arrays(examples.features, {3}, labels, 2);
   EXPECT_EQ(refused<setting_error>([&] { fit_normalisation(classes, {.targets = rescaling::min_max}); }),
-            "class labels cannot be rescaled (target label): expected numbers, or "
-            "normalisation_settings::targets = rescaling::none, got i32");
+            "class labels cannot be rescaled (target label): expected numbers without bounds, or "
+            "normalisation_settings::targets = rescaling::none, got class labels");
   normalisation const fitted = fit_normalisation(examples.data(), {.targets = rescaling::standardise});
   std::vector<float> const wide(40);
   dataset const other = arrays({array_view{.values = {wide.data(), {10, 4}}}},

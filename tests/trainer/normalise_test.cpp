@@ -24,6 +24,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
@@ -227,6 +228,64 @@ TEST(normalise, refuses_maps_that_do_not_fit_the_network) {
       network<[](builder& net) { return net.input({3}) | dense{.units = 1} | mean_squared_error{}; }>();
   training other = trainer<narrow>(wider, settings);
   EXPECT_THROW(other.normalise(fitted), shape_error);
+}
+
+TEST(normalise, rescales_the_numbers_among_the_targets_of_several_losses) {
+  constexpr auto three = network<[](builder& net) {
+    tensor const x = net.input({2});
+    return std::tuple(x | dense{.units = 3} | softmax_cross_entropy{},
+                      x | dense{.units = 1} | mean_squared_error{},
+                      x | dense{.units = 1} | binary_cross_entropy{});
+  }>();
+  houses const seen(64);
+  std::vector<std::int32_t> kinds;
+  std::vector<float> sold;
+  for (int i = 0; i < seen.count(); ++i) {
+    kinds.push_back(i % 3);
+    sold.push_back(static_cast<float>(i % 2));
+  }
+  array_view const features{.name = "features", .values = {seen.features.data(), {64, 2}}};
+  array_view const kind{.name = "kind", .values = {kinds.data(), {64}}, .classes = 3};
+  array_view const price{.name = "price", .values = {seen.prices.data(), {64, 1}}};
+  array_view const chance{.name = "sold", .values = {sold.data(), {64, 1}}};
+  training run = trainer<narrow>(three, settings);
+  run.normalise(arrays({features}, {kind, price, chance}), both);
+  ASSERT_EQ(run.normalisation().targets.size(), 3U);
+  EXPECT_TRUE(run.normalisation().targets[0].empty()) << "class labels";
+  EXPECT_EQ(run.normalisation().targets[1].size(), 1U);
+  EXPECT_TRUE(run.normalisation().targets[2].empty()) << "probabilities";
+  EXPECT_LT(run.fit(arrays({features}, {kind, price, chance}), few).loss, 5);
+}
+
+TEST(normalise, refuses_targets_none_of_which_can_be_rescaled) {
+  constexpr auto odds =
+      network<[](builder& net) { return net.input({2}) | dense{.units = 1} | binary_cross_entropy{}; }>();
+  houses const seen(16);
+  std::vector<float> const sold(16, 1);
+  training run = trainer<narrow>(odds, settings);
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] {
+        run.normalise(arrays({array_view{.values = {seen.features.data(), {16, 2}}}},
+                             {array_view{.name = "sold", .values = {sold.data(), {16, 1}}}}),
+                      both);
+      }),
+      "this target cannot be rescaled (target sold): expected numbers without bounds, or "
+      "normalisation_settings::targets = rescaling::none, got probabilities, or numbers without features");
+}
+
+TEST(normalise, a_model_of_another_network_is_named_as_such) {
+  constexpr auto wider =
+      network<[](builder& net) { return net.input({3}) | dense{.units = 1} | mean_squared_error{}; }>();
+  scratch_folder const folder;
+  houses const seen(16);
+  training saved = trainer<narrow>(line, settings);
+  saved.normalise(seen.data());
+  saved.save(folder / "model");
+  training other = trainer<narrow>(wider, settings);
+  EXPECT_EQ(refusal_of<data_error>([&] { other.load(folder / "model"); })
+                .find("the model belongs to another network (" + std::string(folder / "model")
+                      + ", tensor \"dense_1.weights\"): expected 1x3 in network "),
+            0U);
 }
 
 TEST(normalise, names_a_model_file_whose_maps_do_not_fit_its_network) {

@@ -83,6 +83,9 @@ class model_file {
   /// Returns whether the file has parameters. A rank's file in a checkpoint may have none.
   bool has_parameters() const;
 
+  /// Throws data_error with the difference unless the file belongs to this network.
+  void check_network(graph_view net, parameter_set const& parameters) const;
+
   /// Fills the parameters of the same network. Without `net`: of any network with the same parameter names
   /// and shapes.
   void read_parameters(graph_view net, parameter_set& into) const;

@@ -23,6 +23,11 @@ struct table_column;
 struct text_column {
   std::span<std::int32_t const> codes;
   std::span<std::string const> vocabulary;
+
+  /// Returns the text of row r; an empty text if it is missing.
+  std::string_view operator[](std::size_t r) const {
+    return codes[r] < 0 ? std::string_view() : vocabulary[static_cast<std::size_t>(codes[r])];
+  }
 };
 
 /// Settings of data_table::examples.

@@ -14,7 +14,9 @@ namespace cohort {
 /// equal becomes 0.
 enum class rescaling : std::uint8_t { none, standardise, min_max };
 
-/// How a normalisation rescales inputs and targets. Class labels and indices are never rescaled.
+/// How a normalisation rescales inputs and targets. Class labels and indices are never rescaled;
+/// `training::normalise` also leaves out targets of losses that accept numbers in an interval only, such as
+/// probabilities.
 struct normalisation_settings {
   rescaling inputs = rescaling::standardise;
   rescaling targets = rescaling::none;
@@ -46,7 +48,7 @@ dataset normalised(dataset const& data, normalisation const& how);
 /// over all ranks. `readers`: threads (loader_settings).
 ///
 /// Errors    data_error if there are no examples, or, with part and channel, if numbers are not finite or so
-///           large or small that a map would not be. setting_error to rescale targets that are class labels.
+///           large or small that a map would not be. setting_error to rescale targets none of which can be.
 normalisation fit_normalisation(dataset const& data, normalisation_settings const& how = {}, int readers = 1);
 
 }  // namespace cohort

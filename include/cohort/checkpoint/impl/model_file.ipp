@@ -41,16 +41,18 @@ COHORT_CORE_INLINE bool model_file::has_parameters() const {
   return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
 }
 
-COHORT_CORE_INLINE void model_file::read_parameters(graph_view net, parameter_set& into) const {
+COHORT_CORE_INLINE void model_file::check_network(graph_view net, parameter_set const& into) const {
   std::string const wanted = detail::hash_text(detail::serialised_hash(net));
-  auto const list = detail::parameter_tensors(into);
-  if (wanted != metadata("graph_hash")) {
-    auto const found = first_difference(into, list, true);
-    refuse_network(found ? found->name : "", (found ? found->expected + " in " : "") + "network " + wanted,
-                   (found ? found->got + " in " : "the same parameters, but other layers, in ")
-                       + ("network " + metadata("graph_hash")));
-  }
-  read_all(into, list, true);
+  if (wanted == metadata("graph_hash")) return;
+  auto const found = first_difference(into, detail::parameter_tensors(into), true);
+  refuse_network(found ? found->name : "", (found ? found->expected + " in " : "") + "network " + wanted,
+                 (found ? found->got + " in " : "the same parameters, but other layers, in ")
+                     + ("network " + metadata("graph_hash")));
+}
+
+COHORT_CORE_INLINE void model_file::read_parameters(graph_view net, parameter_set& into) const {
+  check_network(net, into);
+  read_all(into, detail::parameter_tensors(into), true);
   into.mark_changed();
 }
 
@@ -109,7 +111,8 @@ COHORT_CORE_INLINE std::string const& model_file::metadata(std::string const& ke
   if (found == file_.metadata().end())
     throw data_error({.what = "cannot read the model",
                       .where = {file_.name(), ", metadata"},
-                      .expected = {"an entry ", detail::quote_for_error(key)},
+                      .expected = {key == "format" ? "a file that training::save has written, with " : "",
+                                   "an entry ", detail::quote_for_error(key)},
                       .got = "none of this name"});
   return found->second;
 }

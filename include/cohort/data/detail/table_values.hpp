@@ -27,6 +27,9 @@ template <class Table>
        .got = std::move(got)});
 }
 
+/// The names of columns for a message: at most 50.
+std::string listed_columns(std::vector<std::string> const& columns);
+
 /// Throws setting_error for a column that a table does not have.
 [[noreturn]] void refuse_column(std::string const& table, std::vector<std::string> const& columns,
                                 std::string_view wanted);

@@ -21,12 +21,7 @@ COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const
     for (std::size_t which = 0; rescaled != rescaling::none && which < all.size(); ++which) {
       tensor_description const& what = all[which];
       bool const numbers = what.type == element_type::f32 || what.type == element_type::f64;
-      if (!numbers && !input)
-        throw setting_error({.what = "class labels cannot be rescaled",
-                             .where = {"target ", what.name},
-                             .expected = "numbers, or normalisation_settings::targets = rescaling::none",
-                             .got = std::string(name_of(what.type))});
-      if (!numbers || what.features == feature_axis::none) continue;  // indices, for an embedding
+      if (!numbers || what.features == feature_axis::none) continue;  // labels, or indices for an embedding
       shape const& dims = what.example;
       bool const sequence = dims.rank == 2;
       auto const features = static_cast<std::size_t>(dims.rank == 0 ? 1 : channels_of(dims));
@@ -36,7 +31,16 @@ COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const
     }
   };
   add_parts(description.inputs, true, how.inputs);
+  std::size_t const of_inputs = parts_.size();
   add_parts(description.targets, false, how.targets);
+  if (how.targets == rescaling::none || description.targets.empty() || parts_.size() > of_inputs) return;
+  tensor_description const& first = description.targets.front();
+  bool const labels = first.type == element_type::i32;
+  throw setting_error(
+      {.what = labels ? "class labels cannot be rescaled" : "this target cannot be rescaled",
+       .where = {"target ", first.name},
+       .expected = "numbers without bounds, or normalisation_settings::targets = rescaling::none",
+       .got = labels ? "class labels" : "probabilities, or numbers without features"});
 }
 
 COHORT_CORE_INLINE void channel_statistics::feature::merge(feature const& more) {

@@ -13,15 +13,19 @@
 
 namespace cohort::detail {
 
+COHORT_CORE_INLINE std::string listed_columns(std::vector<std::string> const& columns) {
+  constexpr std::size_t listed = 50;
+  std::string names;
+  for (std::size_t c = 0; c < columns.size() && c < listed; ++c) names += (c == 0 ? "" : ", ") + columns[c];
+  if (columns.size() > listed) names += text_of({", … (", columns.size(), " columns)"});
+  return names;
+}
+
 COHORT_CORE_INLINE void refuse_column(std::string const& table, std::vector<std::string> const& columns,
                                       std::string_view wanted) {
-  constexpr std::size_t listed = 50;
-  std::string known;
-  for (std::size_t c = 0; c < columns.size() && c < listed; ++c) known += (c == 0 ? "" : ", ") + columns[c];
-  if (columns.size() > listed) known += text_of({", … (", columns.size(), " columns)"});
   throw setting_error({.what = "the table has no such column",
                        .where = table,
-                       .expected = {"one of ", known},
+                       .expected = {"one of ", listed_columns(columns)},
                        .got = std::string(wanted)});
 }
 

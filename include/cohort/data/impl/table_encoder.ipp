@@ -87,6 +87,15 @@ class code_translation {
                code < 0 ? "none" : quote_for_error(texts.vocabulary[static_cast<std::size_t>(code)]));
 }
 
+/// Throws because a table lacks a column that the encoder has learned.
+[[noreturn]] COHORT_CORE_INLINE void refuse_missing_column(data_table const& table,
+                                                           std::string const& column) {
+  throw setting_error({.what = "the table lacks an input column of the encoder",
+                       .where = table.name(),
+                       .expected = {"a column ", quote_for_error(column)},
+                       .got = listed_columns(table.columns())});
+}
+
 /// A column of texts. Without any text, read_table takes a column for one of missing numbers.
 class texts_of {
  public:
@@ -202,6 +211,8 @@ COHORT_CORE_INLINE arrays table_encoder::inputs(data_table const& table) const {
 }
 
 COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool with_target) const {
+  for (encoded_column const& column : columns_)
+    if (!table.has(column.name)) detail::refuse_missing_column(table, column.name);
   struct memory {
     std::vector<float> columns;
     std::vector<std::vector<float>> indices;

@@ -165,10 +165,11 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
                      .at = made.at,
                      .shapes = {labelled_shape{"loss", from.output}}});
     if (!made.kind->applies.empty() && from.kind->name == made.kind->applies)
-      return report(
-          {.sentence = "this loss contains the activation of the layer before it: remove that layer",
-           .layer = made.kind->name.data(),
-           .at = made.at});
+      return report({.sentence = "this loss contains the activation of the layer before it: remove that layer",
+                     .layer = made.kind->name.data(),
+                     .at = made.at,
+                     .shapes = {labelled_shape{from.kind->name.data(), from.output}},
+                     .operands = {from.at}});
   }
   inference const result = made.kind->infer(values, shapes);
   made.output = result.output;

@@ -30,11 +30,18 @@ COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
                          .got = "a call in a listener"});
 }
 
-/// Returns the description of a data set, with inputs that only embeddings read marked as indices.
+/// Returns the description of a data set, in which inputs that only embeddings read are indices, and targets of
+/// losses that accept numbers in an interval only, such as probabilities, cannot be rescaled.
 COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (net.is_indices(inputs[i])) what.inputs[i].features = feature_axis::none;
+  std::vector<int> const losses = net.with_role(layer_role::loss);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    target_spec const accepted = net.target(losses[i]);
+    if (accepted.lowest > -target_spec::unbounded || accepted.highest < target_spec::unbounded)
+      what.targets[i].features = feature_axis::none;
+  }
   return what;
 }
 
