@@ -320,10 +320,10 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 
 
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
-                  r"checkpoints|dynamic_batcher|pending_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
+                  r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
 TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|io/file_reader)\.hpp")
-NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary)\.hpp")
+NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
 DATA = re.compile(r"cohort/(data/(?!order|fingerprint|sharding|transform)\w+|image/(image|image_folder|file_batches|decode|resize|"

@@ -43,7 +43,7 @@ reference_program::program const char_lstm{
           return training_settings{.updater = adam{.rate = chosen.rate, .beta2 = 0.99},
                                    .normalisation = normalise::clip_global_norm{1}};
         },
-    .afterwards = reference_program::print_sample};
+    .afterwards = reference_program::print_sample_by_steps};
 
 }  // namespace
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 #include <cohort/cohort.hpp>
+#include <cohort/layer/recurrent.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/trainer/stateful_predictions.hpp>
 #include <cstdio>
 #include <span>
 #include <vector>
@@ -18,7 +20,7 @@ int main() try {
               static_cast<int>(held.size()));
 
   graph const net = graph::build([&](builder& b) {
-    return b.input(train.describe().inputs[0].example) | flatten{} | dense{.units = 32} | relu{}
+    return b.input(train.describe().inputs[0].example) | lstm{.units = 16, .last_step = true}
            | dense{.units = 1} | mean_squared_error{.name = "temperature"};
   });
   auto model = trainer<onednn>(net, {.updater = adam{.rate = schedule::exponential{.initial = 3e-3}}});
@@ -37,11 +39,12 @@ int main() try {
 
   auto const loaded = load_trained<onednn>("weather.safetensors");
   std::span<float const> const all = weather.values().as<float>();
-  std::vector<float> latest(all.end() - hours, all.end());
-  for (int hour = 0; hour < 6; ++hour) {
-    predictions const next = loaded.predict(tensor_view{latest.data() + hour, {1, hours, 1}});
-    std::printf("in %d h: %.1f\n", hour + 1, static_cast<double>(next[0][0]));
-    latest.push_back(next[0][0]);
+  stateful_predictions stream(loaded);
+  predictions next = stream.advance(tensor_view{all.data() + all.size() - hours, {1, hours, 1}});
+  for (int hour = 1; hour <= 6; ++hour) {
+    std::printf("in %d h: %.1f\n", hour, static_cast<double>(next[0][0]));
+    float const degrees = next[0][0];
+    next = stream.advance(tensor_view{&degrees, {1, 1, 1}});
   }
   return forecast.rmse() < last_value.rmse() ? 0 : 1;
 } catch (cohort::error const& problem) {

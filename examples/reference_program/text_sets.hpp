@@ -7,6 +7,7 @@
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
 #include <cohort/trainer/generate_tokens.hpp>
+#include <cohort/trainer/stateful_predictions.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -74,15 +75,27 @@ inline sets crops_of(options const& chosen, int length) {
   return made;
 }
 
-/// Prints --generate characters that continue a line break. Every rank computes them, so that none waits for
-/// another one up to the deadline; rank 0 prints.
-inline void print_sample(cohort::training& trained, options const& chosen, sets const&) {
-  if (chosen.generate == 0) return;
+/// Prints --generate characters that continue a line break, drawn from `source`. Every rank computes them, so
+/// that none waits for another one up to the deadline; rank 0 prints.
+template <class Source>
+void print_sample_of(Source& source, cohort::training const& trained, options const& chosen) {
   cohort::tokenizer const tokens = characters_of(chosen).tokens;
   std::int32_t const start = tokens.find("\n").value_or(0);
   auto const made = cohort::generate_tokens(
-      trained, {&start, 1}, {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
+      source, {&start, 1}, {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
   if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
+}
+
+/// The sample of a network that reads the last characters for each new one.
+inline void print_sample(cohort::training& trained, options const& chosen, sets const&) {
+  if (chosen.generate > 0) print_sample_of(trained, trained, chosen);
+}
+
+/// The sample of recurrent layers, which keep their state from character to character.
+inline void print_sample_by_steps(cohort::training& trained, options const& chosen, sets const&) {
+  if (chosen.generate == 0) return;
+  cohort::stateful_predictions stream(trained);
+  print_sample_of(stream, trained, chosen);
 }
 
 }  // namespace reference_program

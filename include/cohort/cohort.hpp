@@ -15,6 +15,8 @@
 //                                      forecasts for other numbers of ranks
 //   <cohort/backend/reference.hpp>     the slow backend that tests compare with
 //   <cohort/layer/recurrent.hpp>       simple_rnn, lstm, gru
+//   <cohort/graph/with_state.hpp>, <cohort/trainer/stateful_predictions.hpp>,
+//   <cohort/data/continued_crops.hpp>  their states: between layers, in prediction, in training
 //   <cohort/layer/attention.hpp>, <cohort/layer/positions.hpp>, <cohort/layer/rms_norm.hpp>
 //                                      layers of transformers
 //   <cohort/data/sequences.hpp>        series of different lengths, with masks

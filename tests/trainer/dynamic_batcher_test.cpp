@@ -231,14 +231,58 @@ TEST(dynamic_batcher, does_not_count_expired_calls_as_queued) {
             "submit, got a second one");
 }
 
-TEST(dynamic_batcher, refuses_a_network_whose_calls_would_need_masks) {
+/// A batch of one example of a masked sequence.
+batch_view series_of(std::vector<float> const& values, std::vector<std::uint8_t> const& mask) {
+  batch_view made;
+  made.inputs = {tensor_view{values.data(), {1, 3, 2}}};
+  if (!mask.empty()) made.masks = {tensor_view{mask.data(), {1, 3}}};
+  made.count = 1;
+  return made;
+}
+
+TEST(dynamic_batcher, combines_calls_with_and_without_masks) {
   training const model = trainer<reference<float>>(graph::build([](builder& b) {
-    return b.masked_input({3, 2}, "series") | global_avg_pool{};
+    return b.masked_input({3, 2}, "series") | global_avg_pool{} | dense{.units = 2};
   }));
-  EXPECT_EQ(
-      refused<setting_error>([&] { dynamic_batcher batcher(model); }),
-      "a dynamic batcher has no masks for its calls (series): expected a network without masked inputs; "
-      "embedding{.mask_zero = true} derives a mask from indices, got a masked input");
+  dynamic_batcher batcher(model, {.max_batch = 3, .max_delay = no_end});
+  std::vector<float> const a{1, 2, 3, 4, 5, 6}, b{2, 1, 7, 5, 4, 8};
+  std::vector<std::uint8_t> const two{1, 1, 0}, one{1, 0, 0};
+  auto first = batcher.submit(series_of(a, two)), second = batcher.submit(series_of(b, {})),
+       third = batcher.submit(series_of(b, one));
+  EXPECT_EQ(first.get().values, model.predict(series_of(a, two)).values);
+  EXPECT_EQ(second.get().values, model.predict(series_of(b, {})).values);
+  EXPECT_EQ(third.get().values, model.predict(series_of(b, one)).values);
+  batch_view wrong = series_of(a, two);
+  wrong.masks[0].dims = {1, 2};
+  expect_parts(refused<shape_error>([&] { batcher.submit(wrong); }),
+               {"a mask of a call has the wrong shape or type (mask 0): expected 1x3 x u8, got 1x2 x u8"});
+}
+
+TEST(dynamic_batcher, combines_calls_of_indices_of_the_same_type) {
+  training const model = trainer<reference<float>>(graph::build([](builder& b) {
+    return b.input({2}, "words") | embedding{.vocabulary = 5, .width = 3} | flatten{} | dense{.units = 2};
+  }));
+  dynamic_batcher batcher(model, {.max_batch = 4, .max_delay = 1ms});
+  std::int32_t const words[]{4, 1, 0, 3};
+  float const numbers[]{4, 1};
+  auto first = batcher.submit(tensor_view{words, {1, 2}}),
+       second = batcher.submit(tensor_view{numbers, {1, 2}}),
+       third = batcher.submit(tensor_view{words + 2, {1, 2}});
+  predictions const wanted = model.predict(tensor_view{words, {2, 2}});
+  std::vector<float> const one(wanted[0].begin(), wanted[0].end()), two(wanted[1].begin(), wanted[1].end());
+  EXPECT_EQ(first.get().values, one);
+  EXPECT_EQ(second.get().values, one);
+  EXPECT_EQ(third.get().values, two);
+  std::uint8_t const bytes[]{1, 2};
+  expect_parts(refused<shape_error>([&] {
+                 batcher.submit(tensor_view{bytes, {1, 2}});
+               }),
+               {"input 0", "1x2 x f32 or i32", "1x2 x u8"});
+  batch_view masked;
+  masked.inputs = {tensor_view{words, {1, 2}}};
+  masked.masks = {tensor_view{bytes, {1, 2}}};
+  expect_parts(refused<shape_error>([&] { batcher.submit(masked); }),
+               {"a call has the wrong number of masks: expected 0", "got 1"});
 }
 
 TEST(dynamic_batcher, reports_a_run_that_returns_too_few_rows) {

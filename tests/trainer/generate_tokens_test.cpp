@@ -6,6 +6,7 @@
 #include <cohort/text/token_crops.hpp>
 #include <cohort/text/tokenizer.hpp>
 #include <cohort/trainer/generate_tokens.hpp>
+#include <cohort/trainer/stateful_predictions.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <string>
 #include <vector>
@@ -41,6 +42,32 @@ TEST(generate_tokens, continues_a_text_that_the_network_knows) {
   EXPECT_EQ(generate_tokens(net, longer, {.count = 3, .rules = {.temperature = 0}}),
             (std::vector<std::int32_t>{0, 1, 2}));
   EXPECT_EQ(generate_tokens(net, prompt, {.count = 0}), std::vector<std::int32_t>{});
+}
+
+TEST(generate_tokens, continues_a_stream_of_steps) {
+  training const net = taught();
+  std::vector<std::int32_t> const prompt = {0, 1, 2}, more = {3};
+  stateful_predictions stream(net);
+  EXPECT_EQ(generate_tokens(stream, prompt, {.count = 9, .rules = {.temperature = 0}}),
+            (std::vector<std::int32_t>{3, 0, 1, 2, 3, 0, 1, 2, 3}));
+  stateful_predictions other(net);  // has read the same tokens
+  std::vector<std::int32_t> const read = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+  other.advance(tensor_view{read.data(), {1, 12}});
+  EXPECT_EQ(stream.advance(tensor_view{more.data(), {1, 1}}).values,
+            other.advance(tensor_view{more.data(), {1, 1}}).values);
+}
+
+/// Up to the length of the network's window, a stream draws what the window gives.
+TEST(generate_tokens, draws_the_same_from_a_stream_and_from_a_window) {
+  training const net = trainer<reference<float>>(next_letter);
+  std::vector<std::int32_t> const prompt = {2, 0};
+  stateful_predictions stream(net);
+  EXPECT_EQ(generate_tokens(stream, prompt, {.count = 4}), generate_tokens(net, prompt, {.count = 4}));
+  stateful_predictions two(net, 2);
+  EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(two, prompt); }),
+            "generate_tokens continues one sequence (stateful_predictions): expected 1, got 2");
+  EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(stream, {}); }),
+            "generate_tokens needs a prompt: expected at least one token, got none");
 }
 
 TEST(generate_tokens, draws_the_same_tokens_with_the_same_seed) {

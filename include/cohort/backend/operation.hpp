@@ -22,7 +22,7 @@ enum class operand_role : std::uint8_t {
   workspace,
   target,   ///< tensor_view of a loss's targets
   loss,     ///< loss_sum, written by a loss's forward
-  scalars,  ///< step_scalars, read by losses and by layers with `reads_scalars`
+  scalars,  ///< step_scalars, read by losses and by layers with `reads_scalars` or `carries_state`
   mask,     ///< step_mask, read by layers with `reads_mask` whose input has a mask
   diff_output,
   diff_input,

@@ -99,6 +99,8 @@ struct dataset_interface {
   /// See indexed_dataset.
   virtual std::optional<std::int64_t> label(std::int64_t) const { return {}; }
   virtual std::optional<int> length(std::int64_t) const { return {}; }
+  /// See dataset::rows_that_continue.
+  virtual int rows_that_continue() const { return 0; }
 
   /// Returns whether every example is in memory, without weights and keys.
   bool in_memory() const { return locate({}, 0, nullptr); }
@@ -253,6 +255,10 @@ class dataset {
 
   /// Throws setting_error if the data set is a stream; `user` names what needs random access.
   void require_random_access(char const* user) const;
+
+  /// Returns the number of rows of a batch whose examples continue each other (continued_crops): example i
+  /// continues example i − rows. 0 for other data sets, and for views of such a data set.
+  int rows_that_continue() const { return model_->rows_that_continue(); }
 
   detail::dataset_interface const& model() const { return *model_; }
 

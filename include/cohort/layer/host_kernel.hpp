@@ -16,6 +16,10 @@ struct loss_sum {
   double sum = 0;
 };
 
+namespace detail {
+class layer_states;
+}  // namespace detail
+
 /// The scalars of a step in device memory.
 struct step_constants {
   double gradient_scale = 1;  ///< as in step_scalars
@@ -29,7 +33,8 @@ struct step_constants {
 /// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. In
 ///           the memory space of the arenas.
 /// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns sums into the mean.
-///           `steps`: of the sequences over whose steps the losses are means.
+///           `steps`: of the sequences over whose steps the losses are means. `states`: of stateful layers;
+///           example 0 has their row `first_row`. Null: each batch begins with zeros.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
@@ -37,6 +42,8 @@ struct step_scalars {
   float const* weights = nullptr;
   std::int64_t const* indices = nullptr;
   std::int32_t const* steps = nullptr;
+  detail::layer_states* states = nullptr;
+  int first_row = 0;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; null: the batch has one part
   step_constants const* on_device =
       nullptr;  ///< the same scalars in device memory; null if arenas are in host memory
@@ -113,7 +120,8 @@ namespace detail {
 ///           backward: diff_output is set, too; output and inputs are unchanged since forward. It overwrites
 ///           diff_inputs[i] (null if not needed) and every diff_parameters[p]. For an `in_place` layer,
 ///           inputs is null.
-///           `scalars`: set only in training, for a loss and for a layer with `reads_scalars`.
+///           `scalars`: set in training, for a loss and for a layer with `reads_scalars`; at inference, for a
+///           layer with `carries_state`.
 ///           loss layer: no diff_output; `target` has element type i32 or T, and forward writes `loss`. Both
 ///           are null at inference.
 ///           frozen layer: `training` is false in both passes; they compute as at inference.

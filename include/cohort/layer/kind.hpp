@@ -40,6 +40,7 @@ struct kind {
   bool reads_scalars = false;
   bool reads_indices = false;
   bool reads_mask = false;
+  bool carries_state = false;
   bool in_place = false;
   std::string_view applies{};  ///< the activation that this loss applies to its input itself
   channel_map (*at_inference)(double const* values, std::span<double const> parameters) = nullptr;
@@ -111,6 +112,7 @@ inline constexpr kind kind_of{
     .reads_scalars = detail::reads_scalars<L>(),
     .reads_indices = detail::reads_indices<L>(),
     .reads_mask = detail::reads_mask<L>(),
+    .carries_state = detail::carries_state<L>(),
     .in_place = detail::works_in_place<L>(),
     .applies = detail::applied_by<L>(),
     .at_inference = detail::at_inference_of<L>(),

@@ -12,14 +12,14 @@ namespace cohort {
 ///     i = gate(Wi·x + Ri·h + bi [+ pi∘c])      c' = f∘c + i∘act(Wc·x + Rc·h + bc)
 ///     f = gate(Wf·x + Rf·h + bf [+ pf∘c])      o  = gate(Wo·x + Ro·h + bo [+ po∘c'])      h' = o∘act(c')
 ///
-/// Shapes    input T×C → output T×U, or U (the state after the last step) if `last_step`. weights 4U×C,
-///           recurrent_weights 4U×U and bias 4U, with the gates in the order i f c o; peepholes 3U, in the
-///           order i f o.
+/// Shapes    input T×C, and an initial state h and c, U each, or none: join(lstm{…}, x, h, c) → output T×U,
+///           or U (the state h after the last step) if `last_step`. weights 4U×C, recurrent_weights 4U×U and
+///           bias 4U, with the gates in the order i f c o; peepholes 3U, in the order i f o.
 /// Units     `dropout`, `recurrent_dropout`: probabilities of dropping an element of x and of h. An example
 ///           has one mask for all of its steps.
 /// After     a masked step keeps the state and repeats the output before it (Keras); `resets_masked`: it sets
 ///           state and output to zero (Deeplearning4j). `reverse`: from the last step to the first; outputs
-///           stay at their steps.
+///           stay at their steps. The final state is that after the last step that exists: with_state.
 /// Exact     as the step-by-step loop: masked steps influence neither the other outputs nor any gradient.
 /// Source    Hochreiter and Schmidhuber, Neural Computation 1997; peepholes: Gers, Schraudolph and
 ///           Schmidhuber, JMLR 2002; one dropout mask per sequence: Gal and Ghahramani, NIPS 2016.
@@ -27,6 +27,8 @@ struct lstm {
   static constexpr std::string_view kind_name = "lstm";
   static constexpr bool reads_scalars = true;
   static constexpr bool reads_mask = true;
+  static constexpr bool carries_state = true;
+  static constexpr int max_inputs = 3;
 
   required<int, "units"> units;
   bool last_step = false;
@@ -38,7 +40,9 @@ struct lstm {
   double dropout = 0;
   double recurrent_dropout = 0;
   bool bias = true;
-  double forget_bias = 1;  ///< initial value of the forget gate's bias
+  double forget_bias = 1;      ///< initial value of the forget gate's bias
+  bool returns_state = false;  ///< set by with_state
+  bool stateful = false;       ///< in training, the state goes on from batch to batch
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();
@@ -54,27 +58,27 @@ struct lstm {
                       field{"dropout", &lstm::dropout},
                       field{"recurrent_dropout", &lstm::recurrent_dropout},
                       field{"bias", &lstm::bias},
-                      field{"forget_bias", &lstm::forget_bias}};
+                      field{"forget_bias", &lstm::forget_bias},
+                      field{"returns_state", &lstm::returns_state},
+                      field{"stateful", &lstm::stateful}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_recurrent(*this, inputs);
   }
-  constexpr mask_rule masks(std::span<shape const>) const {
-    return last_step ? mask_use::ends : mask_use::passes;
-  }
+  constexpr mask_rule masks(std::span<shape const>) const { return detail::recurrent_masks(*this); }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
-    parameter_list list = detail::recurrent_parameters(cell(inputs[0]));
+    parameter_list list = detail::recurrent_parameters(cell(inputs));
     if (bias) list.specs[2].part = {units, units, forget_bias};
     return list;
   }
   constexpr double flops(std::span<shape const> inputs) const {
-    return detail::recurrent_flops(cell(inputs[0]), inputs);
+    return detail::recurrent_flops(cell(inputs), inputs);
   }
   std::int64_t workspace(std::span<shape const> inputs, int batch) const {
-    return detail::recurrent_workspace(cell(inputs[0]), inputs[0][0], batch);
+    return detail::recurrent_workspace(cell(inputs), inputs[0][0], batch);
   }
-  constexpr detail::recurrent_cell cell(shape const& input) const {
-    detail::recurrent_cell made = detail::cell_of(*this, detail::cell_kind::lstm, input);
+  constexpr detail::recurrent_cell cell(std::span<shape const> inputs) const {
+    detail::recurrent_cell made = detail::cell_of(*this, detail::cell_kind::lstm, inputs);
     made.gate_activation = gate_activation;
     made.peepholes = peepholes;
     return made;
@@ -82,15 +86,15 @@ struct lstm {
 
   detail::composed_kernel compose(detail::composed_request const& request,
                                   detail::product_backend& backend) const {
-    return detail::compose_recurrent(cell(request.inputs[0]), request, backend);
+    return detail::compose_recurrent(cell(request.inputs), request, backend);
   }
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::recurrent_forward(cell(a.input_shapes[0]), a);
+    detail::recurrent_forward(cell(a.input_shapes), a);
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::recurrent_backward(cell(a.input_shapes[0]), a);
+    detail::recurrent_backward(cell(a.input_shapes), a);
   }
 };
 

@@ -15,11 +15,13 @@ enum class mask_use : std::uint8_t { refuses, passes, ends, begins };
 /// A layer's member `masks`: the effect on masks, and the layer's requirement on padding.
 ///
 /// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked` in
-///             front of it.
+///             front of it. `state_rows`: rows of a state behind the mask's steps, in the output of a layer
+///             that returns it; negative: in the input of a layer that reads them.
 /// Before      `sentence`, the error message if `use` is refuses, is a string literal.
 struct mask_rule {
   mask_use use = mask_use::refuses;
   bool needs_zeros = false;
+  int state_rows = 0;
   char const* sentence = "this layer does not accept a masked sequence";
 
   constexpr mask_rule() = default;

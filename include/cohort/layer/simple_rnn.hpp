@@ -9,14 +9,16 @@ namespace cohort {
 
 /// Simple recurrent layer: h' = act(W·x + R·h + b).
 ///
-/// Shapes    input T×C → output T×U, or U (the state after the last step) if `last_step`. weights U×C,
-///           recurrent_weights U×U, bias U.
+/// Shapes    input T×C, and an initial state U or none → output T×U, or U (the state after the last step) if
+///           `last_step`. weights U×C, recurrent_weights U×U, bias U.
 /// Units, After, Exact   as lstm.
 /// Source    Elman, Cognitive Science 1990.
 struct simple_rnn {
   static constexpr std::string_view kind_name = "simple_rnn";
   static constexpr bool reads_scalars = true;
   static constexpr bool reads_mask = true;
+  static constexpr bool carries_state = true;
+  static constexpr int max_inputs = 2;
 
   required<int, "units"> units;
   bool last_step = false;
@@ -26,6 +28,8 @@ struct simple_rnn {
   double dropout = 0;
   double recurrent_dropout = 0;
   bool bias = true;
+  bool returns_state = false;  ///< set by with_state
+  bool stateful = false;       ///< in training, the state goes on from batch to batch
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();
@@ -38,38 +42,38 @@ struct simple_rnn {
                       field{"resets_masked", &simple_rnn::resets_masked},
                       field{"dropout", &simple_rnn::dropout},
                       field{"recurrent_dropout", &simple_rnn::recurrent_dropout},
-                      field{"bias", &simple_rnn::bias}};
+                      field{"bias", &simple_rnn::bias},
+                      field{"returns_state", &simple_rnn::returns_state},
+                      field{"stateful", &simple_rnn::stateful}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_recurrent(*this, inputs);
   }
-  constexpr mask_rule masks(std::span<shape const>) const {
-    return last_step ? mask_use::ends : mask_use::passes;
-  }
+  constexpr mask_rule masks(std::span<shape const>) const { return detail::recurrent_masks(*this); }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
-    return detail::recurrent_parameters(cell(inputs[0]));
+    return detail::recurrent_parameters(cell(inputs));
   }
   constexpr double flops(std::span<shape const> inputs) const {
-    return detail::recurrent_flops(cell(inputs[0]), inputs);
+    return detail::recurrent_flops(cell(inputs), inputs);
   }
   std::int64_t workspace(std::span<shape const> inputs, int batch) const {
-    return detail::recurrent_workspace(cell(inputs[0]), inputs[0][0], batch);
+    return detail::recurrent_workspace(cell(inputs), inputs[0][0], batch);
   }
-  constexpr detail::recurrent_cell cell(shape const& input) const {
-    return detail::cell_of(*this, detail::cell_kind::simple, input);
+  constexpr detail::recurrent_cell cell(std::span<shape const> inputs) const {
+    return detail::cell_of(*this, detail::cell_kind::simple, inputs);
   }
 
   detail::composed_kernel compose(detail::composed_request const& request,
                                   detail::product_backend& backend) const {
-    return detail::compose_recurrent(cell(request.inputs[0]), request, backend);
+    return detail::compose_recurrent(cell(request.inputs), request, backend);
   }
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::recurrent_forward(cell(a.input_shapes[0]), a);
+    detail::recurrent_forward(cell(a.input_shapes), a);
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::recurrent_backward(cell(a.input_shapes[0]), a);
+    detail::recurrent_backward(cell(a.input_shapes), a);
   }
 };
 

@@ -73,6 +73,8 @@ struct forward_request {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; must outlive backward
+  detail::layer_states* states = nullptr;  ///< of stateful layers; must outlive backward
+  int first_row = 0;                       ///< row of the states that example 0 has
   /// First index of the parameters that `late` must precede.
   int late_from = 0;
   /// Called once on this thread, before the first kernel that reads parameters from `late_from` on.

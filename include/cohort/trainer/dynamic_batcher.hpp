@@ -35,7 +35,8 @@ struct dynamic_batching {
 
 /// Combines the examples of many callers into batches and predicts them together (dynamic batching).
 ///
-/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32.
+/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32; indices i32 or f32. Calls with
+///           a batch_view may have masks. Calls of different types run in different batches.
 /// Order     first in, first out; a call that waits for space is not in the queue yet. A batch runs when it
 ///           is full, or when its first call has waited for max_delay. All members are thread-safe except
 ///           stop. The model must outlive the batcher, and must not be trained or loaded while the batcher
@@ -50,7 +51,7 @@ class dynamic_batcher {
   /// Computes predictions: takes the inputs, returns one row of outputs per example.
   using run_function = std::function<predictions(std::span<tensor_view const>)>;
 
-  /// Predicts with `model`.  Errors: setting_error if it has a masked input.
+  /// Predicts with `model`.
   explicit dynamic_batcher(training const& model, dynamic_batching how = {});
   /// Predicts with any function. `inputs`: the shapes of its inputs, without the batch dimension.
   dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how = {});
@@ -60,11 +61,15 @@ class dynamic_batcher {
 
   /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
-  pending_predictions submit(tensor_view input) { return submit({&input, 1}, how_.deadline); }
+  pending_predictions submit(tensor_view input) { return submit(std::span(&input, 1), how_.deadline); }
+  /// The same with masks, one per masked input, or none: all steps exist. Targets are ignored.
+  pending_predictions submit(batch_view const& call, std::chrono::milliseconds deadline);
+  pending_predictions submit(batch_view const& call) { return submit(call, how_.deadline); }
 
   /// Queues a call and blocks until its answer or its deadline.
   predictions predict(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   predictions predict(tensor_view input) { return submit(input).get(); }
+  predictions predict(batch_view const& call) { return submit(call).get(); }
 
   /// Refuses new calls, answers the queued ones, and blocks until no run is active. Not thread-safe.
   void stop();
@@ -80,12 +85,27 @@ class dynamic_batcher {
   /// Errors    setting_error for a deadline out of range.
   static void check(std::chrono::milliseconds deadline);
 
-  static std::vector<shape> inputs_of(graph_view net);
+  /// Shape and type of one input or mask of an example.
+  struct part {
+    shape example;
+    bool may_be_indices = false;
+  };
+  struct parts {
+    std::vector<part> inputs, masks;
+  };
+  using batch_function = std::function<predictions(batch_view const&)>;
+
+  dynamic_batcher(batch_function run, parts of, dynamic_batching how);
+  static parts parts_of(graph_view net);
 
   /// Returns the number of examples of a call.
   ///
   /// Errors    shape_error and setting_error for an invalid call.
-  int checked_count(std::span<tensor_view const> inputs) const;
+  int checked_count(std::span<tensor_view const> inputs, std::span<tensor_view const> masks) const;
+  pending_predictions submit(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
+                             std::chrono::milliseconds deadline);
+  /// Whether two calls can run in one batch.
+  bool has_same_types(detail::batched_call const& a, detail::batched_call const& b) const;
 
   /// Whether a batch can start.   Before  mutex_ is locked.
   bool is_due() const;
@@ -100,8 +120,8 @@ class dynamic_batcher {
   /// Predicts a batch and answers its calls.
   void run(calls const& batch, std::vector<reusable_buffer>& memory) const;
 
-  run_function run_;
-  std::vector<shape> inputs_;
+  batch_function run_;
+  parts parts_;
   dynamic_batching how_;
   mutable std::mutex mutex_;
   std::condition_variable work_available_;   // or stop

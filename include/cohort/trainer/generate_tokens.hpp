@@ -8,6 +8,8 @@
 
 namespace cohort {
 
+class stateful_predictions;
+
 /// Settings of generate_tokens.
 struct generation_settings {
   int count = 100;         ///< number of new tokens
@@ -26,6 +28,15 @@ struct generation_settings {
 ///           for a token outside of the vocabulary.
 /// Cost      one prediction of T steps for each token. It reads the last T tokens.
 std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
+                                          generation_settings const& how = {});
+
+/// The same with a network of recurrent layers, which continues the sequence of `stream` by the prompt and
+/// by each new token.
+///
+/// Before    the stream has one sequence, and its network predicts the next token at each step.
+/// After     the stream has read the prompt and the new tokens, so that another call continues them.
+/// Cost      one step for each token. Tokens of the past influence it without a limit.
+std::vector<std::int32_t> generate_tokens(stateful_predictions& stream, std::span<std::int32_t const> prompt,
                                           generation_settings const& how = {});
 
 }  // namespace cohort

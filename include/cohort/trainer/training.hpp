@@ -230,7 +230,7 @@ class training {
   std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1);
 
   /// For Cohort's own functions (checkpoints): detail::training_state is not part of the API.
-  detail::training_state& state() { return *state_; }
+  detail::training_state& state() const { return *state_; }
 
  private:
   std::unique_ptr<detail::training_state> state_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/graph/with_state.hpp>
 #include <cohort/layer/recurrent.hpp>
 
 #include "sequences.hpp"
@@ -88,6 +89,44 @@ inline constexpr row recurrent[]{
        int const units = d.between(1, 9);
        return concat(x | lstm{.units = units}, x | lstm{.units = units, .reverse = true})
               | softmax_cross_entropy{};
+     }},
+    {"recurrent_13_lstm_from_an_encoders_state",
+     [](builder& net, draw& d) {
+       int const units = d.between(1, 18), length = d.between(1, 6);
+       auto const encoder =
+           with_state(lstm{.units = units, .last_step = true}, dense_sequence(net, 3, length));
+       tensor const target = dense_sequence(net, d.between(1, 5), d.between(1, 6));
+       return join(lstm{.units = units}, target, encoder.state(), encoder.cells());
+     }},
+    {"recurrent_14_lstm_from_an_encoders_state_with_masks",
+     [](builder& net, draw& d) {
+       int const units = d.between(1, 18);
+       tensor const x = masked_sequence(net, 3, d.between(1, 8));
+       auto const first = with_state(lstm{.units = units, .peepholes = true}, x);
+       auto const second = with_state(lstm{.units = units, .reverse = true, .peepholes = true}, first.steps(),
+                                      first.cells(), first.state());
+       return concat(second.steps() | global_avg_pool{}, second.state(), second.cells());
+     }},
+    {"recurrent_15_gru_from_an_encoders_state",
+     [](builder& net, draw& d) {
+       int const units = d.between(1, 18);
+       tensor const x = masked_sequence(net, d.between(1, 5), d.between(1, 8));
+       auto const first = with_state(gru{.units = units}, x);
+       auto const second =
+           with_state(gru{.units = units, .reset_after = false}, first.steps(), first.state());
+       return concat(second.state(), join(gru{.units = 4, .last_step = true}, second.steps(),
+                                          x | dense{.units = 4} | global_avg_pool{}));
+     }},
+    {"recurrent_16_simple_rnn_from_a_state_with_dropouts",
+     [](builder& net, draw& d) {
+       int const units = d.between(1, 18);
+       tensor const x = dense_sequence(net, d.between(1, 5), d.between(1, 6));
+       auto const first =
+           with_state(simple_rnn{.units = units, .reverse = true, .recurrent_dropout = 0.3}, x);
+       auto const second = with_state(lstm{.units = units, .dropout = 0.2, .recurrent_dropout = 0.4}, x,
+                                      first.state(), first.state());
+       return join(gru{.units = units, .reset_after = false, .recurrent_dropout = 0.4},
+                   second.steps() + first.steps(), second.cells());
      }},
 };
 

@@ -122,6 +122,7 @@ backend_operation<B> prepare_on_host(B const& backend, operation_request<B> cons
     operands.push_back({parameter, static_cast<int>(made.parameters.size()) - 1, made.parameters.back()});
   }
   if (request.masked && what.reads_mask) operands.push_back({mask, 0, {}});
+  if (!request.training && what.carries_state) operands.push_back({scalars, 0, {}});
   if (request.training) {
     if (auto const elements = what.workspace(request.fields, inputs, request.batch); elements > 0)
       operands.push_back({workspace, 0, backend.plain(shape{static_cast<int>(elements)})});

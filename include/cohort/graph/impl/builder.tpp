@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Definitions of the constexpr members of `builder`; builder.hpp includes this header at its end.
+#include <algorithm>
 #include <cohort/graph/builder.hpp>
 #include <span>
 #include <string_view>
@@ -215,6 +216,13 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
   }
   if (mask < 0) return;
   if (rule.use == mask_use::refuses) return refuse(rule.sentence, {"input", shapes[0]});
+  int const steps = nodes_[static_cast<std::size_t>(mask)].output[0];
+  for (int const id : inputs) {
+    node const& from = nodes_[static_cast<std::size_t>(id)];
+    if (from.mask >= 0 && from.output[0] - steps != std::max(-rule.state_rows, 0))
+      return refuse("the steps and the state of a recurrent layer are read by the members of with_state",
+                    {"input", from.output});
+  }
   if (shapes[0].rank < 2 && made.output.rank < 2)
     return refuse("a masked input T has indices, for an embedding: numbers have the shape TxC",
                   {"input", shapes[0]});
@@ -224,8 +232,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
     id = append(kind_of<zero_masked>, nullptr, {&id, 1}, {}, {}, made.at);
   }
   if (rule.use != mask_use::passes) return;
-  int const steps = nodes_[static_cast<std::size_t>(mask)].output[0];
-  if (made.output[0] != steps)
+  if (made.output[0] != steps + std::max(rule.state_rows, 0))
     return refuse("a layer that passes a mask must keep the number of steps", {"input", shapes[0]},
                   {"output", made.output});
   made.mask = mask;

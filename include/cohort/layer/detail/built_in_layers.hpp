@@ -41,6 +41,7 @@ struct layer_on_demand {
 inline constexpr layer_on_demand layers_on_demand[]{{"simple_rnn", "cohort/layer/simple_rnn.hpp"},
                                                     {"lstm", "cohort/layer/lstm.hpp"},
                                                     {"gru", "cohort/layer/gru.hpp"},
+                                                    {"recurrent_output", "cohort/layer/recurrent_output.hpp"},
                                                     {"attention", "cohort/layer/attention.hpp"},
                                                     {"rms_norm", "cohort/layer/rms_norm.hpp"},
                                                     {"learned_positions", "cohort/layer/positions.hpp"},

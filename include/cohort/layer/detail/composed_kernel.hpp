@@ -71,21 +71,22 @@ struct composed_request {
   bool training = false;    ///< has a backward
   bool frozen = false;
   bool masked = false;
-  bool wants_diff_input = false;
+  std::span<char const> wants_diff_input;  ///< one per input
 };
 
 /// Forward and backward of a layer. A copy can run beside the original.
 ///
 /// Shapes    inputs, outputs and their gradients: dense, of the type of the elements. Parameters that a
 ///           product multiplies: in its layout; the others, and all gradients of parameters: dense f32.
-/// Order     arguments: scratch memory; if training, the workspace and step_scalars; if masked, the
-///           step_mask; forward: input and output; backward: gradients of the output and, if wanted, of the
+/// Order     arguments: scratch memory; if training, the workspace; step_scalars if read; if masked, the
+///           step_mask; forward: inputs and output; backward: gradients of the output and, if wanted, of each
 ///           input; the parameters; backward unless frozen: their gradients. Without training, the workspace
 ///           is a part of the scratch memory.
 struct composed_kernel {
   using function = std::function<void(std::span<void* const> arguments)>;
   function forward{};
   function backward{};  ///< empty unless training
+  bool reads_scalars = false;
   std::size_t workspace_bytes = 0;
   std::size_t scratch_bytes = 0;  ///< of either pass, with that of the products
   std::string implementation{};

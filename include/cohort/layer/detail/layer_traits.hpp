@@ -110,6 +110,14 @@ constexpr bool reads_mask() {
     return false;
 }
 
+template <layer L>
+constexpr bool carries_state() {
+  if constexpr (requires { L::carries_state; })
+    return L::carries_state;
+  else
+    return false;
+}
+
 using mask_rule_function = mask_rule (*)(double const* values, std::span<shape const> inputs);
 
 /// The rule of layers whose effect on masks is constant.

@@ -39,7 +39,12 @@ struct recurrent_cell {
   bool resets_masked = false;
   double dropout = 0;
   double recurrent_dropout = 0;
+  bool has_initial_state = false;  ///< the layer reads it from tensors, or carries it from batch to batch
+  bool carries_state = false;
+  bool returns_state = false;
 
+  /// Tensors of a state: h, and c of an lstm.
+  constexpr int states() const { return kind == cell_kind::lstm ? 2 : 1; }
   constexpr std::size_t inputs() const { return static_cast<std::size_t>(features); }
   constexpr std::size_t width() const { return static_cast<std::size_t>(units); }
   /// G·U

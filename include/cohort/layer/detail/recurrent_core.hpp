@@ -12,16 +12,17 @@ namespace cohort::detail {
 
 /// Numbers of elements of a recurrent layer's memory; each is a multiple of 16.
 ///
-/// Shapes    R: rows of the schedule at most; B: rows of a step at most. T arrays: cells, sums, diff_read,
-///           diff_direct, diff_cells, diff_reset, kept; the others are E arrays.
+/// Shapes    R: rows of the schedule at most; B: rows of a step at most. T arrays: cells, first_cells, sums,
+///           diff_read, diff_direct, diff_cells, diff_reset, kept; the others are E arrays.
 struct recurrent_sizes {
   // From forward to backward.
-  std::size_t x = 0;       ///< R × C
-  std::size_t gates = 0;   ///< R × G·U
-  std::size_t before = 0;  ///< R × U, states before the steps
-  std::size_t read = 0;    ///< R × U, if a dropout drops a part of `before`
-  std::size_t other = 0;   ///< R × U, gru
-  std::size_t cells = 0;   ///< R × U, lstm
+  std::size_t x = 0;            ///< R × C
+  std::size_t gates = 0;        ///< R × G·U
+  std::size_t before = 0;       ///< R × U, states before the steps
+  std::size_t read = 0;         ///< R × U, if a dropout drops a part of `before`
+  std::size_t other = 0;        ///< R × U, gru
+  std::size_t cells = 0;        ///< R × U, lstm
+  std::size_t first_cells = 0;  ///< B × U, lstm with an initial state
   // Scratch.
   std::size_t sums = 0;       ///< B × G·U
   std::size_t diff_sums = 0;  ///< R × G·U, gru
@@ -37,7 +38,7 @@ struct recurrent_sizes {
   recurrent_sizes() = default;
 
   std::size_t saved(std::size_t bytes_of_element, std::size_t bytes_of_number) const {
-    return (x + gates + before + read + other) * bytes_of_element + cells * bytes_of_number;
+    return (x + gates + before + read + other) * bytes_of_element + (cells + first_cells) * bytes_of_number;
   }
   std::size_t forward_scratch(std::size_t bytes_of_number) const { return (sums + kept) * bytes_of_number; }
   std::size_t backward_scratch(std::size_t bytes_of_element, std::size_t bytes_of_number) const {
@@ -50,7 +51,7 @@ struct recurrent_sizes {
 template <class T, class E>
 struct recurrent_memory {
   E *x = nullptr, *gates = nullptr, *before = nullptr, *read = nullptr, *other = nullptr;
-  T* cells = nullptr;
+  T *cells = nullptr, *first_cells = nullptr;
   T* sums = nullptr;
   E *diff_sums = nullptr, *diff_x = nullptr;
   T *diff_read = nullptr, *diff_direct = nullptr, *diff_cells = nullptr, *diff_reset = nullptr,
@@ -87,8 +88,10 @@ struct recurrent_products {
 
 /// Tensors of a recurrent layer. Null: none.
 ///
-/// Shapes    x, diff_x: batch × length × C; y, diff_y: batch × length × U, or batch × U if only the last step
-///           is an output. bias: G·U; recurrent_bias: G·U; peepholes: 3·U.
+/// Shapes    x, diff_x: batch × length × C; y, diff_y: batch × rows × U, with the rows of the schedule's
+///           order: steps, or only the last one, then the final state. state, cells: batch × U, the initial
+///           state; diff_state, diff_cells: their gradients. carried, carried_after: batch × (h, and c of an
+///           lstm), the states of a layer that carries them. bias: G·U; recurrent_bias: G·U; peepholes: 3·U.
 /// `mask`    as in recurrent_order
 template <class T, class E>
 struct recurrent_tensors {
@@ -97,11 +100,15 @@ struct recurrent_tensors {
   std::uint8_t const* mask = nullptr;
   E const* x = nullptr;
   E* y = nullptr;
+  E const *state = nullptr, *cells = nullptr;
+  T const* carried = nullptr;
+  T* carried_after = nullptr;
   T const* bias = nullptr;
   T const* recurrent_bias = nullptr;
   T const* peepholes = nullptr;
   E const* diff_y = nullptr;
   E* diff_x = nullptr;
+  E *diff_state = nullptr, *diff_cells = nullptr;
   T* diff_bias = nullptr;
   T* diff_recurrent_bias = nullptr;
   T* diff_peepholes = nullptr;
@@ -142,6 +149,27 @@ class recurrent_core {
     return kept_inputs(order_.examples()[row_of_step]) + cell_.inputs();
   }
 
+  /// Rows of an example's output.
+  std::size_t output_rows() const {
+    std::size_t const steps = cell_.last_step ? 1 : static_cast<std::size_t>(a_.length);
+    std::size_t const states = static_cast<std::size_t>(cell_.states());
+    return cell_.returns_state ? (cell_.last_step ? states : steps + states) : steps;
+  }
+  /// Offset of h in an example's output, behind the steps; c follows.
+  std::size_t state_offset(int example) const {
+    std::size_t const from_end = cell_.returns_state ? static_cast<std::size_t>(cell_.states()) : 1;
+    return ((static_cast<std::size_t>(example) + 1) * output_rows() - from_end) * cell_.width();
+  }
+  bool is_lstm() const { return cell_.kind == cell_kind::lstm; }
+  /// Numbers of a state: h, and c of an lstm.
+  std::size_t state_width() const { return static_cast<std::size_t>(cell_.states()) * cell_.width(); }
+  /// Element u of an example's initial state, h followed by c.
+  T initial_state(int example, std::size_t u) const;
+
+  void pack_initial_state() const;
+  void write_final_state() const;
+  void begin_state_gradient(cell_step<T, E>& now, int k) const;
+  void write_state_gradient() const;
   void pack_inputs() const;
   void clear_padding(E* array, std::size_t width) const;
   void drop_state(int k) const;

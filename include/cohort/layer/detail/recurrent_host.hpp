@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/layer/detail/layer_states.hpp>
 #include <cohort/layer/detail/recurrent_cell.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cstdint>
@@ -15,6 +16,22 @@ template <class T>
 void recurrent_forward(recurrent_cell const& cell, host_arguments<T> const& a);
 template <class T>
 void recurrent_backward(recurrent_cell const& cell, host_arguments<T> const& a);
+
+/// The states of a layer that carries them, of the first example; null: none.
+template <class T>
+struct carried_state {
+  T const* before = nullptr;
+  T* after = nullptr;
+
+  carried_state(recurrent_cell const& cell, step_scalars const* scalars, std::uint64_t layer) {
+    if (!cell.carries_state || !scalars || !scalars->states) return;
+    std::size_t const first =
+        static_cast<std::size_t>(scalars->first_row) * cell.width() * static_cast<std::size_t>(cell.states());
+    if (!scalars->states->before(layer)) return;
+    before = reinterpret_cast<T const*>(scalars->states->before(layer)) + first;
+    after = reinterpret_cast<T*>(scalars->states->after(layer)) + first;
+  }
+};
 
 /// Writes the factors of the dropouts of `batch` examples, 0 or 1 / (1 − rate): per example those of its
 /// inputs, then those of its state.

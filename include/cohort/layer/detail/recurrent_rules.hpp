@@ -9,17 +9,20 @@ namespace cohort::detail {
 
 /// The fields that all recurrent layers have.
 template <class L>
-constexpr recurrent_cell cell_of(L const& l, cell_kind kind, shape const& input) {
+constexpr recurrent_cell cell_of(L const& l, cell_kind kind, std::span<shape const> inputs) {
   return {.kind = kind,
           .activation = l.activation,
-          .features = input[1],
+          .features = inputs[0][1],
           .units = l.units,
           .bias = l.bias,
           .last_step = l.last_step,
           .reverse = l.reverse,
           .resets_masked = l.resets_masked,
           .dropout = l.dropout,
-          .recurrent_dropout = l.recurrent_dropout};
+          .recurrent_dropout = l.recurrent_dropout,
+          .has_initial_state = inputs.size() > 1 || l.stateful,
+          .carries_state = l.stateful,
+          .returns_state = l.returns_state};
 }
 
 template <class L>
@@ -28,7 +31,36 @@ constexpr inference infer_recurrent(L const& l, std::span<shape const> inputs) {
     return {"a recurrent layer needs a sequence: an input of steps x features", {"input", inputs[0]}};
   if (l.units < 1) return {"a recurrent layer needs at least one unit", labelled_number("units", l.units)};
   if (!is_dropout_rate(l.dropout) || !is_dropout_rate(l.recurrent_dropout)) return {dropout_rate_sentence};
-  return l.last_step ? shape{l.units.value} : shape{inputs[0][0], l.units.value};
+  if (inputs.size() > 1 && static_cast<int>(inputs.size()) != L::max_inputs)
+    return {"an lstm's initial state is two tensors: its state and its cells",
+            {"input", inputs[0]},
+            {"state", inputs[1]}};
+  for (shape const& state : inputs.subspan(1))
+    if (!(state == shape{l.units.value}))
+      return {"the initial state of a recurrent layer has one number for each unit",
+              {"state", state},
+              labelled_number("units", l.units)};
+  if (l.resets_masked && (l.returns_state || l.stateful || inputs.size() > 1))
+    return {"a layer that resets its state at masked steps neither reads, returns nor carries a state",
+            {"input", inputs[0]}};
+  if (l.stateful && inputs.size() > 1)
+    return {"a stateful layer carries its state from batch to batch: it reads no initial state",
+            {"input", inputs[0]}};
+  if (l.stateful && l.reverse)
+    return {"a stateful layer cannot run in reverse: its state goes from each batch to the next one",
+            {"input", inputs[0]}};
+  int const states = l.returns_state ? L::max_inputs - 1 : 0;
+  if (l.last_step) return l.returns_state ? shape{states, l.units.value} : shape{l.units.value};
+  return shape{inputs[0][0] + states, l.units.value};
+}
+
+/// The mask ends with the state after the last step; otherwise it passes to the output's steps.
+template <class L>
+constexpr mask_rule recurrent_masks(L const& l) {
+  if (l.last_step) return mask_use::ends;
+  mask_rule rule = mask_use::passes;
+  if (l.returns_state) rule.state_rows = L::max_inputs - 1;
+  return rule;
 }
 
 /// Fans as in Keras: those of the matrices of all gates.

@@ -12,6 +12,8 @@ namespace cohort::detail {
 /// `reverse`        from the last step to the first
 /// `resets`         a masked step sets the state to zero; otherwise it keeps the state
 /// `last_only`      the output is that of the last unmasked step only
+/// `state_rows`     rows of each example's output behind those of its steps; if `last_only`, 0: one row, else
+///                  the number of all rows
 struct recurrent_order {
   int batch = 0;
   int length = 0;
@@ -19,6 +21,10 @@ struct recurrent_order {
   bool reverse = false;
   bool resets = false;
   bool last_only = false;
+  int state_rows = 0;
+
+  /// Rows of each example's output.
+  int output_rows() const { return last_only ? (state_rows > 0 ? state_rows : 1) : length + state_rows; }
 };
 
 /// The unmasked steps of a batch, packed: all first steps, then all second steps, …. Examples with more steps
@@ -48,14 +54,14 @@ class recurrent_schedule {
 
   /// example · length + step of the input; −1 for padding.
   int const* inputs() const { return inputs_.data(); }
-  /// Row of the layer's output: the input's, or the example if `last_only`; −1: none.
+  /// Row of the layer's output: that of the step or, if `last_only`, the first of the example; −1: none.
   int const* outputs() const { return outputs_.data(); }
   /// Number of masked steps that repeat the row's output.
   int const* repeats() const { return repeats_.data(); }
   /// Whether the state before the row is zero because of a masked step.
   std::uint8_t const* restarts() const { return restarts_.data(); }
 
-  /// The example of row j of every step.
+  /// The example of row j of every step. Those without steps come last.
   int const* examples() const { return examples_.data(); }
   /// Unmasked steps of an example.
   int steps_of(int example) const { return counts_[at(example)]; }

@@ -8,6 +8,7 @@
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/layer/recurrent.hpp>
+#include <cohort/layer/recurrent_output.hpp>
 #include <cohort/layer/rms_norm.hpp>
 #endif
 
@@ -25,8 +26,8 @@ constexpr std::array<kind const*, sizeof...(L) + sizeof...(OnDemand)> kinds_of(l
 COHORT_CORE_INLINE std::span<kind const* const> built_in_kinds() {
 #ifdef COHORT_CORE_COMPILED
   static constexpr std::array kinds =
-      detail::kinds_of<simple_rnn, lstm, gru, attention, rms_norm, learned_positions, sinusoidal_positions>(
-          detail::built_in_layers());
+      detail::kinds_of<simple_rnn, lstm, gru, recurrent_output, attention, rms_norm, learned_positions,
+                       sinusoidal_positions>(detail::built_in_layers());
 #else
   static constexpr std::array kinds = detail::kinds_of(detail::built_in_layers());
 #endif

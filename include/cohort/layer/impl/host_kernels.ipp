@@ -5,6 +5,7 @@
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/layer/recurrent.hpp>
+#include <cohort/layer/recurrent_output.hpp>
 #include <cohort/layer/rms_norm.hpp>
 
 namespace cohort::detail {
@@ -60,6 +61,7 @@ template struct host_kernels<matmul>;
 template struct host_kernels<simple_rnn>;
 template struct host_kernels<lstm>;
 template struct host_kernels<gru>;
+template struct host_kernels<recurrent_output>;
 template struct host_kernels<attention>;
 template struct host_kernels<rms_norm>;
 template struct host_kernels<learned_positions>;

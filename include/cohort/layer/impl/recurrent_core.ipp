@@ -19,6 +19,7 @@ COHORT_CORE_INLINE recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, 
   if (cell.kind == cell_kind::lstm) {
     cells = per_row;
     diff_cells = per_step;
+    if (cell.has_initial_state) first_cells = per_step;
   }
   if (cell.is_gru()) {
     other = per_row;

@@ -7,13 +7,22 @@
 
 namespace cohort::detail {
 
-/// Returns x·factor, rounded to the type of x.
+/// Returns a stored element as a number of the arithmetic.
 template <class T, class E>
-E scaled_element(E x, T factor) {
+T widened(E x) {
   if constexpr (std::is_same_v<E, bf16>)
-    return bf16::nearest(x.value() * factor);
+    return x.value();
   else
-    return x * factor;
+    return x;
+}
+
+/// Returns a number, rounded to an element.
+template <class E, class T>
+E rounded(T x) {
+  if constexpr (std::is_same_v<E, bf16>)
+    return bf16::nearest(x);
+  else
+    return x;
 }
 
 template <class T>
@@ -26,6 +35,7 @@ T* placed(std::byte*& at, std::size_t elements) {
 template <class T, class E>
 void recurrent_memory<T, E>::place_saved(recurrent_sizes const& sizes, std::byte* at) {
   cells = placed<T>(at, sizes.cells);
+  first_cells = placed<T>(at, sizes.first_cells);
   x = placed<E>(at, sizes.x);
   gates = placed<E>(at, sizes.gates);
   before = placed<E>(at, sizes.before);
@@ -51,6 +61,100 @@ void recurrent_memory<T, E>::place_backward_scratch(recurrent_sizes const& sizes
 }
 
 template <class T, class E>
+T recurrent_core<T, E>::initial_state(int example, std::size_t u) const {
+  auto const n = static_cast<std::size_t>(example);
+  std::size_t const width = cell_.width();
+  if (a_.carried) return a_.carried[n * state_width() + u];
+  E const* const from = u < width ? a_.state : a_.cells;
+  return from ? widened<T>(from[n * width + u % width]) : T(0);
+}
+
+/// Writes the states before the first step of each sequence.
+template <class T, class E>
+void recurrent_core<T, E>::pack_initial_state() const {
+  std::size_t const width = cell_.width();
+  std::fill_n(m_.before, first(1) * width, E{});
+  if (!cell_.has_initial_state) return;
+  for (std::size_t j = 0; j < live(0); ++j)
+    for (std::size_t u = 0; u < width; ++u) {
+      int const example = order_.examples()[j];
+      m_.before[j * width + u] = rounded<E>(initial_state(example, u));
+      if (is_lstm()) m_.first_cells[j * width + u] = initial_state(example, width + u);
+    }
+}
+
+/// Writes the states after the last step of each sequence behind its other outputs, and for the next batch. A
+/// sequence without steps has its initial state.
+template <class T, class E>
+void recurrent_core<T, E>::write_final_state() const {
+  std::size_t const width = cell_.width();
+  for (int j = 0; j < a_.batch; ++j) {
+    int const example = order_.examples()[static_cast<std::size_t>(j)];
+    int const steps = order_.steps_of(example);
+    std::size_t const last = steps > 0 ? first(steps - 1) + static_cast<std::size_t>(j) : 0;
+    E const* h = nullptr;
+    if (steps > 0) h = a_.y + static_cast<std::size_t>(order_.outputs()[last]) * width;
+    E* const output = cell_.returns_state ? a_.y + state_offset(example) : nullptr;
+    T* const carried =
+        a_.carried_after ? a_.carried_after + static_cast<std::size_t>(example) * state_width() : nullptr;
+    for (std::size_t u = 0; u < state_width(); ++u) {
+      T const state = steps == 0  ? initial_state(example, u)
+                      : u < width ? widened<T>(h[u])
+                                  : m_.cells[last * width + u - width];
+      if (output) output[u] = rounded<E>(state);
+      if (carried) carried[u] = state;
+    }
+  }
+}
+
+/// Makes the gradients of final states those of the step after the last one, for sequences that end at step
+/// k.
+template <class T, class E>
+void recurrent_core<T, E>::begin_state_gradient(cell_step<T, E>& now, int k) const {
+  std::size_t const width = cell_.width();
+  now.rows_after = live(k);
+  now.restarts_after = nullptr;
+  for (std::size_t j = live(k + 1); j < live(k); ++j) {
+    E const* const from = a_.diff_y + state_offset(order_.examples()[j]);
+    for (T* const zero : {m_.diff_direct, m_.diff_reset})
+      if (zero) std::fill_n(zero + j * width, width, T(0));
+    // With last_step, h is an output row of this step.
+    for (std::size_t u = 0; u < width; ++u)
+      m_.diff_read[j * width + u] = cell_.last_step ? T(0) : widened<T>(from[u]);
+    for (std::size_t u = 0; is_lstm() && u < width; ++u)
+      m_.diff_cells[j * width + u] = widened<T>(from[width + u]);
+  }
+}
+
+/// Writes the gradients of the initial states. The final state of a sequence without steps is its initial
+/// one.
+template <class T, class E>
+void recurrent_core<T, E>::write_state_gradient() const {
+  std::size_t const width = cell_.width();
+  for (std::size_t j = 0; j < static_cast<std::size_t>(a_.batch); ++j) {
+    int const example = order_.examples()[j];
+    std::size_t const to = static_cast<std::size_t>(example) * width;
+    bool const has_steps = j < live(0), passes = cell_.returns_state || cell_.last_step;
+    E const* const from = a_.diff_y + state_offset(example);
+    for (std::size_t u = 0; u < width; ++u) {
+      std::size_t const at = j * width + u;
+      T h = 0, c = 0;
+      if (has_steps) {
+        h = m_.diff_read[at];
+        for (T const* const more : {m_.diff_direct, m_.diff_reset})
+          if (more) h += more[at];
+        if (is_lstm()) c = m_.diff_cells[at];
+      } else if (passes) {
+        h = widened<T>(from[u]);
+        if (cell_.returns_state && is_lstm()) c = widened<T>(from[width + u]);
+      }
+      if (a_.diff_state) a_.diff_state[to + u] = rounded<E>(h);
+      if (a_.diff_cells) a_.diff_cells[to + u] = rounded<E>(c);
+    }
+  }
+}
+
+template <class T, class E>
 void recurrent_core<T, E>::pack_inputs() const {
   std::size_t const width = cell_.inputs();
   for (std::size_t r = 0; r < rows(); ++r) {
@@ -66,7 +170,7 @@ void recurrent_core<T, E>::pack_inputs() const {
       continue;
     }
     T const* const kept = kept_inputs(from / a_.length);
-    for (std::size_t i = 0; i < width; ++i) to[i] = scaled_element(x[i], kept[i]);
+    for (std::size_t i = 0; i < width; ++i) to[i] = rounded<E>(widened<T>(x[i]) * kept[i]);
   }
 }
 
@@ -87,7 +191,7 @@ void recurrent_core<T, E>::drop_state(int k) const {
     std::size_t const at = (first(k) + j) * width;
     T const* const kept = kept_state(j);
     for (std::size_t u = 0; u < width; ++u)
-      read_[at + u] = drops_state() ? scaled_element(m_.before[at + u], kept[u]) : m_.before[at + u];
+      read_[at + u] = drops_state() ? rounded<E>(widened<T>(m_.before[at + u]) * kept[u]) : m_.before[at + u];
   }
 }
 
@@ -105,14 +209,18 @@ void recurrent_core<T, E>::fill_masked_outputs() const {
   std::size_t const width = cell_.width();
   for (int n = 0; n < a_.batch; ++n) {
     if (cell_.last_step) {
-      if (order_.steps_of(n) == 0) std::fill_n(a_.y + static_cast<std::size_t>(n) * width, width, E{});
+      auto const example = static_cast<std::size_t>(n);
+      E* const y = a_.y + example * output_rows() * width;
+      if (order_.steps_of(n) > 0) continue;
+      for (std::size_t u = 0; u < width; ++u) y[u] = rounded<E>(initial_state(n, u));
       continue;
     }
     E const* before = nullptr;
     for (int i = 0; i < a_.length; ++i) {
       int const step = cell_.reverse ? a_.length - 1 - i : i;
       auto const at = static_cast<std::size_t>(n * a_.length + step);
-      E* const y = a_.y + at * width;
+      E* const y =
+          a_.y + (static_cast<std::size_t>(n) * output_rows() + static_cast<std::size_t>(step)) * width;
       if (a_.mask[at] == 0) {
         if (before && !cell_.resets_masked)
           std::copy_n(before, width, y);
@@ -141,7 +249,7 @@ void recurrent_core<T, E>::unpack_diff_inputs() const {
       continue;
     }
     T const* const kept = kept_inputs(to / a_.length);
-    for (std::size_t i = 0; i < width; ++i) diff[i] = scaled_element(from[i], kept[i]);
+    for (std::size_t i = 0; i < width; ++i) diff[i] = rounded<E>(widened<T>(from[i]) * kept[i]);
   }
 }
 
@@ -154,15 +262,12 @@ void recurrent_core<T, E>::differentiate_peepholes() const {
     for (std::size_t j = 0; j < live(k); ++j) {
       std::size_t const row = first(k) + j;
       T const* const cells = m_.cells + row * width;
-      bool const zero = k == 0 || order_.restarts()[row] != 0;
-      T const* const before = zero ? nullptr : m_.cells + (first(k - 1) + j) * width;
+      T const* before = nullptr;
+      if (k > 0 && order_.restarts()[row] == 0) before = m_.cells + (first(k - 1) + j) * width;
+      if (k == 0 && m_.first_cells) before = m_.first_cells + j * width;
       for (std::size_t u = 0; u < width; ++u) {
         auto const diff = [&](std::size_t gate) {
-          E const found = m_.gates[(row * 4 + gate) * width + u];
-          if constexpr (std::is_same_v<E, bf16>)
-            return found.value();
-          else
-            return found;
+          return widened<T>(m_.gates[(row * 4 + gate) * width + u]);
         };
         if (before) a_.diff_peepholes[u] += diff(0) * before[u];
         if (before) a_.diff_peepholes[width + u] += diff(1) * before[u];
@@ -188,6 +293,7 @@ cell_step<T, E> recurrent_core<T, E>::step(int k) const {
   made.read = read_ + first(k) * width;
   if (m_.other) made.other = m_.other + first(k) * width;
   if (m_.cells) made.cells = m_.cells + first(k) * width;
+  made.cells_before = m_.first_cells;
   if (m_.cells && k > 0) made.cells_before = m_.cells + first(k - 1) * width;
   made.rows_after = live(k + 1);
   if (a_.mask) {
@@ -203,24 +309,26 @@ void recurrent_core<T, E>::forward() const {
   std::size_t const width = cell_.width();
   pack_inputs();
   for (E* const one : {m_.before, m_.read, m_.other}) clear_padding(one, width);
-  std::fill_n(m_.before, first(1) * width, E{});
+  pack_initial_state();
   products_.multiply_inputs(order_.rows(), m_.x, m_.gates);
   for (int k = 0; k < order_.steps(); ++k) {
     cell_step<T, E> now = step(k);
     if (read_ != m_.before) drop_state(k);
     now.after = m_.before + first(k + 1) * width;
     now.output = a_.y;
-    if (k > 0) {
+    bool const has_state = k > 0 || cell_.has_initial_state;
+    if (has_state) {
       products_.multiply_state(order_.rows(k), now.read, m_.sums);
       now.sums = m_.sums;
     }
     if (functions_.reset) {
       products_.run(functions_.reset, now);
-      if (k > 0) products_.multiply_state(order_.rows(k), now.other, m_.sums);
+      if (has_state) products_.multiply_state(order_.rows(k), now.other, m_.sums);
     }
     products_.run(functions_.forward, now);
   }
   fill_masked_outputs();
+  if (cell_.returns_state || a_.carried_after) write_final_state();
 }
 
 template <class T, class E>
@@ -245,16 +353,18 @@ void recurrent_core<T, E>::backward() const {
       now.repeats = order_.repeats() + first(k);
       now.repeat_stride = static_cast<std::ptrdiff_t>(cell_.reverse ? -cell_.units : cell_.units);
     }
+    if (cell_.returns_state) begin_state_gradient(now, k);
     products_.run(functions_.backward, now);
     if (functions_.backward_reset) {
       products_.state_gradient(order_.rows(k), now.diff_sums, m_.diff_reset);
       products_.run(functions_.backward_reset, now);
       if (drops_state()) scale_by_kept(m_.diff_reset, live(k));
     }
-    if (k == 0) break;
+    if (k == 0 && !a_.diff_state && !a_.diff_cells) break;
     products_.state_gradient(order_.rows(k), now.diff_sums, m_.diff_read);
     if (drops_state()) scale_by_kept(m_.diff_read, live(k));
   }
+  if (a_.diff_state || a_.diff_cells) write_state_gradient();
   if (!a_.frozen) {
     products_.weight_gradient(order_.rows(), m_.gates, m_.x);
     products_.recurrent_gradient(order_.rows(), diff_sums, read_);

@@ -125,7 +125,15 @@ struct host_recurrence {
     if (cell.bias) tensors.bias = a.parameters[cell.bias_at];
     if (cell.recurrent_bias) tensors.recurrent_bias = a.parameters[cell.recurrent_bias_at()];
     if (cell.peepholes) tensors.peepholes = a.parameters[cell.peepholes_at()];
-    schedule.build({a.batch, length, tensors.mask, cell.reverse, cell.resets_masked, cell.last_step});
+    carried_state<T> const carried(cell, a.scalars, a.layer);
+    tensors.carried = carried.before;
+    if (!backward) tensors.carried_after = carried.after;
+    if (a.input_shapes.size() > 1) {
+      tensors.state = a.inputs[1];
+      if (cell.states() == 2) tensors.cells = a.inputs[2];
+    }
+    schedule.build({a.batch, length, tensors.mask, cell.reverse, cell.resets_masked, cell.last_step,
+                    cell.returns_state ? cell.states() : 0});
     sizes = recurrent_sizes(cell, a.batch, a.batch, a.batch * length);
     T* kept = a.workspace;
     if (!kept) {
@@ -162,6 +170,10 @@ void recurrent_backward(recurrent_cell const& cell, host_arguments<T> const& a) 
   products.diff_recurrent = a.diff_parameters[1];
   state.tensors.diff_y = a.diff_output;
   state.tensors.diff_x = a.diff_inputs[0];
+  if (a.input_shapes.size() > 1) {
+    state.tensors.diff_state = a.diff_inputs[1];
+    if (cell.states() == 2) state.tensors.diff_cells = a.diff_inputs[2];
+  }
   if (cell.bias) state.tensors.diff_bias = a.diff_parameters[cell.bias_at];
   if (cell.recurrent_bias) state.tensors.diff_recurrent_bias = a.diff_parameters[cell.recurrent_bias_at()];
   if (cell.peepholes) state.tensors.diff_peepholes = a.diff_parameters[cell.peepholes_at()];

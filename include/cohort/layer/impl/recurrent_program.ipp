@@ -106,7 +106,7 @@ class composed_products final : public recurrent_products<float, E> {
     std::reverse(state_.begin(), state_.end());
     std::reverse(diff_state_.begin(), diff_state_.end());
     if (!request.training) return;
-    if (request.wants_diff_input)
+    if (request.wants_diff_input[0])
       diff_inputs_ = backend.prepare({.what = form::by_parameter,
                                       .parameter = 0,
                                       .m = chunk_,
@@ -251,8 +251,9 @@ class recurrent_program {
         training_(request.training),
         frozen_(request.frozen),
         masked_(request.masked),
-        wants_diff_input_(request.wants_diff_input) {}
+        wants_diff_input_(request.wants_diff_input.begin(), request.wants_diff_input.end()) {}
 
+  bool reads_scalars() const { return training_ || cell_.carries_state; }
   std::size_t workspace_bytes() const { return aligned(sizes_.saved(sizeof(E), sizeof(float))); }
   std::size_t scratch_bytes() const { return product_scratch() + products_scratch_; }
 
@@ -260,20 +261,27 @@ class recurrent_program {
     auto next = arguments.begin();
     auto* const scratch = static_cast<std::byte*>(*next++);
     std::byte* const workspace = training_ ? static_cast<std::byte*>(*next++) : scratch;
-    auto const* const scalars = training_ ? static_cast<step_scalars const*>(*next++) : nullptr;
+    auto const* const scalars = reads_scalars() ? static_cast<step_scalars const*>(*next++) : nullptr;
     std::uint8_t const* const mask = masked_ ? static_cast<step_mask const*>(*next++)->steps : nullptr;
-    schedule_.build({batch_, length_, mask, cell_.reverse, cell_.resets_masked, cell_.last_step},
+    schedule_.build({batch_, length_, mask, cell_.reverse, cell_.resets_masked, cell_.last_step,
+                     cell_.returns_state ? cell_.states() : 0},
                     products_.row_multiple(), mask ? products_.chunk() : 1);
     recurrent_tensors<float, E> tensors;
     tensors.batch = batch_;
     tensors.length = length_;
     tensors.mask = mask;
     tensors.frozen = frozen_;
+    carried_state<float> const carried(cell_, scalars, layer_);
+    tensors.carried = carried.before;
+    if (!backward) tensors.carried_after = carried.after;
     if (backward) {
       tensors.diff_y = static_cast<E const*>(*next++);
-      if (wants_diff_input_) tensors.diff_x = static_cast<E*>(*next++);
+      E** const diff_inputs[]{&tensors.diff_x, &tensors.diff_state, &tensors.diff_cells};
+      for (std::size_t i = 0; i < wants_diff_input_.size(); ++i)
+        if (wants_diff_input_[i]) *diff_inputs[i] = static_cast<E*>(*next++);
     } else {
-      tensors.x = static_cast<E const*>(*next++);
+      E const** const inputs[]{&tensors.x, &tensors.state, &tensors.cells};
+      for (std::size_t i = 0; i < wants_diff_input_.size(); ++i) *inputs[i] = static_cast<E const*>(*next++);
       tensors.y = static_cast<E*>(*next++);
     }
     products_.scratch = scratch + product_scratch();
@@ -322,7 +330,8 @@ class recurrent_program {
   int batch_, length_;
   std::uint64_t layer_;
   std::size_t products_scratch_;
-  bool training_, frozen_, masked_, wants_diff_input_;
+  bool training_, frozen_, masked_;
+  std::vector<char> wants_diff_input_;
 };
 
 template <class E>
@@ -330,6 +339,7 @@ composed_kernel composed_of(recurrent_program<E> const& program, bool training) 
   composed_kernel made;
   made.forward = [program](std::span<void* const> arguments) { program.run(arguments, false); };
   if (training) made.backward = [program](std::span<void* const> arguments) { program.run(arguments, true); };
+  made.reads_scalars = program.reads_scalars();
   made.workspace_bytes = program.workspace_bytes();
   made.scratch_bytes = program.scratch_bytes();
   return made;

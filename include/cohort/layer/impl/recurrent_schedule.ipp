@@ -58,7 +58,8 @@ COHORT_CORE_INLINE void recurrent_schedule::build(recurrent_order const& how, in
       inputs_[at(row)] = example * how.length + step;
       restarts_[at(row)] = how.resets && skipped && before >= 0;
       bool const is_last = ++k == counts_[at(example)];
-      outputs_[at(row)] = how.last_only ? (is_last ? example : -1) : inputs_[at(row)];
+      int const first_output = example * how.output_rows();
+      outputs_[at(row)] = how.last_only ? (is_last ? first_output : -1) : first_output + step;
       before = row;
       skipped = false;
     }

@@ -49,6 +49,8 @@ class step_inputs {
     check_inputs(request.inputs);
     for (std::size_t i = 0; i < request.inputs.size(); ++i) inputs_[i] = staged(i, request.inputs[i]);
     if (masks_.size() > 0 || !request.masks.empty()) masks_.load(request.inputs, request.masks, examples_);
+    scalars_.states = request.states;
+    scalars_.first_row = request.first_row;
     if (!training_) return;
     load_targets(request.targets);
     scalars_.seed = request.seed;

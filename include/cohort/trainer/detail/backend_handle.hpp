@@ -13,12 +13,13 @@
 namespace cohort::detail {
 
 /// A backend behind functions that do not depend on its type. `state_arrays`: number of the updaters' state
-/// arrays. `threads` sets the number of threads of the calling thread's kernels and returns the former
-/// number.
+/// arrays. `make_plan_of` makes plans of another network, whose nodes have the same numbers and parameters.
+/// `threads` sets the number of threads of the calling thread's kernels and returns the former number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;
   std::function<std::shared_ptr<plan const>(plan_settings const&)> make_plan;
+  std::function<std::shared_ptr<plan const>(graph_view, plan_settings const&)> make_plan_of;
   std::function<int(int)> threads;
   int state_arrays = 0;
 };

@@ -14,8 +14,8 @@ class batch_rows {
   /// Returns a request that refers to rows `rows` of `from`.
   ///
   /// Before    the batch outlives the use of the request.
-  forward_request const& select(batch_view const& from, index_slice rows, bool targets, std::uint64_t seed,
-                                std::int64_t step, batch_sums* sums = nullptr);
+  forward_request& select(batch_view const& from, index_slice rows, bool targets, std::uint64_t seed,
+                          std::int64_t step, batch_sums* sums = nullptr);
 
  private:
   std::vector<tensor_view> inputs_;

@@ -17,7 +17,8 @@ class batched_call {
  public:
   using clock = std::chrono::steady_clock;
 
-  batched_call(std::vector<tensor_view> inputs, int examples, clock::time_point until);
+  /// `parts`: inputs, then masks; a mask without data: all steps exist.
+  batched_call(std::vector<tensor_view> parts, int examples, clock::time_point until);
 
   int const count;
   clock::time_point const limit;
@@ -25,10 +26,11 @@ class batched_call {
 
   /// Whether the call has completed or its deadline has passed.
   bool is_over() const;
-  /// Copies input i, unless the call has completed: cancel blocks during the copy, so the caller's memory
-  /// stays valid.
-  void copy_input(std::size_t i, std::byte* to) const;
-  std::size_t input_bytes(std::size_t i) const { return inputs_[i].bytes(); }
+  /// Copies part i: cancel blocks during the copy, so the caller's memory stays valid. Writes zeros if the
+  /// call has completed, and ones for a mask without data.
+  void copy_part(std::size_t i, std::byte* to) const;
+  std::size_t part_bytes(std::size_t i) const { return parts_[i].bytes(); }
+  element_type part_type(std::size_t i) const { return parts_[i].type; }
 
   void answer(predictions made);
   void fail(std::exception_ptr why);
@@ -42,7 +44,7 @@ class batched_call {
  private:
   void end();
 
-  std::vector<tensor_view> inputs_;
+  std::vector<tensor_view> parts_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;

@@ -27,6 +27,7 @@ class checkpoint_codec {
   void log_differences(checkpoint_reader const& from) const;
   void add_strategy(model_content& to) const;
   void add_listeners(model_content& to) const;
+  void restore_states(model_file const& from);
   void restore_from_ranks(checkpoint_reader const& from);
 
   training_state& run_;

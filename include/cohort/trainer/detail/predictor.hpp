@@ -26,6 +26,17 @@ struct portion {
   static portion of(int count, int largest);
 };
 
+/// Sets the backend's number of threads of the calling thread, and restores it.
+struct threads_scope {
+  threads_scope(backend_handle const& on, int count) : backend(on), former(backend.threads(count)) {}
+  ~threads_scope() { backend.threads(former); }
+  threads_scope(threads_scope const&) = delete;
+  threads_scope& operator=(threads_scope const&) = delete;
+
+  backend_handle const& backend;
+  int former;
+};
+
 /// Inference by many threads at the same time. Plans are cached by batch size and layers. A lane holds the
 /// memory and the contexts of one call. A call uses the lane that was released last, because its memory may
 /// still be in a cache.
@@ -69,17 +80,6 @@ class predictor {
     predictor& owner;
     std::unique_ptr<lane> reserved;
   };
-  /// Sets the backend's number of threads of the calling thread, and restores it.
-  struct threads_scope {
-    threads_scope(backend_handle const& on, int count) : backend(on), former(backend.threads(count)) {}
-    ~threads_scope() { backend.threads(former); }
-    threads_scope(threads_scope const&) = delete;
-    threads_scope& operator=(threads_scope const&) = delete;
-
-    backend_handle const& backend;
-    int former;
-  };
-
   /// Updates the working copies of the parameters if the parameters have changed since the last call.
   void refresh();
   std::shared_ptr<plan const> find(int batch, std::span<int const> layers);

@@ -71,6 +71,8 @@ struct training_state {
   std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
                                    std::span<tensor_view const> inputs,
                                    std::span<tensor_view const> masks = {});
+  /// Maps the outputs of losses with rescaled targets back. `layers`: their nodes.
+  void rescale_back(std::span<int const> layers, std::vector<predictions>& made) const;
   /// The maps of target number `which`; none if it is not rescaled.
   std::span<channel_scaling const> target_maps(std::size_t which) const {
     auto const& maps = preparation.rescaling.targets;
@@ -123,6 +125,7 @@ struct training_state {
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
   fit_loop* active_fit = nullptr;
+  std::int64_t states_step = -1;      // step that the states of stateful layers belong to; −1: none
   plan const* logged_plan = nullptr;  // whose memory was logged last
 };
 

@@ -5,6 +5,7 @@
 #include <cohort/data/batch_view.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/execution/team.hpp>
+#include <cohort/layer/detail/layer_states.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
@@ -50,6 +51,12 @@ class worker_group {
   /// Enables sums of layers over the workers' parts of a batch and, unless `world` is null, over its ranks.
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
+
+  /// Lets layers carry states from step to step, of batches with `rows` examples on this rank. All begin with
+  /// zeros, unless they exist for so many rows already.
+  void carry_states(std::vector<layer_states::layer> layers, int rows);
+  /// The states that layers carry; null if they carry none.
+  layer_states* states() { return states_.get(); }
 
   /// Returns the workers' gradient arenas; allocates them at the first call.
   ///
@@ -213,6 +220,7 @@ class worker_group {
   std::optional<gradient_parts> gradients_;
   team team_;
   std::optional<synchronised_sums> sums_;
+  std::unique_ptr<layer_states> states_;
   worker_contexts contexts_;
   std::vector<worker_state> worker_states_;
   std::vector<std::atomic<int>> arrived_;

@@ -21,13 +21,14 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
       std::make_shared<std::mutex>();  // predictions and an evaluation may make plans concurrently
-  auto const make = [store, owned, making, how = settings.recompute,
-                     tune = settings.tune](plan_settings wanted) {
+  auto const make_of = [store, making, how = settings.recompute, tune = settings.tune](graph_view of,
+                                                                                       plan_settings wanted) {
     std::lock_guard const one_at_a_time(*making);
     wanted.recompute = how;
     wanted.tune = tune.get();
-    return make_plan(store, *owned, wanted);
+    return make_plan(store, of, wanted);
   };
+  auto const make = [make_of, owned](plan_settings const& wanted) { return make_of(*owned, wanted); };
   {  // The first plan fixes the layouts: it is for a worker's whole part of a typical batch.
     thread_scope<B> const scope(settings.threads);
     int const ordinary = settings.tune ? settings.tune->batch() : 32;
@@ -45,8 +46,12 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
-  return {std::string(B::name), store, make, [](int threads) { return B::threads(threads); },
-          rules.state_arrays()};
+  return {.name = std::string(B::name),
+          .parameters = store,
+          .make_plan = make,
+          .make_plan_of = make_of,
+          .threads = [](int threads) { return B::threads(threads); },
+          .state_arrays = rules.state_arrays()};
 }
 
 template <tensor_backend B>

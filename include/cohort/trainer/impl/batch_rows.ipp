@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE forward_request const& batch_rows::select(batch_view const& from, index_slice rows,
+COHORT_CORE_INLINE forward_request& batch_rows::select(batch_view const& from, index_slice rows,
                                                              bool targets, std::uint64_t seed,
                                                              std::int64_t step, batch_sums* sums) {
   auto const of_tensor = [&](tensor_view all) {

@@ -8,18 +8,24 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE batched_call::batched_call(std::vector<tensor_view> inputs, int examples,
+COHORT_CORE_INLINE batched_call::batched_call(std::vector<tensor_view> parts, int examples,
                                               clock::time_point until)
-    : count(examples), limit(until), inputs_(std::move(inputs)) {}
+    : count(examples), limit(until), parts_(std::move(parts)) {}
 
 COHORT_CORE_INLINE bool batched_call::is_over() const {
   std::lock_guard const lock(mutex_);
   return over_ || clock::now() >= limit;
 }
 
-COHORT_CORE_INLINE void batched_call::copy_input(std::size_t i, std::byte* to) const {
+COHORT_CORE_INLINE void batched_call::copy_part(std::size_t i, std::byte* to) const {
   std::lock_guard const lock(mutex_);
-  if (!over_) std::memcpy(to, inputs_[i].data, inputs_[i].bytes());
+  tensor_view const& part = parts_[i];
+  if (over_)
+    std::memset(to, 0, part.bytes());
+  else if (part.data)
+    std::memcpy(to, part.data, part.bytes());
+  else
+    std::memset(to, 1, part.bytes());
 }
 
 COHORT_CORE_INLINE void batched_call::answer(predictions made) {

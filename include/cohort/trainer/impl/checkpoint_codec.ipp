@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/detail/array_pieces.hpp>
@@ -15,6 +16,7 @@
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
+#include <cohort/trainer/detail/stateful_layers.hpp>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -31,6 +33,8 @@ inline constexpr char const* loss = "strategy/loss";
 inline constexpr char const* weight = "strategy/weight";
 inline constexpr char const* counts = "strategy/count/";
 inline constexpr char const* arrays = "strategy/array/";
+inline constexpr char const* state_rows = "strategy/state_rows";
+inline constexpr char const* states = "strategy/states";
 inline constexpr char const* listeners = "listener/";
 inline constexpr char const* listener_arrays = "strategy/listener/";
 }  // namespace checkpoint_key
@@ -136,6 +140,7 @@ COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::stri
       run_.position.position = integer_in(*own, checkpoint_key::position);
       run_.epoch_sums = {real_in(*own, checkpoint_key::loss), real_in(*own, checkpoint_key::weight)};
     }
+    if (own) restore_states(*own);
     if (same_run) run_.exchange_strategy->restore(strategy_state_in(*own));
     if (!same_ranks) restore_from_ranks(*found);
   });
@@ -154,16 +159,45 @@ COHORT_CORE_INLINE void checkpoint_codec::log_differences(checkpoint_reader cons
                  ": the rest of the epoch has another order, so some examples repeat and some are omitted"}));
 }
 
+COHORT_CORE_INLINE bool is_within_epoch(training_state const& run) {
+  return run.position.position > 0 || run.epoch_sums.steps > 0;
+}
+
 COHORT_CORE_INLINE void checkpoint_codec::add_strategy(model_content& to) const {
   to.add_metadata(checkpoint_key::strategy, run_.exchange_strategy->describe());
   to.add_metadata(checkpoint_key::position, std::to_string(run_.position.position));
   to.add_metadata(checkpoint_key::loss, text_of({run_.epoch_sums.loss}));
   to.add_metadata(checkpoint_key::weight, text_of({run_.epoch_sums.weight}));
+  if (layer_states* const states = run_.workers->states();
+      states && run_.states_step == run_.position.step && is_within_epoch(run_)) {
+    to.add_metadata(checkpoint_key::state_rows, std::to_string(states->rows()));
+    add_pieces(to, checkpoint_key::states, element_type::u8, states->bytes());
+  }
   strategy_state const state = run_.exchange_strategy->state();
   for (strategy_state::count const& one : state.counts)
     to.add_metadata(checkpoint_key::counts + std::string(one.name), std::to_string(one.value));
   for (strategy_state::array const& one : state.arrays)
     add_pieces(to, checkpoint_key::arrays + std::string(one.name), one.type, one.values);
+}
+
+/// Restores the states of stateful layers within an epoch.
+COHORT_CORE_INLINE void checkpoint_codec::restore_states(model_file const& from) {
+  run_.states_step = -1;
+  if (!from.file().find(checkpoint_key::states)) return;
+  std::vector<layer_states::layer> layers = stateful_layers(run_.net);
+  std::size_t row = 0;  // bytes
+  for (layer_states::layer const& one : layers) row += one.numbers * bytes_of(run_.element());
+  std::int64_t const rows = integer_in(from, checkpoint_key::state_rows);
+  std::span<std::byte const> const stored = pieces_in(from.file(), checkpoint_key::states);
+  if (rows < 1 || row == 0 || stored.size() % row != 0
+      || stored.size() / row != static_cast<std::size_t>(rows))
+    throw data_error({.what = "cannot read the states of stateful layers",
+                      .where = {from.file().name(), ", ", checkpoint_key::states},
+                      .expected = {row, " bytes for each row"},
+                      .got = {rows, " rows, ", stored.size(), " bytes"}});
+  run_.workers->carry_states(std::move(layers), static_cast<int>(rows));
+  std::copy(stored.begin(), stored.end(), run_.workers->states()->bytes().begin());
+  run_.states_step = run_.position.step;
 }
 
 COHORT_CORE_INLINE void checkpoint_codec::add_listeners(model_content& to) const {

@@ -9,12 +9,22 @@
 namespace cohort {
 
 COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(training const& model, dynamic_batching how)
-    : dynamic_batcher([&model](std::span<tensor_view const> inputs) { return model.predict(inputs); },
-                      inputs_of(model.network()), how) {}
+    : dynamic_batcher(batch_function([&model](batch_view const& call) { return model.predict(call); }),
+                      parts_of(model.network()), how) {}
 
 COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(run_function run, std::vector<shape> inputs,
                                                     dynamic_batching how)
-    : run_(std::move(run)), inputs_(std::move(inputs)), how_(how) {
+    : dynamic_batcher(
+        batch_function([run = std::move(run)](batch_view const& call) { return run(call.inputs); }),
+        [&] {
+          parts made;
+          for (shape const& one : inputs) made.inputs.push_back({one});
+          return made;
+        }(),
+        how) {}
+
+COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(batch_function run, parts of, dynamic_batching how)
+    : run_(std::move(run)), parts_(std::move(of)), how_(how) {
   if (how.max_batch < 1 || how.runs < 1 || how.max_queue < how.max_batch || how.max_delay.count() < 0
       || how.max_delay > longest)
     throw setting_error(
@@ -33,10 +43,25 @@ COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(run_function run, std::vecto
 
 COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_view const> inputs,
                                                                std::chrono::milliseconds deadline) {
-  int const count = checked_count(inputs);
+  return submit(inputs, {}, deadline);
+}
+
+COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(batch_view const& call,
+                                                               std::chrono::milliseconds deadline) {
+  return submit(call.inputs, call.masks, deadline);
+}
+
+COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_view const> inputs,
+                                                               std::span<tensor_view const> masks,
+                                                               std::chrono::milliseconds deadline) {
+  int const count = checked_count(inputs, masks);
   check(deadline);
-  auto const call = std::make_shared<detail::batched_call>(
-      std::vector<tensor_view>(inputs.begin(), inputs.end()), count, clock::now() + deadline);
+  std::vector<tensor_view> given(inputs.begin(), inputs.end());
+  for (std::size_t m = 0; m < parts_.masks.size(); ++m)
+    given.push_back(masks.empty()
+                        ? tensor_view(nullptr, element_type::u8, parts_.masks[m].example.batched(count))
+                        : masks[m]);
+  auto const call = std::make_shared<detail::batched_call>(std::move(given), count, clock::now() + deadline);
   std::unique_lock lock(mutex_);
   auto const has_room = [&] {
     if (!stopping_ && queued_ + count > how_.max_queue) drop_expired();
@@ -84,33 +109,44 @@ COHORT_CORE_INLINE void dynamic_batcher::check(std::chrono::milliseconds deadlin
                          .got = {deadline.count(), " ms"}});
 }
 
-COHORT_CORE_INLINE std::vector<shape> dynamic_batcher::inputs_of(graph_view net) {
-  std::vector<shape> shapes;
+COHORT_CORE_INLINE dynamic_batcher::parts dynamic_batcher::parts_of(graph_view net) {
+  parts made;
   for (int id : net.with_role(layer_role::input)) {
-    if (net[id].mask == id)
-      throw setting_error({.what = "a dynamic batcher has no masks for its calls",
-                           .where = net.name(id),
-                           .expected =
-                               "a network without masked inputs; embedding{.mask_zero = true} derives a "
-                               "mask from indices",
-                           .got = "a masked input"});
-    shapes.push_back(net[id].output);
+    made.inputs.push_back({net[id].output, net.is_indices(id)});
+    if (net[id].mask == id) made.masks.push_back({shape(net[id].output[0])});
   }
-  return shapes;
+  return made;
 }
 
-COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view const> inputs) const {
+COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view const> inputs,
+                                                      std::span<tensor_view const> masks) const {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
-  if (inputs.size() != inputs_.size() || count < 1)
+  if (inputs.size() != parts_.inputs.size() || count < 1)
     throw shape_error({.what = "a call needs every input of the network, with one or more examples",
-                       .expected = {inputs_.size(), " inputs"},
+                       .expected = {parts_.inputs.size(), " inputs"},
                        .got = {inputs.size(), " inputs, ", count, " examples"}});
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!(inputs[i].dims == inputs_[i].batched(count)) || inputs[i].type != element_type::f32)
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    part const& wanted = parts_.inputs[i];
+    bool const typed =
+        inputs[i].type == element_type::f32 || (wanted.may_be_indices && inputs[i].type == element_type::i32);
+    if (!(inputs[i].dims == wanted.example.batched(count)) || !typed)
       throw shape_error({.what = "the shape or type of an input differs from the network's",
                          .where = {"input ", i},
-                         .expected = {to_string(inputs_[i].batched(count)), " x f32"},
+                         .expected = {to_string(wanted.example.batched(count)), " x f32",
+                                      wanted.may_be_indices ? " or i32" : ""},
                          .got = {to_string(inputs[i].dims), " x ", name_of(inputs[i].type)}});
+  }
+  if (!masks.empty() && masks.size() != parts_.masks.size())
+    throw shape_error({.what = "a call has the wrong number of masks",
+                       .expected = {parts_.masks.size(), ", one for each masked input of the network"},
+                       .got = {masks.size()}});
+  for (std::size_t m = 0; m < masks.size(); ++m)
+    if (shape const wanted = parts_.masks[m].example.batched(count);
+        !(masks[m].dims == wanted) || masks[m].type != element_type::u8)
+      throw shape_error({.what = "a mask of a call has the wrong shape or type",
+                         .where = {"mask ", m},
+                         .expected = {to_string(wanted), " x u8"},
+                         .got = {to_string(masks[m].dims), " x ", name_of(masks[m].type)}});
   if (count > how_.max_batch)
     throw setting_error({.what = "a call has more examples than a batch",
                          .expected = {"at most ", how_.max_batch},
@@ -132,11 +168,19 @@ COHORT_CORE_INLINE void dynamic_batcher::drop_expired() {
   });
 }
 
+COHORT_CORE_INLINE bool dynamic_batcher::has_same_types(detail::batched_call const& a,
+                                                        detail::batched_call const& b) const {
+  for (std::size_t i = 0; i < parts_.inputs.size(); ++i)
+    if (a.part_type(i) != b.part_type(i)) return false;
+  return true;
+}
+
 COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
   calls batch;
   for (int count = 0; !waiting_.empty(); waiting_.pop_front()) {
     auto const& next = waiting_.front();
     if (count + next->count > how_.max_batch) break;
+    if (!batch.empty() && !has_same_types(*batch[0], *next)) break;
     queued_ -= next->count;
     count += next->count;
     batch.push_back(next);
@@ -145,7 +189,7 @@ COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
 }
 
 COHORT_CORE_INLINE void dynamic_batcher::work() {
-  std::vector<reusable_buffer> memory(inputs_.size());
+  std::vector<reusable_buffer> memory(parts_.inputs.size() + parts_.masks.size());
   std::unique_lock lock(mutex_);
   for (;;) {
     drop_expired();
@@ -170,18 +214,23 @@ COHORT_CORE_INLINE void dynamic_batcher::run(calls const& batch, std::vector<reu
   try {
     int count = 0;
     for (auto const& one : batch) count += one->count;
-    std::vector<tensor_view> inputs;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      shape const whole = inputs_[i].batched(how_.max_batch);
-      memory[i].resize(static_cast<std::size_t>(whole.elements()) * sizeof(float));
+    batch_view together;
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      bool const is_mask = i >= parts_.inputs.size();
+      shape const& example =
+          is_mask ? parts_.masks[i - parts_.inputs.size()].example : parts_.inputs[i].example;
+      element_type const type = batch[0]->part_type(i);
+      memory[i].resize(static_cast<std::size_t>(example.batched(how_.max_batch).elements()) * bytes_of(type));
       std::byte* to = memory[i].data();
       for (auto const& one : batch) {
-        one->copy_input(i, to);
-        to += one->input_bytes(i);
+        one->copy_part(i, to);
+        to += one->part_bytes(i);
       }
-      inputs.emplace_back(memory[i].data(), element_type::f32, inputs_[i].batched(count));
+      (is_mask ? together.masks : together.inputs)
+          .emplace_back(memory[i].data(), type, example.batched(count));
     }
-    predictions const made = run_(inputs);
+    together.count = count;
+    predictions const made = run_(together);
     auto const size = static_cast<std::ptrdiff_t>(made.example.elements());
     if (std::ssize(made.values) != size * count)
       throw shape_error({.what = "a run did not return one row of outputs per example",

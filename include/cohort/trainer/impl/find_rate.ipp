@@ -10,6 +10,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/carried_states.hpp>
 #include <cohort/trainer/detail/csv_text.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
@@ -111,6 +112,7 @@ COHORT_CORE_INLINE std::string rate_table::csv() const {
 
 COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate_search const& how) {
   detail::training_state& state = run.state();
+  detail::refuse_states(state, "find_rate");
   if (!(how.from > 0 && how.from < how.to && is_finite(how.to)) || how.steps < 3
       || !(how.smoothing >= 0 && how.smoothing < 1) || !(how.stop_at > 1))
     throw setting_error({.what = "invalid settings of a learning-rate range test",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/detail/carried_states.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/notify_on_failure.hpp>
@@ -78,6 +79,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                          .got = {how.metrics.size(), " metrics without validation data"}});
   check_metric_names(how.metrics);
   for (listener const* one : how.listeners) one->check(how);
+  prepare_states(state, data, how);
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
   std::vector<std::int64_t> sizes = local_sizes(world, data, how.sharding);
@@ -124,6 +126,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
   for (int e = 0; e < how_.epochs && !report_.stopped; ++e) {
     auto const start = clock::now();
     epoch_report epoch{.epoch = position.epoch, .epochs = how_.epochs};
+    if (position.position == 0) clear_states(state_);
     data_->batches.start(position.epoch, position.position);
     after_step next = after_step::next_step;
     std::int64_t const first_step = position.step;

@@ -4,6 +4,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/generate_tokens.hpp>
+#include <cohort/trainer/stateful_predictions.hpp>
 #include <cstddef>
 
 namespace cohort {
@@ -22,12 +23,8 @@ COHORT_CORE_INLINE int window_of(graph_view const& net) {
   return net[inputs[0]].output[0];
 }
 
-}  // namespace detail
-
-COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net,
-                                                             std::span<std::int32_t const> prompt,
-                                                             generation_settings const& how) {
-  int const window = detail::window_of(net.network());
+COHORT_CORE_INLINE void check_generation(std::span<std::int32_t const> prompt,
+                                         generation_settings const& how) {
   if (prompt.empty())
     throw setting_error({.what = "generate_tokens needs a prompt",
                          .where = {},
@@ -38,6 +35,15 @@ COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net
                          .where = "count",
                          .expected = "at least 0",
                          .got = {how.count}});
+}
+
+}  // namespace detail
+
+COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net,
+                                                             std::span<std::int32_t const> prompt,
+                                                             generation_settings const& how) {
+  int const window = detail::window_of(net.network());
+  detail::check_generation(prompt, how);
   std::vector<std::int32_t> tokens(prompt.begin(), prompt.end()), steps(static_cast<std::size_t>(window));
   random_stream const draws(how.seed, "generate");
   for (int k = 0; k < how.count; ++k) {
@@ -54,6 +60,34 @@ COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net
                                  static_cast<std::uint64_t>(k)));
   }
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()));
+  return tokens;
+}
+
+COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(stateful_predictions& stream,
+                                                             std::span<std::int32_t const> prompt,
+                                                             generation_settings const& how) {
+  detail::check_generation(prompt, how);
+  if (stream.sequences() != 1)
+    throw setting_error({.what = "generate_tokens continues one sequence",
+                         .where = "stateful_predictions",
+                         .expected = {1},
+                         .got = {stream.sequences()}});
+  random_stream const draws(how.seed, "generate");
+  std::vector<std::int32_t> tokens;
+  std::span<std::int32_t const> next = prompt;
+  for (int k = 0; k <= how.count; ++k) {
+    int const steps = static_cast<int>(next.size());
+    predictions const made = stream.advance(tensor_view{next.data(), shape(1, steps)});
+    if (made.example.rank != 2 || made.example[0] != steps)
+      throw setting_error({.what = "generate_tokens cannot use this network",
+                           .where = "output",
+                           .expected = {"probabilities at each of ", steps, " steps: ", steps, " x V"},
+                           .got = to_string(made.example)});
+    if (k == how.count) break;
+    auto const vocabulary = static_cast<std::size_t>(made.example[1]);
+    tokens.push_back(drawn_token(made[0].last(vocabulary), how.rules, draws, static_cast<std::uint64_t>(k)));
+    next = std::span(tokens).last(1);
+  }
   return tokens;
 }
 

@@ -88,6 +88,7 @@ COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) 
   run.preparation = std::move(preparation);
   run.rate_plateau = from.plateau();
   run.epoch_sums = {};
+  run.states_step = -1;
 }
 
 }  // namespace cohort::detail

@@ -6,6 +6,7 @@
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/carried_states.hpp>
 #include <cohort/trainer/detail/step_in_parts.hpp>
 #include <string>
 
@@ -29,6 +30,7 @@ COHORT_CORE_INLINE void step_in_parts::require(char const* call, phase least, ph
 
 COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
   require("forward", phase::idle, phase::backwarded);
+  refuse_states(state_, "training_loop");
   runner_.check_ranks_once("training_loop");
   runner_.check(data);
   runner_.prepare(data.count);

@@ -5,6 +5,7 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/carried_states.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
 #include <numeric>
@@ -107,6 +108,7 @@ COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
 
 COHORT_CORE_INLINE void step_runner::count(step_result const& step) {
   state_.position.step += 1 + (step.met ? step.agreed.skipped_steps : 0);
+  if (state_.workers->states()) state_.states_step = state_.position.step;
   training_state::running_sums& epoch = state_.epoch_sums;
   ++epoch.steps;
   epoch.examples += step.now.examples;
@@ -190,6 +192,7 @@ COHORT_CORE_INLINE void step_runner::sum_over_ranks(epoch_report& epoch) const {
 
 COHORT_CORE_INLINE void step_runner::begin_next_epoch(epoch_report const& done) {
   update_plateau(done);
+  clear_states(state_);
   state_.epoch_sums = {};
   state_.position = {.step = state_.position.step, .epoch = state_.position.epoch + 1};
 }
@@ -213,6 +216,7 @@ COHORT_CORE_INLINE step_report step_runner::train_on(batch_view data, int accumu
                          .expected = "at least 1",
                          .got = {accumulate}});
   check(data);
+  prepare_states(state_, data.count);
   prepare(data.count, accumulate);
   step_info const now = info_of(data);
   if (now.expected == 0) return {.step = now.step, .epoch = now.epoch, .updated = false};

@@ -28,17 +28,20 @@ COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<in
   std::vector<predictions> made =
       inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs), masks);
   if (preparation.rescaling.targets.empty()) return made;
-  graph_view const all = net;
-  std::vector<int> const losses = all.with_role(layer_role::loss);
+  rescale_back(layers.empty() ? std::span<int const>(graph_view(net).outputs()) : layers, made);
+  return made;
+}
+
+COHORT_CORE_INLINE void training_state::rescale_back(std::span<int const> layers,
+                                                     std::vector<predictions>& made) const {
+  std::vector<int> const losses = graph_view(net).with_role(layer_role::loss);
   for (std::size_t i = 0; i < made.size(); ++i) {
-    int const node = layers.empty() ? all.outputs()[i] : layers[i];
-    auto const loss = std::find(losses.begin(), losses.end(), node) - losses.begin();
+    auto const loss = std::find(losses.begin(), losses.end(), layers[i]) - losses.begin();
     if (loss == std::ssize(losses)) continue;
     shape const dims = made[i].example.batched(made[i].count());
     detail::rescale(mutable_tensor_view(made[i].values.data(), dims),
                     target_maps(static_cast<std::size_t>(loss)), direction::back);
   }
-  return made;
 }
 
 }  // namespace cohort::detail

@@ -35,6 +35,11 @@ COHORT_CORE_INLINE void worker_group::synchronise(plan_sums const& sizes,
   sums_.emplace(team_, sizes, std::move(world));
 }
 
+COHORT_CORE_INLINE void worker_group::carry_states(std::vector<layer_states::layer> layers, int rows) {
+  if (states_ && states_->rows() == rows) return;
+  states_ = std::make_unique<layer_states>(std::move(layers), rows, bytes_of(backend_.parameters->type()));
+}
+
 COHORT_CORE_INLINE gradient_parts& worker_group::gradients() {
   if (!gradients_) {
     std::vector<std::byte*> parts;
@@ -72,6 +77,7 @@ COHORT_CORE_INLINE step_outcome worker_group::close_step(bool ran, clock::time_p
     result.finite = !locally_non_finite_.load() && !rejected_.load();
     result.all_finite = !rejected_.load();
     result.updated = job_.is_applied && result.all_finite;
+    if (states_ && job_.data->count > 0 && result.finite) states_->advance();
   }
   times.after_update = clock::now();
   job_.now.mine.not_finite |= !result.finite;
@@ -288,9 +294,13 @@ COHORT_CORE_INLINE void worker_group::prepare() {
 COHORT_CORE_INLINE plan_context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.active = &contexts_.find(w, work_on(rows));
-  forward_request request =
+  forward_request& request =
       mine.rows.select(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
                        sums_ && job_.kind.training ? sums_->of(w) : nullptr);
+  if (states_ && job_.kind.training) {
+    request.states = states_.get();
+    request.first_row = static_cast<int>(rows.first);
+  }
   if (finishes_late) {
     if (!mine.finish_late) mine.finish_late = [this, w] { finish_late(w); };
     request.late_from = job_.before.first_parameter();

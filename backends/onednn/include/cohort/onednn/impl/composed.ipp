@@ -110,7 +110,7 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_composed(dnnl_target cons
                                                .training = request.training,
                                                .frozen = request.frozen,
                                                .masked = request.masked,
-                                               .wants_diff_input = request.wants_diff_input[0] != 0},
+                                               .wants_diff_input = request.wants_diff_input},
                                               products);
   auto const dense = [&](shape const& s) {
     return memory_layout::dense(batched_dims(s, request.batch), on.type);
@@ -137,11 +137,13 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_composed(dnnl_target cons
     };
     add(scratch, 0, bytes(kernel.scratch_bytes));
     if (request.training) add(workspace, 0, bytes(kernel.workspace_bytes));
-    if (request.training) add(scalars, 0, {});
+    if (kernel.reads_scalars) add(scalars, 0, {});
     if (request.masked) add(mask, 0, {});
-    add(backward ? diff_output : input, 0, backward ? made.output : dense(request.input_shapes[0]));
+    if (backward) add(diff_output, 0, made.output);
+    for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
+      if (!backward || request.wants_diff_input[i])
+        add(backward ? diff_input : input, static_cast<int>(i), dense(request.input_shapes[i]));
     if (!backward) add(output, 0, made.output);
-    if (backward && request.wants_diff_input[0]) add(diff_input, 0, dense(request.input_shapes[0]));
     for (int p = 0; p < parameters; ++p) {
       memory_layout const& multiplied = products.layout_of_parameter(backward, p);
       if (!multiplied.get())

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cohort::detail {
+
+/// States of recurrent layers between two batches: for each layer and each row of a batch, h, and c of an
+/// lstm.
+///
+/// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`; it may
+///           run again. Then advance.
+class layer_states {
+ public:
+  /// `id`: hash of the layer's name, as in host_arguments. `numbers`: of one row.
+  struct layer {
+    std::uint64_t id = 0;
+    std::size_t numbers = 0;
+  };
+
+  /// All states are zero.
+  layer_states(std::vector<layer> layers, int rows, std::size_t bytes_of_number);
+
+  int rows() const { return rows_; }
+  /// The states before the next batch, as bytes.
+  std::vector<std::byte>& bytes() { return memory_[present_]; }
+  /// The states of a layer before and after the batch, rows × numbers; null for another layer.
+  std::byte const* before(std::uint64_t id) const { return of(id, present_); }
+  std::byte* after(std::uint64_t id) { return of(id, 1 - present_); }
+
+  /// The states after the last batch become those before the next one.
+  void advance() { present_ = 1 - present_; }
+  /// Sets all states, or those of a row, to zero.
+  void clear();
+  void clear(int row);
+
+ private:
+  std::byte* of(std::uint64_t id, std::size_t which) const;
+
+  std::vector<layer> layers_;
+  int rows_;
+  std::size_t bytes_of_number_;
+  std::size_t present_ = 0;
+  mutable std::vector<std::byte> memory_[2];
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/layer/impl/layer_states.ipp>
+#endif

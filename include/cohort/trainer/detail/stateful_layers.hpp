@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <cohort/layer/detail/layer_states.hpp>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Whether field `name` of a node has another value than 0; false if its kind has no such field.
+bool has_field(graph_view net, int id, std::string_view name);
+
+/// The layers whose field `stateful` is set, with the numbers of their states.
+std::vector<layer_states::layer> stateful_layers(graph_view net);
+
+/// Returns the network with `steps` steps, for inference of node `output`: its recurrent layers are stateful.
+/// Nodes and parameters keep their numbers; nodes that `output` does not need are unchanged.
+///
+/// Errors    setting_error with the first layer that cannot continue a sequence step by step.
+graph stepwise_network(graph_view net, int output, int steps);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/stateful_layers.ipp>
+#endif

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/random/detail/hash.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/trainer/detail/stateful_layers.hpp>
+#include <string>
+
+namespace cohort::detail {
+
+/// Slot of a field among the values of a node's kind; −1 if the kind has no such field.
+COHORT_CORE_INLINE int slot_of(kind const& what, std::string_view name) {
+  auto const found = std::ranges::find(what.fields, name, &field_info::name);
+  return found == what.fields.end() ? -1 : found->first_slot;
+}
+
+COHORT_CORE_INLINE bool has_field(graph_view net, int id, std::string_view name) {
+  int const slot = slot_of(net.kind(id), name);
+  return slot >= 0 && net.fields(id)[slot] != 0;
+}
+
+COHORT_CORE_INLINE std::vector<layer_states::layer> stateful_layers(graph_view net) {
+  std::vector<layer_states::layer> found;
+  for (int id = 0; id < net.size(); ++id) {
+    kind const& what = net.kind(id);
+    if (!what.carries_state || !has_field(net, id, "stateful")) continue;
+    auto const units = static_cast<std::size_t>(net.fields(id)[slot_of(what, "units")]);
+    // All inputs but the first are those of a state.
+    found.push_back({.id = purpose_of("layer", net.name(id)),
+                     .numbers = units * static_cast<std::size_t>(what.max_inputs - 1)});
+  }
+  return found;
+}
+
+/// Whether a kind computes each step of a sequence from this step only.
+COHORT_CORE_INLINE bool treats_steps_alike(kind const& what) {
+  // clang-format off
+  constexpr std::string_view kinds[]{
+      "dense", "embedding", "concatenate", "subset",
+      "add", "multiply", "average", "maximum",
+      "softmax", "scale", "prelu", "batch_norm",
+      "synchronised_batch_norm", "layer_norm", "rms_norm", "dropout",
+      "spatial_dropout", "gaussian_noise", "relu", "leaky_relu",
+      "relu6", "elu", "selu", "sigmoid",
+      "hard_sigmoid", "tanh", "hard_tanh", "softplus",
+      "softsign", "swish", "gelu", "gelu_tanh",
+      "mish", "identity"};
+  // clang-format on
+  return what.in_place || what.role == layer_role::loss
+         || std::ranges::find(kinds, what.name) != std::end(kinds);
+}
+
+/// Why a layer whose input has steps cannot continue a sequence; empty if it can.
+COHORT_CORE_INLINE std::string_view why_not_stepwise(graph_view net, int id) {
+  if (!net.kind(id).carries_state)
+    return treats_steps_alike(net.kind(id)) ? "" : "a layer that reads several steps, or their numbers";
+  if (has_field(net, id, "reverse")) return "a layer that begins with the last step";
+  if (net.inputs(id).size() > 1) return "a layer with an initial state";
+  if (has_field(net, id, "returns_state")) return "a layer that returns its state";
+  if (has_field(net, id, "resets_masked")) return "a layer that resets its state at masked steps";
+  return {};
+}
+
+COHORT_CORE_INLINE graph stepwise_network(graph_view net, int output, int steps) {
+  auto const at = [](int id) { return static_cast<std::size_t>(id); };
+  std::vector<char> needed(net.nodes.size(), 0), has_steps(net.nodes.size(), 0);
+  needed[at(output)] = 1;
+  for (int id = output; id >= 0; --id)
+    for (int from : net.inputs(id)) needed[at(from)] |= needed[at(id)];
+  std::vector<node> nodes(net.nodes.begin(), net.nodes.end());
+  std::vector<double> values(net.values.begin(), net.values.end());
+  for (int id = 0; id <= output; ++id) {
+    if (!needed[at(id)]) continue;
+    kind const& what = net.kind(id);
+    node& made = nodes[at(id)];
+    if (what.role == layer_role::input) {
+      has_steps[at(id)] = made.output.rank == 2 || (made.output.rank == 1 && net.is_indices(id));
+      if (!has_steps[at(id)]) continue;
+      made.output[0] = steps;
+      values[at(made.first_value + slot_of(what, "extents") + 1)] = steps;
+      continue;
+    }
+    auto const from = net.inputs(id);
+    bool const reads_steps = std::ranges::any_of(from, [&](int one) { return has_steps[at(one)] != 0; });
+    if (!reads_steps) continue;
+    if (std::string_view const why = why_not_stepwise(net, id); !why.empty())
+      throw setting_error({.what = "this layer cannot continue a sequence step by step",
+                           .where = net.name(id),
+                           .expected =
+                               "recurrent layers that run forward, and layers that treat each step by "
+                               "itself",
+                           .got = std::string(why)});
+    has_steps[at(id)] = !has_field(net, id, "last_step");
+    if (what.carries_state) values[at(made.first_value + slot_of(what, "stateful"))] = 1;
+    std::vector<shape> shapes;
+    for (int const one : from) shapes.push_back(nodes[at(one)].output);
+    made.output = what.infer(values.data() + made.first_value, shapes).output;
+  }
+  return graph(graph_view{nodes, values, net.edges, net.characters});
+}
+
+}  // namespace cohort::detail
