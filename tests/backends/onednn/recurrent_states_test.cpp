@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/data/continued_crops.hpp>
-#include <cohort/onednn.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/trainer/stateful_predictions.hpp>
 #include <cohort/trainer/trainer.hpp>
+
+#include <cohort/onednn.hpp>
 
 #include <algorithm>
 #include <cmath>
