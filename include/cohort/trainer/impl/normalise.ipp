@@ -30,8 +30,8 @@ COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
                          .got = "a call in a listener"});
 }
 
-/// Returns the description of a data set, in which inputs that only embeddings read are indices, and targets of
-/// losses that accept numbers in an interval only, such as probabilities, cannot be rescaled.
+/// Returns the description of a data set, in which inputs that only embeddings read are indices, and targets
+/// of losses that accept numbers in an interval only, such as probabilities, cannot be rescaled.
 COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   for (std::size_t i = 0; i < inputs.size(); ++i)
