@@ -64,8 +64,9 @@ numbers transposed(numbers const& from, std::size_t columns) {
   return made;
 }
 
+/// `tolerance`: the numbers of the file have 13 digits. Keras with jax computes parts of its layers in f32.
 template <layer L>
-void compare(std::string const& name, std::string const& system, L const& l) {
+void compare(std::string const& name, std::string const& system, L const& l, double tolerance = 1e-11) {
   SCOPED_TRACE(name);
   golden_case const wanted = read_golden_cases("recurrent_orders.txt").at(name);
   std::vector<std::string> const row = row_of(system);
@@ -83,7 +84,8 @@ void compare(std::string const& name, std::string const& system, L const& l) {
   if (wanted.contains("recurrent_bias")) {
     numbers const second = reordered(numbers_of(wanted, "recurrent_bias"), order);
     shape const input{steps, features};
-    if (l.parameters({&input, 1}).count > 3)
+    parameter_list const list = l.parameters({&input, 1});
+    if (list.count > 3 && list.specs[3].name == "recurrent_bias")
       parameters.push_back(second);
     else
       std::transform(second.begin(), second.end(), parameters[2].begin(), parameters[2].begin(),
@@ -97,8 +99,7 @@ void compare(std::string const& name, std::string const& system, L const& l) {
   numbers const& got = run.forward();
   numbers const& expected = numbers_of(wanted, "output");
   ASSERT_EQ(got.size(), expected.size());
-  // The numbers of the file have 13 digits.
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-11) << i;
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance) << i;
 }
 
 TEST(recurrent_orders, weights_of_onnx) {
@@ -110,9 +111,9 @@ TEST(recurrent_orders, weights_of_onnx) {
 }
 
 TEST(recurrent_orders, weights_of_keras) {
-  compare("keras_lstm", "Keras", lstm{.units = units});
-  compare("keras_gru", "Keras", gru{.units = units});
-  compare("keras_gru_before", "Keras", gru{.units = units, .reset_after = false});
+  compare("keras_lstm", "Keras", lstm{.units = units}, 1e-6);
+  compare("keras_gru", "Keras", gru{.units = units}, 1e-6);
+  compare("keras_gru_before", "Keras", gru{.units = units, .reset_after = false}, 1e-6);
 }
 
 TEST(recurrent_orders, weights_of_deeplearning4j) {
