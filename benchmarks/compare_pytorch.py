@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a training step of Cohort with PyTorch's fastest mode, interleaved, on an idle machine.
 
-    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50] [--dtypes f32,bf16] [--batch N] [--threads 2]
-                       [--device cuda] [--recompute] [--rounds 7] [--json FILE]
+    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50,gpt_small,gpt_baby,gpt2_124m]
+                       [--dtypes f32,bf16] [--batch N] [--threads 2] [--device cuda] [--recompute] [--rounds 7] [--json FILE]
 
 Both train the same network with the same updater on one batch in memory. Cohort trains small networks with as many workers
 as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps of Cohort,
@@ -31,8 +31,8 @@ import quiet
 
 HERE = pathlib.Path(__file__).resolve().parent
 COHORT = "cohort"
-BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16}
-BY_WORKERS = ("lenet", "mlp")
+BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16, "gpt_small": 12, "gpt_baby": 8, "gpt2_124m": 4}
+BY_WORKERS = ("lenet", "mlp", "gpt_small")
 START_SECONDS = 600  # including compilation
 ANSWER_SECONDS = 120
 

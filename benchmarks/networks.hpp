@@ -2,9 +2,12 @@
 #pragma once
 #include <cohort/graph/graph.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/layer/attention.hpp>
 #include <cohort/layer/embedding.hpp>
+#include <cohort/layer/positions.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/optimizer/updater.hpp>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -103,6 +106,39 @@ constexpr auto characters = cohort::network<[](cohort::builder& net) {
          | Layer{.units = 256} | dense{.units = 65} | softmax_cross_entropy{};
 }>();
 
+/// Extents of a transformer that predicts the next token at each step.
+struct transformer_extents {
+  std::string_view name;
+  int blocks, heads, units, steps, vocabulary;
+};
+/// nanoGPT's settings for a processor and for characters on a GPU; GPT-2 with llm.c's sequences.
+inline constexpr transformer_extents transformers[]{{"gpt_small", 4, 4, 128, 64, 65},
+                                                    {"gpt_baby", 6, 6, 384, 256, 65},
+                                                    {"gpt2_124m", 12, 12, 768, 64, 50257}};
+
+/// The output layer has the embedding's weights.
+inline cohort::graph_view transformer(transformer_extents const& e) {
+  using namespace cohort;
+  static std::map<std::string_view, graph> made;
+  if (auto const found = made.find(e.name); found != made.end()) return found->second;
+  layer_settings const drawn{.weights = init::normal{.deviation = 0.02}};
+  auto const to = [&](int units) { return dense{.units = units, .settings = drawn}; };
+  // clang-format off
+  return made.emplace(e.name, graph::build([&](builder& net) {
+    tensor x = net.input({e.steps})
+               | embedding{.vocabulary = e.vocabulary, .width = e.units, .settings = drawn, .name = "tokens"}
+               | learned_positions{.settings = drawn};
+    for (int block = 0; block < e.blocks; ++block) {
+      x = x + (x | layer_norm{} | to(3 * e.units) | attention{.heads = e.heads, .causal = true} | to(e.units));
+      x = x + (x | layer_norm{} | to(4 * e.units) | gelu_tanh{} | to(e.units));
+    }
+    return x | layer_norm{}
+           | dense{.units = e.vocabulary, .bias = false, .settings = {.shares = "tokens"}}
+           | softmax_cross_entropy{};
+  })).first->second;
+  // clang-format on
+}
+
 /// A learning rate that keeps the network near its initialisation. With a larger rate the network overfits
 /// the single batch, and vanishing weights and gradients become denormal numbers, which make kernels 10 times
 /// slower.
@@ -127,6 +163,8 @@ inline std::optional<trained_network> find_network(std::string_view name) {
     return trained_network{name, characters<cohort::lstm>, cohort::adam{.rate = standstill}, 0};
   if (name == "char_gru")
     return trained_network{name, characters<cohort::gru>, cohort::adam{.rate = standstill}, 0};
+  for (transformer_extents const& one : transformers)
+    if (name == one.name) return trained_network{name, transformer(one), cohort::adam{.rate = standstill}, 0};
   if (name == "cifar") return trained_network{name, cifar, cohort::adam{.rate = standstill}, 0};
   return std::nullopt;
 }

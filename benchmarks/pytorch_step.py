@@ -4,8 +4,8 @@
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, bf16 (mixed
-precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which costs the same.
+NET is lenet, mlp, cifar, darknet, resnet50, gpt_small, gpt_baby or gpt2_124m: the networks, updaters and rates of
+networks.hpp. DTYPE is f32, bf16 (mixed precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which costs the same.
 MODE is eager, channels_last or compile (torch.compile, channels last); on a GPU also graph and graph_channels_last (a whole
 step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32 and bf16 do not use TF32, and
 the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
@@ -122,6 +122,10 @@ def networks(nn, optim):
                 inputs = 4 * filters
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
 
+    def transformer(name):
+        import pytorch_transformers
+        return pytorch_transformers.make(name)
+
     def adam(amsgrad, decay):
         return lambda p, fused: optim.Adam(p, STANDSTILL, weight_decay=decay, amsgrad=amsgrad, fused=fused)
 
@@ -129,12 +133,15 @@ def networks(nn, optim):
             "mlp": (mlp, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, nesterov=True, fused=fused)),
             "cifar": (cifar, adam(False, 0)),
             "darknet": (darknet, adam(True, 1e-4)),
+            **{name: (lambda name=name: transformer(name), adam(False, 0)) for name in TOKENS},
             "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused))}
 
 
 # Shape of an example, and number of classes (default 10).
 INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224)}
 CLASSES = {"darknet": 200, "resnet50": 1000}
+# Steps and vocabulary of networks that predict the next token at each step.
+TOKENS = {"gpt_small": (64, 65), "gpt_baby": (256, 65), "gpt2_124m": (64, 50257)}
 
 
 def main():
@@ -164,11 +171,15 @@ def main():
     if dtype not in ("f32", "bf16", *(["tf32"] if on_gpu else [])):
         sys.exit(f"pytorch_step.py: DTYPE: expected f32, bf16 or on a GPU tf32, got {dtype}")
     make, updater_of = known[net_name]
-    x, y = torch.rand(batch, *INPUTS[net_name]), torch.randint(CLASSES.get(net_name, 10), (batch,))
+    if net_name in TOKENS:
+        length, vocabulary = TOKENS[net_name]
+        x, y = (torch.randint(vocabulary, (batch, length)) for _ in range(2))
+    else:
+        x, y = torch.rand(batch, *INPUTS[net_name]), torch.randint(CLASSES.get(net_name, 10), (batch,))
 
     memory = memory_of_gpu(torch) if on_gpu else memory_of_process()
     net, x, y = make().to(device), x.to(device), y.to(device)
-    if form not in ("eager", "graph"):
+    if form not in ("eager", "graph") and net_name not in TOKENS:
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
     optimizer = updater_of(net.parameters(), updater == "fused" or None)
     if form.startswith("graph"):
@@ -177,7 +188,8 @@ def main():
 
     def loss_and_gradients():
         with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
-            loss = torch.nn.functional.cross_entropy(net(x), y)
+            out = net(x)
+            loss = torch.nn.functional.cross_entropy(out.reshape(-1, out.shape[-1]).float(), y.reshape(-1))
         loss.backward()
         return loss
 

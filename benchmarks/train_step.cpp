@@ -112,8 +112,8 @@ int main(int argc, char** argv) try {
   auto const what = find_network(argv[1]);
   if (!what) {
     std::fprintf(stderr,
-                 "train_step: NET: expected lenet, mlp, cifar, darknet, resnet50, uci, char_lstm or "
-                 "char_gru, got %s\n",
+                 "train_step: NET: expected lenet, mlp, cifar, darknet, resnet50, uci, char_lstm, char_gru, "
+                 "gpt_small, gpt_baby or gpt2_124m, got %s\n",
                  argv[1]);
     return 2;
   }

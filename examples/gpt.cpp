@@ -13,11 +13,14 @@ using namespace cohort;
 using reference_program::options;
 using reference_program::sets;
 
-/// The settings of nanoGPT for a processor (small) and for characters on a GPU (baby).
+/// The settings of nanoGPT for a processor (small) and for characters on a GPU (baby), and those of GPT-2's
+/// smallest model, with short sequences.
 struct extents {
   int blocks, heads, units, steps;
+  int vocabulary = 0;  // 0: the text's
 };
 extents extents_of(options const& chosen) {
+  if (chosen.size == "gpt2") return {12, 12, 768, 64, reference_program::words_of_gpt2};
   return chosen.size == "baby" ? extents{6, 6, 384, 256} : extents{4, 4, 128, 64};
 }
 
@@ -47,13 +50,18 @@ reference_program::program const gpt{
              .purpose = "Trains a transformer to predict the next character of a text, and prints a sample.",
              .data = reference_program::text_help,
              .rate = "AdamW's learning rate",
-             .size = R"(small: 4 blocks, 4 heads, 128 units, 64 characters; baby: 6, 6, 384, 256)",
-             .sizes = {"small", "baby"},
+             .size = R"(small: 4 blocks, 4 heads, 128 units, 64 characters; baby: 6, 6, 384, 256;
+                   gpt2: 12, 12, 768, 64 of 50,257 tokens, for --batch 4. It reads GPT-2's vocabulary
+                   if gpt2/vocab.json and gpt2/merges.txt are beside the data)",
+             .sizes = {"small", "baby", "gpt2"},
              .generate = "characters of the sample; with --load FILE --epochs 0: only the sample"},
     .defaults = {.batch = 12, .epochs = 1, .rate = 1e-3, .generate = 300},
     .evaluation_batch = 64,
     .data =
-        [](options const& chosen) { return reference_program::crops_of(chosen, extents_of(chosen).steps); },
+        [](options const& chosen) {
+          extents const e = extents_of(chosen);
+          return reference_program::crops_of(chosen, e.steps, e.vocabulary);
+        },
     .network = transformer,
     .settings =
         [](options const& chosen) {

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 #include "program.hpp"
 
 namespace reference_program {
@@ -50,19 +51,32 @@ inline std::string text_path(std::string const& given) {
   return {};
 }
 
+inline constexpr int words_of_gpt2 = 50257;
+
+/// The tokens of a text: GPT-2's for --size gpt2, if its files are in a data folder, otherwise characters.
+inline cohort::tokenizer tokens_of(options const& chosen, std::string const& text) {
+  for (std::string const& folder : cohort::io::data_folders())
+    if (chosen.size == "gpt2" && std::filesystem::exists(folder + "/gpt2/vocab.json"))
+      return cohort::tokenizer::gpt2(folder + "/gpt2/vocab.json", folder + "/gpt2/merges.txt");
+  return cohort::tokenizer::characters(text);
+}
+
 inline characters_of_text characters_of(options const& chosen) {
   std::string const path = text_path(chosen.data);
   std::string text = path.empty() ? drawn_sentences() : cohort::io::read_text(path, std::uint64_t{1} << 32);
-  cohort::tokenizer tokens = cohort::tokenizer::characters(text);
+  cohort::tokenizer tokens = tokens_of(chosen, text);
   return {std::move(text), std::move(tokens), path.empty() ? "drawn sentences" : path, path.empty()};
 }
 
 /// Crops of `length` characters: of the first 90 % of the text for training, of the rest for the test.
-inline sets crops_of(options const& chosen, int length) {
+/// `vocabulary`: of the network; 0: the text's.
+inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   characters_of_text const read = characters_of(chosen);
   cohort::token_stream const all(read.tokens.encode(read.text));
   std::int64_t const cut = all.size() * 9 / 10;
-  cohort::crop_settings const crops{.length = length, .vocabulary = read.tokens.size(), .seed = chosen.seed};
+  cohort::crop_settings const crops{.length = length,
+                                    .vocabulary = vocabulary > 0 ? vocabulary : read.tokens.size(),
+                                    .seed = chosen.seed};
   cohort::crop_settings fixed = crops;
   fixed.fixed = true;
   sets made{.train = cohort::token_crops(all.part(0, cut), crops),
@@ -81,8 +95,9 @@ template <class Source>
 void print_sample_of(Source& source, cohort::training const& trained, options const& chosen) {
   cohort::tokenizer const tokens = characters_of(chosen).tokens;
   std::int32_t const start = tokens.find("\n").value_or(0);
-  auto const made = cohort::generate_tokens(
+  std::vector<std::int32_t> made = cohort::generate_tokens(
       source, {&start, 1}, {.count = chosen.generate, .rules = {.temperature = 0.8}, .seed = chosen.seed});
+  std::erase_if(made, [&](std::int32_t token) { return token >= tokens.size(); });  // of a larger vocabulary
   if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
 }
 

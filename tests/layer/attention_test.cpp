@@ -72,20 +72,16 @@ std::vector<float> passed(isa which, attention const& l, std::vector<shape> cons
   scratch.resize(detail::attention_scratch(s, true) * sizeof(float));
   std::vector<float> output(diff_output.size(), 7.0F),
       workspace(static_cast<std::size_t>(batch * s.heads * s.queries));
-  std::vector<std::vector<float>> diffs;
-  std::vector<float const*> read;
-  std::vector<float*> written;
-  for (auto const& one : inputs) diffs.emplace_back(one.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    read.push_back(inputs[i].data()), written.push_back(diffs[i].data());
-  host_arguments<float> const a{.batch = batch,
-                                .input_shapes = shapes,
-                                .inputs = read.data(),
-                                .output = output.data(),
-                                .workspace = workspace.data(),
-                                .mask = mask,
-                                .diff_output = diff_output.data(),
-                                .diff_inputs = written.data()};
+  std::vector<std::vector<float>> diffs(inputs.size());
+  detail::attention_call a{.output = output.data(),
+                           .workspace = workspace.data(),
+                           .mask = mask,
+                           .diff_output = diff_output.data()};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    diffs[i].assign(inputs[i].size(), 7.0F);
+    a.inputs[i] = inputs[i].data();
+    a.diff_inputs[i] = diffs[i].data();
+  }
   auto* const memory = reinterpret_cast<float*>(scratch.data());
   for (auto const& pass : {passes.forward, passes.backward})
     for (int n = 0; n < batch; ++n)

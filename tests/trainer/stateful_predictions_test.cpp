@@ -5,6 +5,7 @@
 #include <cohort/graph/with_state.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/stateful_predictions.hpp>
 #include <cohort/trainer/trainer.hpp>

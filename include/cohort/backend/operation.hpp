@@ -43,6 +43,7 @@ struct operand {
 ///
 /// `implementation`  name for tables and traces
 /// `flops`           of one call
+/// Order             backward kernels write to diff_output only if it is among the arguments twice.
 template <class Kernel, class Layout>
 struct basic_invocation {
   Kernel kernel;
@@ -50,12 +51,14 @@ struct basic_invocation {
   std::string implementation;
   double flops = 0;
 
-  /// Returns whether an argument has this role.
-  bool has(operand_role role) const {
-    for (operand<Layout> const& one : operands)
-      if (one.role == role) return true;
-    return false;
+  /// Returns the number of arguments with this role.
+  int count(operand_role role) const {
+    int found = 0;
+    for (operand<Layout> const& one : operands) found += one.role == role ? 1 : 0;
+    return found;
   }
+  /// Returns whether an argument has this role.
+  bool has(operand_role role) const { return count(role) > 0; }
 };
 
 /// Request of a plan to a backend: one step, which is a layer with the operations fused into its kernel.
@@ -100,6 +103,7 @@ struct basic_operation {
   std::size_t workspace_bytes = 0;
   bool overwrites = false;
   int overwritten = 0;
+  std::vector<int> passed_gradients{};
   std::vector<basic_invocation<Kernel, Layout>> forward;
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/detail/attention_host.hpp>
+#include <cohort/layer/detail/attention_program.hpp>
 #include <cohort/layer/kind.hpp>
 
 namespace cohort {
@@ -89,6 +90,10 @@ struct attention {
             .rotary = rotary};
   }
 
+  detail::composed_kernel compose(detail::composed_request const& request,
+                                  detail::product_backend& backend) const {
+    return detail::compose_attention(sizes(request.inputs), request, backend);
+  }
   template <class T>
   void forward(host_arguments<T> const& a) const {
     detail::attention_forward(sizes(a.input_shapes), a);

@@ -74,19 +74,22 @@ struct sinusoidal_positions {
   constexpr double flops(std::span<shape const> inputs) const {
     return static_cast<double>(inputs[0].elements());
   }
+  /// The number that is added to a column, of `columns`, at a step.
+  double wave(std::size_t step, std::size_t column, std::size_t columns) const {
+    double const angle =
+        static_cast<double>(step)
+        * std::pow(base, -static_cast<double>(column / 2 * 2) / static_cast<double>(columns));
+    return column % 2 == 0 ? std::sin(angle) : std::cos(angle);
+  }
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
     auto const each = static_cast<std::size_t>(a.output_shape.elements());
     auto const columns = static_cast<std::size_t>(a.output_shape[1]);
     for (std::size_t i = 0; i < each; ++i) {
-      std::size_t const column = i % columns;
-      double const angle =
-          static_cast<double>(i / columns)
-          * std::pow(base, -static_cast<double>(column / 2 * 2) / static_cast<double>(columns));
-      T const wave = static_cast<T>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      T const added = static_cast<T>(wave(i / columns, i % columns, columns));
       for (std::size_t first = 0; first < a.elements_of_output(); first += each)
-        a.output[first + i] = a.inputs[0][first + i] + wave;
+        a.output[first + i] = a.inputs[0][first + i] + added;
     }
   }
   template <class T>

@@ -47,6 +47,15 @@ class arena_passes {
   /// Copies between host memory and the space. Only if space() is not null.
   virtual void upload(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
   virtual void download(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
+  /// Calls run(part, parts) for each part, on the threads that the calling thread's kernels use. Returns when
+  /// all calls have returned.
+  ///
+  /// Before    `run` does not throw.
+  template <class Run>
+  void in_parallel(Run const& run) {
+    run_parts([](void const* with, int part, int parts) { (*static_cast<Run const*>(with))(part, parts); },
+              &run);
+  }
   /// Blocks until all kernels that this thread has started are done and their results on the host are
   /// complete.
   virtual void wait() = 0;
@@ -80,13 +89,22 @@ class arena_passes {
   /// `variance` are the offsets of the channels' statistics.
   virtual void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
                                  std::size_t variance, std::size_t n, double momentum) = 0;
+
+ protected:
+  virtual void run_parts(void (*run)(void const* with, int part, int parts), void const* with) {
+    run(with, 0, 1);
+  }
 };
 
 namespace detail {
 
-/// Passes over arenas of float or double in the processor's memory.
+/// Calls run(with, part, parts) for each part, on threads of a library, and waits for all.
+using parallel_parts = void (*)(void (*run)(void const* with, int part, int parts), void const* with);
+
+/// Passes over arenas of float or double in the processor's memory. `parallel`: for long ranges; null: one
+/// thread.
 template <class T>
-std::shared_ptr<arena_passes> passes_on_processor();
+std::shared_ptr<arena_passes> passes_on_processor(parallel_parts parallel = nullptr);
 
 }  // namespace detail
 

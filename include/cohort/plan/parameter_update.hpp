@@ -103,7 +103,13 @@ class parameter_update {
   /// Scalars of an update, except the norms that the updater may need.
   update_scalars scalars(std::size_t p, double whole, std::int64_t step, std::int64_t epoch) const;
 
-  void apply_rules(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+  /// A thread's share of an update.
+  struct share {
+    int worker, workers;
+    int part, parts;  ///< of the worker's share
+  };
+  /// `whole`: as in scalars.
+  void apply_rules(share const& mine, double whole, std::span<std::byte* const> parts, std::int64_t step,
                    std::int64_t epoch, parameter_range const& which);
 
   /// Tensor with a constraint, and its offset in the dense buffer.

@@ -15,6 +15,7 @@ struct generation_settings {
   int count = 100;         ///< number of new tokens
   sampling rules = {};     ///< for drawing each token
   std::uint64_t seed = 1;  ///< of the random numbers
+  bool cached = true;      ///< by a token_decoder, if it supports the network; false: never
 };
 
 /// Returns tokens that continue `prompt`, each drawn from the network's prediction after the tokens before
@@ -26,7 +27,8 @@ struct generation_settings {
 /// Exact     the same network, prompt and settings give the same tokens on one machine.
 /// Errors    setting_error for a network of another shape, an empty prompt, or invalid settings; data_error
 ///           for a token outside of the vocabulary.
-/// Cost      one prediction of T steps for each token. It reads the last T tokens.
+/// Cost      up to T tokens with the prompt: one step of a token_decoder for each. For later tokens, or if it
+///           does not support the network: one prediction of T steps for each, which reads the last T tokens.
 std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
                                           generation_settings const& how = {});
 

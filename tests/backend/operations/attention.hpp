@@ -44,6 +44,13 @@ inline constexpr row attention_layers[]{
        return masked_sequence(net, d.between(1, 9), d.between(1, 7)) | dense{.units = 6}
               | sinusoidal_positions{} | rms_norm{} | dense{.units = 3};
      }},
+    {"attention_07_sums_that_share_gradients",
+     [](builder& net, draw& d) {
+       tensor const x = dense_sequence(net, 4, d.between(1, 5)) | dense{.units = 8};
+       tensor const y = x + (x | dense{.units = 8} | relu{});
+       tensor const z = y + y;
+       return (z + (y | relu{}) + (x | tanh_activation{}) + x) | dense{.units = 3};
+     }},
 };
 
 }  // namespace operations

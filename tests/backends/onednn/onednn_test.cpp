@@ -75,15 +75,14 @@ TEST(onednn, describes_the_implementation_that_copies_gradients_of_a_join) {
     tensor const sum = x + (x | conv2d{.filters = 16, .kernel = 1});
     concat(sum, x | conv2d{.filters = 16, .kernel = 1}) | dense{.units = 2} | softmax_cross_entropy{};
   });
-  int sums = 0, parts = 0;
+  int parts = 0;
   std::string const said = "reorder ";
   for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows()) {
     if (row.direction != plan_pass::backward || !row.implementation.starts_with(said)) continue;
     EXPECT_GT(row.implementation.size(), said.size()) << row.step;
-    sums += row.step == "add_1";
+    EXPECT_NE(row.step, "add_1");  // its gradient is passed on
     parts += row.step == "concatenate_1";
   }
-  EXPECT_EQ(sums, 2);
   EXPECT_EQ(parts, 2);
 }
 

@@ -70,13 +70,13 @@ void attention_forward(attention_sizes const& s, host_arguments<T> const& a);
 template <class T>
 void attention_backward(attention_sizes const& s, host_arguments<T> const& a);
 
-/// Copies `rows` rows of d numbers and rotates them by the angles of their steps; `direction` −1 rotates
-/// back.
+/// Copies `rows` rows of d numbers and rotates them by the angles of their steps, from step `first` on;
+/// `direction` −1 rotates back.
 ///
 /// Before    d is even.
 template <class T>
 void rotate_rows(double base, int direction, int rows, std::size_t d, T const* from, std::size_t from_stride,
-                 T* to, std::size_t to_stride);
+                 T* to, std::size_t to_stride, int first = 0);
 
 }  // namespace cohort::detail
 

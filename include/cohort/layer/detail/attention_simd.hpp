@@ -6,23 +6,38 @@
 
 namespace cohort::detail {
 
-/// Passes over one head of one example in f32, in blocks of queries.
+/// Tensors of a call of attention_passes, with elements of f32 or bf16.
 ///
-/// Before    scratch: attention_scratch elements, aligned to 64 bytes. backward: the gradients of the inputs
-///           are 0; heads of one call have disjoint columns, so threads may share the heads among themselves.
+/// Shapes    as the layer's. `workspace`: the logarithm of each softmax's sum, f32; null at inference.
+/// `mask`    of the keys; null: all exist
+/// `diff_inputs`   null: not wanted
+struct attention_call {
+  void const* inputs[3]{};
+  void* output = nullptr;
+  float* workspace = nullptr;
+  step_mask const* mask = nullptr;
+  void const* diff_output = nullptr;
+  void* diff_inputs[3]{};
+};
+
+/// Passes over one head of one example, in blocks of queries. They compute in f32.
+///
+/// Before    scratch: attention_scratch floats, aligned to 64 bytes.
+/// After     backward has written the head's columns of the gradients. Heads have disjoint columns, so
+///           threads may share the heads of a call among themselves.
 /// Exact     a head's numbers depend on the instruction set only.
 /// Source    Dao et al., "FlashAttention", NeurIPS 2022: backward computes the probabilities again.
 struct attention_passes {
-  void (*forward)(attention_sizes const& s, host_arguments<float> const& a, int example, int head,
-                  float* scratch) = nullptr;
-  void (*backward)(attention_sizes const& s, host_arguments<float> const& a, int example, int head,
-                   float* scratch) = nullptr;
+  using pass = void (*)(attention_sizes const& s, attention_call const& a, int example, int head,
+                        float* scratch);
+  pass forward = nullptr;
+  pass backward = nullptr;
 };
 
-/// Returns the passes for an instruction set, which is at most machine_isa().
-attention_passes attention_passes_of(isa which);
+/// Returns the passes for an instruction set, which is at most machine_isa(). `narrow`: elements are bf16.
+attention_passes attention_passes_of(isa which, bool narrow = false);
 
-/// Returns the number of elements that a thread needs.
+/// Returns the number of floats that a thread needs.
 std::size_t attention_scratch(attention_sizes const& s, bool backward);
 
 /// Queries that are processed together.

@@ -81,7 +81,8 @@ struct composed_request {
 /// Order     arguments: scratch memory; if training, the workspace; step_scalars if read; if masked, the
 ///           step_mask; forward: inputs and output; backward: gradients of the output and, if wanted, of each
 ///           input; the parameters; backward unless frozen: their gradients. Without training, the workspace
-///           is a part of the scratch memory.
+///           is a part of the scratch memory. With `reads_tensors`, the inputs and the output are arguments
+///           of backward, too, before the gradients.
 struct composed_kernel {
   using function = std::function<void(std::span<void* const> arguments)>;
   function forward{};
@@ -89,6 +90,7 @@ struct composed_kernel {
   bool reads_scalars = false;
   std::size_t workspace_bytes = 0;
   std::size_t scratch_bytes = 0;  ///< of either pass, with that of the products
+  bool reads_tensors = false;     ///< in backward
   std::string implementation{};
 };
 

@@ -36,12 +36,13 @@ struct rotation_table {
 
 template <class T>
 void rotate_rows(double base, int direction, int rows, std::size_t d, T const* from, std::size_t from_stride,
-                 T* to, std::size_t to_stride) {
+                 T* to, std::size_t to_stride, int first_step) {
   std::size_t const half = d / 2;
-  rotation_table<T> const& table = rotation_table<T>::of_this_thread(base, half, rows);
+  rotation_table<T> const& table = rotation_table<T>::of_this_thread(base, half, first_step + rows);
+  std::size_t const before = static_cast<std::size_t>(first_step) * half;
   for (std::size_t t = 0; t < static_cast<std::size_t>(rows); ++t) {
-    T const *const x = from + t * from_stride, *const cosines = table.cosines.data() + t * half,
-                   *const sines = table.sines.data() + t * half;
+    T const *const x = from + t * from_stride, *const cosines = table.cosines.data() + before + t * half,
+                   *const sines = table.sines.data() + before + t * half;
     T* const y = to + t * to_stride;
     for (std::size_t k = 0; k < half; ++k) {
       T const first = x[k], second = x[k + half], cosine = cosines[k],
@@ -89,7 +90,6 @@ class lone_head {
       diff_keys = {diff_queries[s_.queries], s_.width()};
     }
     for (int i = 0; i < s_.queries; ++i) {
-      if (!exists(i)) continue;
       probabilities(i);
       T const* const diff = output_row(a_.diff_output, i);
       T const product = dot(diff, output_row(static_cast<T const*>(a_.output), i), s_.value_width());
@@ -193,12 +193,23 @@ COHORT_CORE_INLINE float* attention_memory(attention_sizes const& s, bool backwa
   return reinterpret_cast<float*>(memory.data());
 }
 
+COHORT_CORE_INLINE attention_call call_of(host_arguments<float> const& a) {
+  attention_call made{
+      .output = a.output, .workspace = a.workspace, .mask = a.mask, .diff_output = a.diff_output};
+  for (std::size_t i = 0; i < a.input_shapes.size(); ++i) {
+    made.inputs[i] = a.inputs[i];
+    if (a.diff_inputs) made.diff_inputs[i] = a.diff_inputs[i];
+  }
+  return made;
+}
+
 template <class T>
 void attention_forward(attention_sizes const& s, host_arguments<T> const& a) {
   if constexpr (std::is_same_v<T, float>) {
     float* const scratch = attention_memory(s, false);
     attention_passes const passes = attention_passes_of(best_isa());
-    each_head(s, a, [&](int example, int head) { passes.forward(s, a, example, head, scratch); });
+    attention_call const call = call_of(a);
+    each_head(s, a, [&](int example, int head) { passes.forward(s, call, example, head, scratch); });
   } else {
     lone_head<T> one(s, a);
     each_head(s, a, [&](int example, int head) { one.forward(example, head); });
@@ -207,13 +218,14 @@ void attention_forward(attention_sizes const& s, host_arguments<T> const& a) {
 
 template <class T>
 void attention_backward(attention_sizes const& s, host_arguments<T> const& a) {
-  for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
-    if (a.diff_inputs[x]) std::fill_n(a.diff_inputs[x], a.elements_of_input(x), T(0));
   if constexpr (std::is_same_v<T, float>) {
     float* const scratch = attention_memory(s, true);
     attention_passes const passes = attention_passes_of(best_isa());
-    each_head(s, a, [&](int example, int head) { passes.backward(s, a, example, head, scratch); });
+    attention_call const call = call_of(a);
+    each_head(s, a, [&](int example, int head) { passes.backward(s, call, example, head, scratch); });
   } else {
+    for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
+      if (a.diff_inputs[x]) std::fill_n(a.diff_inputs[x], a.elements_of_input(x), T(0));
     lone_head<T> one(s, a);
     each_head(s, a, [&](int example, int head) { one.backward(example, head); });
   }
@@ -221,9 +233,9 @@ void attention_backward(attention_sizes const& s, host_arguments<T> const& a) {
 
 #ifdef COHORT_CORE_COMPILED
 template void rotate_rows<float>(double, int, int, std::size_t, float const*, std::size_t, float*,
-                                 std::size_t);
+                                 std::size_t, int);
 template void rotate_rows<double>(double, int, int, std::size_t, double const*, std::size_t, double*,
-                                  std::size_t);
+                                  std::size_t, int);
 template void attention_forward<float>(attention_sizes const&, host_arguments<float> const&);
 template void attention_forward<double>(attention_sizes const&, host_arguments<double> const&);
 template void attention_backward<float>(attention_sizes const&, host_arguments<float> const&);

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/detail/config.hpp>
-#include <cohort/execution/detail/simd_vector.hpp>
+#include <cohort/execution/detail/bf16_simd_variants.hpp>
+#include <cohort/execution/detail/exponential_simd.hpp>
 #include <cohort/layer/detail/attention_simd.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace cohort::detail {
 
 /// Rounded up to whole vectors of every instruction set.
-constexpr std::size_t attention_padded(std::size_t keys) { return (keys + 15) / 16 * 16; }
+constexpr std::size_t attention_padded(std::size_t elements) { return (elements + 15) / 16 * 16; }
+/// Elements of a row of one number for each key. Rows of 2^n bytes would share few lines of a cache.
+constexpr std::size_t attention_row(std::size_t keys) { return attention_padded(keys) + 16; }
 
 namespace baseline_f32 {
 #include <cohort/layer/detail/attention_simd.inc>
@@ -29,20 +34,32 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-COHORT_CORE_INLINE attention_passes attention_passes_of([[maybe_unused]] isa which) {
+COHORT_CORE_INLINE attention_passes attention_passes_of([[maybe_unused]] isa which, bool narrow) {
 #if defined(__x86_64__) || defined(__i386__)
-  if (which == isa::avx512) return {avx512_f32::forward_of_head, avx512_f32::backward_of_head};
-  if (which == isa::avx2) return {avx2_f32::forward_of_head, avx2_f32::backward_of_head};
+  if (which == isa::avx512) {
+    using namespace avx512_f32;
+    return narrow ? attention_passes{forward_of_head<bf16>, backward_of_head<bf16>}
+                  : attention_passes{forward_of_head<float>, backward_of_head<float>};
+  }
+  if (which == isa::avx2) {
+    using namespace avx2_f32;
+    return narrow ? attention_passes{forward_of_head<bf16>, backward_of_head<bf16>}
+                  : attention_passes{forward_of_head<float>, backward_of_head<float>};
+  }
 #endif
-  return {baseline_f32::forward_of_head, baseline_f32::backward_of_head};
+  using namespace baseline_f32;
+  return narrow ? attention_passes{forward_of_head<bf16>, backward_of_head<bf16>}
+                : attention_passes{forward_of_head<float>, backward_of_head<float>};
 }
 
 COHORT_CORE_INLINE std::size_t attention_scratch(attention_sizes const& s, bool backward) {
-  std::size_t const keys = attention_padded(static_cast<std::size_t>(s.keys));
-  std::size_t elements = keys * (1 + s.width() + attention_block);
-  if (backward) elements += keys * (s.value_width() + attention_block);
-  if (s.rotary > 0) elements += static_cast<std::size_t>(s.queries + s.keys) * s.width() * (backward ? 2 : 1);
-  return attention_padded(elements);
+  auto const queries = static_cast<std::size_t>(s.queries), keys = static_cast<std::size_t>(s.keys);
+  std::size_t const row = attention_row(keys), rows = (queries + keys) * s.width(),
+                    block = std::size_t{attention_block};
+  std::size_t elements = row * (1 + block + s.width()) + rows + (keys + block) * s.value_width();
+  if (backward) elements += row * (block + s.value_width()) + rows + (2 * queries + keys) * s.value_width();
+  constexpr std::size_t arrays = 16;  // each is padded
+  return attention_padded(elements) + arrays * attention_padded(1);
 }
 
 }  // namespace cohort::detail

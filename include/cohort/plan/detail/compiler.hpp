@@ -253,118 +253,26 @@ class compiler {
       made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // until the end
   }
 
-  void emit_backward() {
-    diffs_.resize(low_.values.size());
-    gradients_begun_.assign(store_.table().size(), 0);
-    std::vector<int> missing(store_.buckets().size());  // number of gradients per bucket
-    for (std::size_t s = 0; s < low_.steps.size(); ++s)
-      each_gradient(s, [&](int b) { ++missing[static_cast<std::size_t>(b)]; });
-    for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
-      emit_backward(s);
-      each_gradient(static_cast<std::size_t>(s), [&](int b) {
-        if (--missing[static_cast<std::size_t>(b)] == 0)
-          made_.completions.push_back({static_cast<int>(made_.backward.size()), b});
-      });
-    }
-  }
+  // ---- backward ------------------------------------------------------------------------------------------
 
-  void emit_backward(int s) {
-    backend_operation<B>& op = operations_[static_cast<std::size_t>(s)];
-    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
-    auto& diff_output = diffs_[static_cast<std::size_t>(step.output)];
-    bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
-    if (!is_loss && !diff_output) return;  // no consumer: its gradients are zero, as in the initial arena
-    if (int const count = sums_of(step).backward; count > 0 && !op.backward.empty())
-      made_.sums.backward.push_back(count);
-    std::string const name = name_of(net_, step);
-    bool const frozen = is_frozen(step);
-    for (invocation<B>& call : op.backward) {
-      if (frozen && call.has(operand_role::diff_parameter) && !call.has(operand_role::diff_input)) continue;
-      std::vector<address> arguments;
-      std::vector<std::pair<operand<layout>, address>> after;
-      for (auto const& o : call.operands) {
-        switch (o.role) {
-          case operand_role::diff_output:
-            if (!(diff_output->layout == o.layout))
-              diff_output =
-                  stored{in_layout(*diff_output, o.layout, made_.backward, name, plan_pass::backward,
-                                   low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
-                         o.layout,
-                         {}};
-            arguments.push_back(diff_output->at);
-            break;
-          case operand_role::diff_input:
-            arguments.push_back(diff_input(s, o, op.overwrites && o.index == op.overwritten, after));
-            break;
-          case operand_role::diff_parameter: {
-            int const parameter = parameter_of(step, o.index);
-            if (frozen) {
-              arguments.push_back(new_slot(o.layout));  // discarded
-            } else if (!gradients_begun_[static_cast<std::size_t>(parameter)]
-                       && *store_.fixed_layout(parameter) == o.layout) {
-              gradients_begun_[static_cast<std::size_t>(parameter)] = 1;
-              arguments.push_back({place::gradient, parameter});
-            } else {
-              arguments.push_back(new_slot(o.layout));
-              after.emplace_back(o, arguments.back());
-            }
-            break;
-          }
-          default:
-            arguments.push_back(operand_address(s, o, made_.backward, plan_pass::backward));
-        }
-      }
-      emit(made_.backward, call.kernel, std::move(arguments), add_row(s, call, plan_pass::backward));
-      for (auto const& [o, at] : after) finish_gradient(s, o, at);
-    }
-  }
-
+  void emit_backward();
+  void emit_backward(int s);
+  /// Number of values whose gradient is in this slot. A kernel may write to it only if there is one.
+  int& owners(address const& slot);
+  void store_gradient(std::optional<stored>& diff, address at, layout const& as);
+  /// Address of the gradient of value v in a layout.
+  address gradient_in(stored& diff, layout const& wanted, int v, std::string const& step);
+  /// Moves the gradient of value v to a slot of its own, if others share its slot.
+  void give_own_memory(std::optional<stored>& diff, int v, std::string const& step);
+  /// Adds one more summand to the gradient of value v. `disposable`: nothing else reads the summand.
+  void add_gradient(int v, stored summand, bool disposable, std::string const& step);
   /// Address for the gradient of an input. First consumer: the value's gradient slot; others: a separate
   /// slot, added later.
   address diff_input(int s, operand<layout> const& o, bool overwrites,
-                     std::vector<std::pair<operand<layout>, address>>& after) {
-    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
-    auto& diff = diffs_[static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)])];
-    auto const& diff_output = diffs_[static_cast<std::size_t>(step.output)];
-    if (!diff) {
-      bool const in_place = overwrites && diff_output && diff_output->layout == o.layout;
-      diff = stored{in_place ? diff_output->at : new_slot(o.layout), o.layout, {}};
-      return diff->at;
-    }
-    address const beside = new_slot(o.layout);
-    after.emplace_back(o, beside);
-    return beside;
-  }
-
+                     std::vector<std::pair<operand<layout>, address>>& after);
   /// Moves a gradient from a separate slot to its destination: reorders a parameter's gradient, or adds one
   /// more summand of a gradient.
-  void finish_gradient(int s, operand<layout> const& o, address at) {
-    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
-    std::string const name = name_of(net_, step);
-    if (o.role == operand_role::diff_parameter) {
-      int const parameter = parameter_of(step, o.index);
-      shape const& dims = store_.table()[static_cast<std::size_t>(parameter)].spec.dims;
-      layout const& fixed = *store_.fixed_layout(parameter);
-      if (gradients_begun_[static_cast<std::size_t>(parameter)]++ == 0) {
-        emit(made_.backward, backend_.reorder(o.layout, fixed), {at, {place::gradient, parameter}},
-             rows_.add_move(backend_, name, plan_pass::backward, dims, fixed, false));
-        return;
-      }
-      stored summand{at, o.layout, {}};
-      address const from = in_layout(summand, fixed, made_.backward, name, plan_pass::backward, dims);
-      emit(made_.backward, backend_.accumulate(fixed), {from, {place::gradient, parameter}},
-           rows_.add_move(backend_, name, plan_pass::backward, dims, fixed, true));
-      made_.backward.back().accumulates = true;
-      return;
-    }
-    int const v = step.inputs[static_cast<std::size_t>(o.index)];
-    stored& diff = *diffs_[static_cast<std::size_t>(v)];
-    shape const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
-    stored summand{at, o.layout, {}};
-    address const from = in_layout(summand, diff.layout, made_.backward, name, plan_pass::backward, dims);
-    emit(made_.backward, backend_.accumulate(diff.layout), {from, diff.at},
-         rows_.add_move(backend_, name, plan_pass::backward, dims, diff.layout, true));
-  }
+  void finish_gradient(int s, operand<layout> const& o, address at);
 
   std::size_t largest_gradient() const {
     std::size_t most = 0;
@@ -390,6 +298,7 @@ class compiler {
   std::vector<int> loss_of_;
   std::vector<char> needs_gradient_;
   std::vector<std::optional<stored>> values_, diffs_;
+  std::vector<int> owners_;           // per slot: values whose gradient it holds
   std::vector<int> gradients_begun_;  // per parameter: gradients emitted so far
   std::vector<std::optional<address>> workspaces_;
   plan_rows rows_;
@@ -398,3 +307,5 @@ class compiler {
 };
 
 }  // namespace cohort::detail
+
+#include <cohort/plan/impl/compiler.tpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/flat_simd.hpp>
 #include <cohort/optimizer/update_simd.hpp>
@@ -21,6 +22,8 @@ namespace detail {
 template <class T>
 class passes_on_host final : public arena_passes {
  public:
+  explicit passes_on_host(parallel_parts parallel = nullptr) : parallel_(parallel) {}
+
   std::shared_ptr<memory_space> space() const override { return nullptr; }
   std::shared_ptr<memory_space> results() const override { return nullptr; }
   void upload(std::byte const*, std::byte*, std::size_t) override {}
@@ -53,7 +56,13 @@ class passes_on_host final : public arena_passes {
     }
   }
   bool finite(element_type type, std::byte const* x, std::size_t n) override {
-    if (type != element_type::bf16) return all_finite(isa_, reinterpret_cast<T const*>(x), n);
+    if (type != element_type::bf16) {
+      std::atomic<bool> found{true};
+      each_part(n, [&](std::size_t begin, std::size_t count) {
+        if (!all_finite(isa_, reinterpret_cast<T const*>(x) + begin, count)) found = false;
+      });
+      return found;
+    }
     auto const* const values = reinterpret_cast<bf16 const*>(x);
     std::size_t i = 0;
     while (i < n && is_finite(values[i].value())) ++i;
@@ -62,11 +71,14 @@ class passes_on_host final : public arena_passes {
 
   void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                    double* sums) override {
-    T const* from[max_parts];
-    for (std::size_t done = 0; done < n; done += chunk) {
-      point(parts, begin + done, from);
-      *sums++ = square_sum(isa_, from, static_cast<int>(parts.size()), std::min(chunk, n - done));
-    }
+    each_part(n, [&](std::size_t first, std::size_t count) {
+      T const* from[max_parts];
+      for (std::size_t done = first; done < first + count; done += chunk) {
+        point(parts, begin + done, from);
+        sums[done / chunk] =
+            square_sum(isa_, from, static_cast<int>(parts.size()), std::min(chunk, n - done));
+      }
+    });
   }
   void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                         std::span<std::byte* const> parts, std::span<std::byte* const> state,
@@ -107,6 +119,11 @@ class passes_on_host final : public arena_passes {
     }
   }
 
+ protected:
+  void run_parts(void (*run)(void const* with, int part, int parts), void const* with) override {
+    parallel_ ? parallel_(run, with) : run(with, 0, 1);
+  }
+
  private:
   static T* at(std::byte* arena, std::size_t begin) { return reinterpret_cast<T*>(arena) + begin; }
   template <class Pointer>
@@ -114,17 +131,36 @@ class passes_on_host final : public arena_passes {
     for (std::byte* arena : arenas) *to++ = at(arena, begin);
   }
 
+  /// Calls visit(begin, count) for parts of n elements, in parallel if they are many. A part begins with a
+  /// chunk.
+  template <class Visit>
+  void each_part(std::size_t n, Visit visit) {
+    constexpr std::size_t many = 64 * chunk;
+    if (n < many) return visit(0, n);
+    std::size_t const chunks = (n + chunk - 1) / chunk;
+    in_parallel([&](int part, int parts) {
+      auto const bound = [&](int which) {
+        return std::min(n,
+                        chunks * static_cast<std::size_t>(which) / static_cast<std::size_t>(parts) * chunk);
+      };
+      visit(bound(part), bound(part + 1) - bound(part));
+    });
+  }
+
   isa isa_ = best_isa();
+  parallel_parts parallel_;
 };
 
 template <>
-COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<float>() {
+COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<float>(parallel_parts parallel) {
+  if (parallel) return std::make_shared<passes_on_host<float>>(parallel);
   static passes_on_host<float> passes;  // stateless: shared, without an allocation
   return {std::shared_ptr<void>(), &passes};
 }
 
 template <>
-COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<double>() {
+COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<double>(parallel_parts parallel) {
+  if (parallel) return std::make_shared<passes_on_host<double>>(parallel);
   static passes_on_host<double> passes;  // stateless: shared, without an allocation
   return {std::shared_ptr<void>(), &passes};
 }

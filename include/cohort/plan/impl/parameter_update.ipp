@@ -64,7 +64,10 @@ COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::sp
                                                 parameter_range const& which) {
   for (int phase = 0; workers == 1 && phase < norm_phases(); ++phase)
     measure(phase, worker, workers, parts, step, epoch);
-  apply_rules(worker, workers, parts, step, epoch, which);
+  double const whole = network_factor();
+  passes_.in_parallel([&](int part, int all) {
+    apply_rules({worker, workers, part, all}, whole, parts, step, epoch, which);
+  });
   if (worker == 0) detail::follow_statistics(parameters_, parts, which);
   if (workers == 1) constrain(0, 1);
 }
@@ -149,17 +152,19 @@ COHORT_CORE_INLINE update_scalars parameter_update::scalars(std::size_t p, doubl
           .clip = settings_.normalisation.element_bound()};
 }
 
-COHORT_CORE_INLINE void parameter_update::apply_rules(int worker, int workers,
+COHORT_CORE_INLINE void parameter_update::apply_rules(share const& mine, double whole,
                                                       std::span<std::byte* const> parts, std::int64_t step,
                                                       std::int64_t epoch, parameter_range const& which) {
   constexpr std::size_t unit = 16, in_cache = 16384;
-  std::size_t const front = parameters_.offset_of(which.first),
-                    units = (parameters_.offset_of(which.last) - front) / unit;
-  auto const bound = [&](int w) {
-    return front + units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
+  auto const bound = [](std::size_t begin, std::size_t end, int which_part, int all) {
+    std::size_t const units = (end - begin) / unit;
+    return begin + units * static_cast<std::size_t>(which_part) / static_cast<std::size_t>(all) * unit;
   };
-  std::size_t const first = bound(worker), last = bound(worker + 1);
-  double const whole = network_factor();
+  std::size_t const front = parameters_.offset_of(which.first), back = parameters_.offset_of(which.last);
+  std::size_t const of_worker = bound(front, back, mine.worker, mine.workers),
+                    to_worker = bound(front, back, mine.worker + 1, mine.workers);
+  std::size_t const first = bound(of_worker, to_worker, mine.part, mine.parts),
+                    last = bound(of_worker, to_worker, mine.part + 1, mine.parts);
   auto const update_ranges = [&](std::span<update_range const> ranges) {
     passes_.update(ranges, parameters_.master(), parts, state_);
   };
@@ -171,7 +176,8 @@ COHORT_CORE_INLINE void parameter_update::apply_rules(int worker, int workers,
     int const number = static_cast<int>(index);
     bool const has_update_copy = p.trains() && parameters_.has_update_copy(number)
                                  && rules_[index].constraint == parameter_constraint();
-    if (has_update_copy && worker == 0 && which.has(number)) parameters_.mark_update_copy(number);
+    if (has_update_copy && mine.worker == 0 && mine.part == 0 && which.has(number))
+      parameters_.mark_update_copy(number);
     if (begin >= end || !p.trains()) continue;
     updater const& rule = rules_[index].updater;
     update_scalars now = scalars(index, whole, step, epoch);

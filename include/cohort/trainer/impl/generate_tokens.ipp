@@ -5,7 +5,9 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/generate_tokens.hpp>
 #include <cohort/trainer/stateful_predictions.hpp>
+#include <cohort/trainer/token_decoder.hpp>
 #include <cstddef>
+#include <optional>
 
 namespace cohort {
 
@@ -46,7 +48,14 @@ COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net
   detail::check_generation(prompt, how);
   std::vector<std::int32_t> tokens(prompt.begin(), prompt.end()), steps(static_cast<std::size_t>(window));
   random_stream const draws(how.seed, "generate");
+  std::optional<token_decoder> cached;
+  if (how.cached && detail::why_not_decoded(net.network()).empty()) cached.emplace(net);
   for (int k = 0; k < how.count; ++k) {
+    if (cached && tokens.size() <= steps.size()) {
+      auto const fresh = std::span(tokens).subspan(static_cast<std::size_t>(cached->steps()));
+      tokens.push_back(drawn_token(cached->advance(fresh), how.rules, draws, static_cast<std::uint64_t>(k)));
+      continue;
+    }
     std::size_t const read = std::min(tokens.size(), steps.size());
     std::copy(tokens.end() - static_cast<std::ptrdiff_t>(read), tokens.end(), steps.begin());
     predictions const made = net.predict(tensor_view{steps.data(), shape(1, window)});

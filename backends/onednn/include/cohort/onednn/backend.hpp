@@ -3,6 +3,8 @@
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/onednn/detail/kernel.hpp>
 #include <cohort/onednn/detail/threads.hpp>
+#include <cohort/plan/arena_passes.hpp>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +51,8 @@ class onednn {
   /// Returns the names of the layouts to time, for convolutions without groups and for dense layers; none for
   /// other layers.
   std::vector<std::string> candidates(basic_request<layout> const& request) const;
+  /// Passes that use the threads of the calling thread's kernels.
+  static std::shared_ptr<arena_passes> passes();
   /// Describes everything that timings depend on besides the processor: oneDNN version, instruction set and
   /// threads.
   static std::string describe_machine();

@@ -35,7 +35,8 @@ struct activation_layouts {
 ///
 /// In bf16 the gradient never has the layout of the weights: the f32 parameters have their gradient's layout,
 /// and forward reads a working copy too. Forward and backward-data request `weights_any`, which may be
-/// another layout. A sum is fused into the kernel if oneDNN has an optimised one (not for convolutions by
+/// another layout. `wanted_gradient`: layout of the weights' gradient if the store has not fixed it; empty:
+/// any. A sum is fused into the kernel if oneDNN has an optimised one (not for convolutions by
 /// gemm); otherwise it runs after the kernel.
 ///
 /// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs weights
@@ -44,7 +45,8 @@ backend_operation<onednn> prepare_weighted(dnnl_target const& on, operation_requ
                                            weighted_primitives const& make,
                                            std::vector<activation_layouts> const& candidates,
                                            std::vector<activation_layouts> const& backward_data_candidates,
-                                           memory_layout const& weights_any, double flops);
+                                           memory_layout const& weights_any, double flops,
+                                           memory_layout const& wanted_gradient = {});
 
 }  // namespace cohort::detail
 

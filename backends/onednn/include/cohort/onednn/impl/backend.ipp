@@ -31,6 +31,12 @@ COHORT_ONEDNN_INLINE onednn::layout onednn::plain(shape const& s) const {
   return layout::dense(dims);
 }
 
+COHORT_ONEDNN_INLINE std::shared_ptr<arena_passes> onednn::passes() {
+  return detail::passes_on_processor<float>([](void (*run)(void const*, int, int), void const* with) {
+    detail::on_openmp_threads(omp_get_max_threads(), [&](int part, int parts) { run(with, part, parts); });
+  });
+}
+
 COHORT_ONEDNN_INLINE element_type onednn::element(layout const& l) const {
   return l.type() == dnnl_bf16 ? element_type::bf16 : element_type::f32;
 }

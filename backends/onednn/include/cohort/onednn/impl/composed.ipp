@@ -130,7 +130,8 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_composed(dnnl_target cons
     if (backward && !request.training) break;
     invocation<onednn>& call = (backward ? made.backward : made.forward).emplace_back();
     call.kernel = backward ? kernel.backward : kernel.forward;
-    call.implementation = kernel.implementation + '+' + products.implementation;
+    call.implementation = kernel.implementation;
+    if (!products.implementation.empty()) call.implementation += '+' + products.implementation;
     call.flops = (backward ? 2 : 1) * what.flops(request.fields, request.input_shapes) * request.batch;
     auto const add = [&](operand_role role, int index, memory_layout const& layout) {
       call.operands.push_back({role, index, layout});
@@ -139,11 +140,13 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_composed(dnnl_target cons
     if (request.training) add(workspace, 0, bytes(kernel.workspace_bytes));
     if (kernel.reads_scalars) add(scalars, 0, {});
     if (request.masked) add(mask, 0, {});
+    for (std::size_t i = 0; (!backward || kernel.reads_tensors) && i < request.input_shapes.size(); ++i)
+      add(input, static_cast<int>(i), dense(request.input_shapes[i]));
+    if (!backward || kernel.reads_tensors) add(output, 0, made.output);
     if (backward) add(diff_output, 0, made.output);
-    for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
-      if (!backward || request.wants_diff_input[i])
-        add(backward ? diff_input : input, static_cast<int>(i), dense(request.input_shapes[i]));
-    if (!backward) add(output, 0, made.output);
+    for (std::size_t i = 0; backward && i < request.input_shapes.size(); ++i)
+      if (request.wants_diff_input[i])
+        add(diff_input, static_cast<int>(i), dense(request.input_shapes[i]));
     for (int p = 0; p < parameters; ++p) {
       memory_layout const& multiplied = products.layout_of_parameter(backward, p);
       if (!multiplied.get())

@@ -96,7 +96,7 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_sequence(
   int const steps = request.input_shapes[0][0];
   if (k == kind_of<dense>)
     return prepare_rows(request, [&](operation_request<onednn> const& rows) {
-      return std::optional(prepare(on, rows, decode<dense>(rows.fields)));
+      return std::optional(prepare(on, rows, decode<dense>(rows.fields), true));
     });
   if (k.name == batch_norm::kind_name)
     return prepare_rows(request, [&](operation_request<onednn> const& rows) {

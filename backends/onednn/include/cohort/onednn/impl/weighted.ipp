@@ -28,11 +28,12 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_weighted(
     dnnl_target const& on, operation_request<onednn> const& request, weighted_primitives const& make,
     std::vector<activation_layouts> const& candidates,
     std::vector<activation_layouts> const& backward_data_candidates, memory_layout const& weights_any,
-    double flops) {
+    double flops, memory_layout const& wanted_gradient) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
   layout_candidate const candidate = requested_candidate(request);
   auto const weights_dims = weights_any.dims();
-  auto const gradient_any = memory_layout::tagged(weights_dims, dnnl_f32);
+  auto const gradient_any =
+      wanted_gradient.get() ? wanted_gradient : memory_layout::tagged(weights_dims, dnnl_f32);
   bool const has_bias = request.parameter_specs.size() > 1;
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
   dnnl_activation const activation =

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/detail/attention_host.hpp>
+#include <cohort/layer/detail/composed_kernel.hpp>
+
+namespace cohort::detail {
+
+/// Attention on a backend, in f32 or bf16. Threads share the heads of all examples; each has a part of the
+/// scratch memory.
+composed_kernel compose_attention(attention_sizes const& sizes, composed_request const& request,
+                                  product_backend& backend);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/layer/impl/attention_program.ipp>
+#endif

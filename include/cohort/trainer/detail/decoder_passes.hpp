@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/isa.hpp>
+#include <cstddef>
+
+namespace cohort::detail {
+
+/// y ← x · weightsᵀ + bias, for a few rows.
+///
+/// Shapes    x rows×inputs, weights units×inputs, y rows×units, bias units or null.
+struct dense_rows {
+  std::size_t rows, inputs, units;
+  float const *x, *weights, *bias;
+  float* y;
+};
+
+/// One head of one query over the keys and values of `steps` steps, steps×width.
+struct cached_head {
+  std::size_t steps, width;
+  float scale;
+  float const *query, *keys, *values;
+  float* scores;  ///< memory of `steps` numbers
+  float* output;
+};
+
+/// Kernels of token_decoder.
+///
+///     multiply   the units [begin, end)
+///     attend     a head
+struct decoder_passes {
+  void (*multiply)(dense_rows const& a, std::size_t begin, std::size_t end);
+  void (*attend)(cached_head const& a);
+};
+
+/// Returns the kernels for an instruction set, which is at most machine_isa().
+decoder_passes decoder_passes_for(isa which);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/decoder_passes.ipp>
+#endif

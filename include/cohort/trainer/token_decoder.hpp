@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/trainer/training.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace cohort {
+
+/// Runs a transformer token by token: it keeps the keys and values of earlier steps (a KV cache), so that a
+/// step costs the same after any number of steps.
+///
+/// Shapes    the network's input: T token indices; its first output: T×V, V probabilities at each step.
+/// Units     one sequence, on settings().workers · settings().threads threads.
+/// Order     the training must outlive the decoder. After a further step of training, call reset before the
+///           next advance.
+/// Exact     computes in f32, as training::predict of this sequence up to rounding.
+/// Errors    setting_error for a network of another shape, or that names the first layer which it cannot run
+///           step by step: recurrent layers, convolutions, attention that is not causal, your own layers.
+/// Cost      memory: a copy of the parameters in f32, and 2·T·C numbers for each attention layer of C
+///           columns.
+/// Source    Shazeer, "Fast Transformer Decoding", 2019.
+class token_decoder {
+ public:
+  explicit token_decoder(training const& net);
+  token_decoder(token_decoder&&) noexcept;
+  token_decoder& operator=(token_decoder&&) noexcept;
+  ~token_decoder();
+
+  /// Returns T, the largest number of steps.
+  int window() const;
+  /// Returns the number of steps so far.
+  int steps() const;
+  /// Appends tokens and returns the probabilities of the token after the last one. Valid until the next call.
+  ///
+  /// Errors    setting_error for no token, or more than window() steps in all; data_error for a token outside
+  ///           of the vocabulary. The steps are then those before the call.
+  std::span<float const> advance(std::span<std::int32_t const> tokens);
+  /// Forgets all steps. Reads the parameters again if they have changed.
+  void reset();
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+namespace detail {
+
+/// Returns why token_decoder refuses this network, as a clause that names the layer; empty: it does not.
+std::string why_not_decoded(graph_view net);
+
+}  // namespace detail
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/token_decoder.ipp>
+#endif
