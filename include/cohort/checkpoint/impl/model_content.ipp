@@ -31,7 +31,7 @@ COHORT_CORE_INLINE std::vector<model_tensor> state_tensors(parameter_set const& 
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
     parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
     if (!is_trained(one.spec.role)) continue;
-    updater const rule = settings.rule_of(one.layer(), one.spec.role).updater;
+    updater const rule = settings.rule_of(one.layer(), one.spec.role, one.spec.dims.rank).updater;
     int const count = rule.state_arrays();
     if (arrays.size() < static_cast<std::size_t>(count))
       throw setting_error({.what = "too few arrays of updater state",
