@@ -70,8 +70,8 @@ void compare(std::string const& name, graph const& net) {
   std::vector<double> const& lengths = numbers_of(wanted, "lengths");
   for (std::size_t i = 0; !trained.batch.masks.empty() && i < trained.batch.masks.front().size(); ++i)
     trained.batch.masks.front()[i] = static_cast<double>(i % steps) < lengths[i / steps] ? 1 : 0;
-  trained.batch.divisor =
-      detail::loss_divisor(net).of(trained.batch.input_views, trained.batch.mask_views, trained.batch.target_views, {}, batch);
+  trained.batch.divisor = detail::loss_divisor(net).of(trained.batch.input_views, trained.batch.mask_views,
+                                                       trained.batch.target_views, {}, batch);
   EXPECT_NEAR(trained.step(), numbers_of(wanted, "loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p)
     if (is_trained(trained.parameter(p).spec.role))

@@ -48,11 +48,11 @@ TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
 
 TEST(optimizer_settings, exclude_ranks_and_layers_from_weight_decay) {
   using namespace cohort;
-  optimizer_settings const settings{.updater = adamw{.decay = 0.1},
-                                    .bias_updater = lion{.decay = 0.2},
-                                    .decay_from_rank = 2,
-                                    .layers = {{.layer = "tokens", .decays = false},
-                                               {.layer = "gain", .decays = true}}};
+  optimizer_settings const settings{
+      .updater = adamw{.decay = 0.1},
+      .bias_updater = lion{.decay = 0.2},
+      .decay_from_rank = 2,
+      .layers = {{.layer = "tokens", .decays = false}, {.layer = "gain", .decays = true}}};
   auto const rule = [&](char const* layer, parameter_role role, int rank) {
     return settings.rule_of(layer, role, rank).updater;
   };
@@ -72,9 +72,10 @@ TEST(optimizer_settings, check_all_their_fields) {
       optimizer_settings{.decay_from_rank = rank}.check();
       FAIL() << "accepted";
     } catch (cohort::setting_error const& e) {
-      EXPECT_EQ(std::string(e.what()), "the setting is out of range (decay_from_rank): expected 0 to 8; 2 "
-                                       "excludes biases and norms, got "
-                                           + std::to_string(rank));
+      EXPECT_EQ(std::string(e.what()),
+                "the setting is out of range (decay_from_rank): expected 0 to 8; 2 "
+                "excludes biases and norms, got "
+                    + std::to_string(rank));
     }
   }
   EXPECT_NO_THROW(written.check());

@@ -59,9 +59,10 @@ TEST(targets, out_of_the_losss_range_are_refused_and_the_example_is_named) {
 TEST(targets, that_are_ignored_may_have_any_index) {
   softmax_cross_entropy const ignoring{.ignore_index = -100};
   EXPECT_EQ(refused<data_error>(ignoring, std::vector<std::int32_t>{-100, 1}, {2}), "");
-  EXPECT_EQ(refused<data_error>(ignoring, std::vector<std::int32_t>{0, -1}, {2}),
-            "a label is out of range (target 0, example 1 of the batch): expected 0 to 2, or -100 to ignore it, "
-            "got -1");
+  EXPECT_EQ(
+      refused<data_error>(ignoring, std::vector<std::int32_t>{0, -1}, {2}),
+      "a label is out of range (target 0, example 1 of the batch): expected 0 to 2, or -100 to ignore it, "
+      "got -1");
 }
 
 TEST(targets, that_are_ignored_contribute_nothing) {

@@ -68,14 +68,18 @@ TEST(word_vectors, refuse_invalid_words_numbers_and_queries) {
   EXPECT_EQ(refusal_of<data_error>([] { word_vectors({""}, 1, {1}); }),
             "a word is empty or contains a separator (word 0): expected bytes without spaces, tabs and line "
             "ends, got \"\"");
-  EXPECT_EQ(refusal_of<data_error>([] { word_vectors({"a", "a"}, 1, {1, 2}); }),
+  EXPECT_EQ(refusal_of<data_error>([] {
+              word_vectors({"a", "a"}, 1, {1, 2});
+            }),
             "two word vectors have the same word (word 1): expected different words, got \"a\"");
   EXPECT_EQ(refusal_of<data_error>([] { word_vectors({"a"}, 1, {std::numeric_limits<float>::infinity()}); }),
             "a number of a word vector is not finite (word 0, \"a\"): expected finite numbers, got inf");
   EXPECT_EQ(refusal_of<data_error>([] { corners.nearest("south"); }),
             "the word has no vector (word_vectors): expected one of 6 words, for example \"east\", got "
             "\"south\"");
-  EXPECT_EQ(refusal_of<shape_error>([] { corners.nearest(numbers{1, 2}); }),
+  EXPECT_EQ(refusal_of<shape_error>([] {
+              corners.nearest(numbers{1, 2});
+            }),
             "the vector has another width than the word vectors (nearest): expected 3, got 2");
   EXPECT_EQ(refusal_of<setting_error>([] { corners.nearest("up", -1); }),
             "invalid number of neighbours (count): expected at least 0, got -1");
@@ -89,7 +93,8 @@ TEST(word_vectors, are_read_back_from_both_formats_bit_by_bit) {
   for (std::uint64_t i = 0; i < 300; ++i) {
     words.push_back("w\xc3\xb6rd" + std::to_string(i));
     for (std::uint64_t k = 0; k < 7; ++k)
-      values.push_back(std::ldexp(draws.normal<float>(7 * i + k), static_cast<int>(draws.below(k, 200)) - 100));
+      values.push_back(
+          std::ldexp(draws.normal<float>(7 * i + k), static_cast<int>(draws.below(k, 200)) - 100));
   }
   values[3] = std::numeric_limits<float>::denorm_min();
   values[4] = -std::numeric_limits<float>::max();
@@ -122,7 +127,8 @@ struct vector_files : ::testing::Test {
 
 TEST_F(vector_files, of_the_original_tool_and_of_gensim_are_read) {
   // The original tool writes a space before each line end.
-  word_vectors const original = word_vectors::load(write("2 3\n</s> 0.5 -1 2.25 \nthe 1e-3 0.000000 -7.5 \n"));
+  word_vectors const original =
+      word_vectors::load(write("2 3\n</s> 0.5 -1 2.25 \nthe 1e-3 0.000000 -7.5 \n"));
   EXPECT_EQ(original.words(), (texts{"</s>", "the"}));
   EXPECT_EQ(values_of(original), (numbers{0.5, -1, 2.25, 1e-3F, 0, -7.5}));
   EXPECT_EQ(values_of(word_vectors::load(write("1 2\r\na +1.5 1e-60\r\n"))), (numbers{1.5, 0}));
@@ -146,8 +152,7 @@ TEST_F(vector_files, that_are_damaged_are_refused) {
             what + "first line): expected at most 5 words of 2 numbers in 28 bytes, got 9000000000000000000");
   EXPECT_EQ(refused("2 4000000000\na 1 2\n"),
             what + "first line): expected at most 0 words of 4000000000 numbers in 19 bytes, got 2");
-  EXPECT_EQ(refused("2 2\na 1 2\n          "),
-            what + "word 1): expected a word, got the end of the file");
+  EXPECT_EQ(refused("2 2\na 1 2\n          "), what + "word 1): expected a word, got the end of the file");
   EXPECT_EQ(refused("1 2\na 1 x\n"), what + "word 0): expected a finite number, got \"x\"");
   EXPECT_EQ(refused("1 2\na 1 nan\n"), what + "word 0): expected a finite number, got \"nan\"");
   EXPECT_EQ(refused("1 2\na 1 1e99\n"), what + "word 0): expected a finite number, got \"1e99\"");

@@ -52,18 +52,26 @@ TEST(word_vocabulary, refuses_invalid_settings_and_words) {
             "invalid setting of a vocabulary (min_count): expected at least 1, got 0");
   EXPECT_EQ(refusal_of<setting_error>([] { word_vocabulary::of("a", {.min_count = 1, .most = -1}); }),
             "invalid setting of a vocabulary (most): expected at least 0, got -1");
-  EXPECT_EQ(refusal_of<data_error>([] { word_vocabulary::of("a b b"); }),
-            "no word of the text is frequent enough for the vocabulary (5 bytes, 2 different words): expected "
-            "a word that occurs 5 times (min_count), got none");
-  EXPECT_EQ(refusal_of<setting_error>([] { word_vocabulary({"a", "b"}, {1}); }),
-            "a vocabulary needs words, each with a count (word_vocabulary): expected 2 counts of 1 to 2^31 - 2 "
-            "words, got 1 counts of 2 words");
-  EXPECT_EQ(refusal_of<data_error>([] { word_vocabulary({"a b"}, {1}); }),
-            "a word of a vocabulary is empty or contains a separator (word 0): expected bytes without spaces, "
-            "tabs and line ends, got \"a b\"");
-  EXPECT_EQ(refusal_of<data_error>([] { word_vocabulary({"a"}, {0}); }),
-            "the count of a word is out of range (word \"a\"): expected at least 1, and a sum below 2^63, got 0");
-  EXPECT_EQ(refusal_of<data_error>([] { word_vocabulary({"a", "a"}, {1, 2}); }),
+  EXPECT_EQ(
+      refusal_of<data_error>([] { word_vocabulary::of("a b b"); }),
+      "no word of the text is frequent enough for the vocabulary (5 bytes, 2 different words): expected "
+      "a word that occurs 5 times (min_count), got none");
+  EXPECT_EQ(
+      refusal_of<setting_error>([] {
+        word_vocabulary({"a", "b"}, {1});
+      }),
+      "a vocabulary needs words, each with a count (word_vocabulary): expected 2 counts of 1 to 2^31 - 2 "
+      "words, got 1 counts of 2 words");
+  EXPECT_EQ(
+      refusal_of<data_error>([] { word_vocabulary({"a b"}, {1}); }),
+      "a word of a vocabulary is empty or contains a separator (word 0): expected bytes without spaces, "
+      "tabs and line ends, got \"a b\"");
+  EXPECT_EQ(
+      refusal_of<data_error>([] { word_vocabulary({"a"}, {0}); }),
+      "the count of a word is out of range (word \"a\"): expected at least 1, and a sum below 2^63, got 0");
+  EXPECT_EQ(refusal_of<data_error>([] {
+              word_vocabulary({"a", "a"}, {1, 2});
+            }),
             "a word occurs twice in a vocabulary (word_vocabulary): expected different words, got \"a\"");
 }
 

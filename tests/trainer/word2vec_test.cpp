@@ -84,7 +84,8 @@ struct oracle {
     output.assign(how.negatives > 0 ? all : all - 1, std::vector<double>(width));
     random_stream const drawn(how.seed, "word2vec input");
     for (std::size_t i = 0; i < all * width; ++i)
-      input[i / width][i % width] = static_cast<double>((drawn.uniform01(i) - 0.5F) / static_cast<float>(how.width));
+      input[i / width][i % width] =
+          static_cast<double>((drawn.uniform01(i) - 0.5F) / static_cast<float>(how.width));
     for (int k = 0; k < how.updater.state_arrays(); ++k) {
       input_states.emplace_back(all, std::vector<double>(width, how.updater.initial_state(k)));
       output_states.emplace_back(output.size(), std::vector<double>(width, how.updater.initial_state(k)));
@@ -95,7 +96,8 @@ struct oracle {
   std::vector<window> windows_of(token_stream const& tokens, std::uint64_t epoch) const {
     std::vector<std::int32_t> all(static_cast<std::size_t>(tokens.size()));
     tokens.copy(0, all);
-    random_stream const keep(settings.seed, "word2vec subsampling", epoch), sizes(settings.seed, "word2vec window", epoch);
+    random_stream const keep(settings.seed, "word2vec subsampling", epoch),
+        sizes(settings.seed, "word2vec window", epoch);
     std::vector<window> made;
     std::vector<std::pair<std::int32_t, std::uint64_t>> sentence;
     auto const finish = [&] {
@@ -126,7 +128,8 @@ struct oracle {
 
   void step(std::vector<window> const& windows, std::uint64_t number, double rate) {
     auto const width = static_cast<std::size_t>(settings.width);
-    matrix input_sums(input.size(), std::vector<double>(width)), output_sums(output.size(), std::vector<double>(width));
+    matrix input_sums(input.size(), std::vector<double>(width)),
+        output_sums(output.size(), std::vector<double>(width));
     std::vector<int> input_terms(input.size()), output_terms(output.size());
     detail::noise_words const noise(words.counts());
     detail::huffman_tree const tree(words.counts());
@@ -136,7 +139,8 @@ struct oracle {
     for (std::size_t i = 0; i < windows.size(); ++i) {
       std::vector<std::pair<std::int32_t, double>> targets;
       if (settings.negatives == 0) {
-        for (auto const& turn : tree.path(windows[i].centre)) targets.emplace_back(turn.node, turn.second ? 0 : 1);
+        for (auto const& turn : tree.path(windows[i].centre))
+          targets.emplace_back(turn.node, turn.second ? 0 : 1);
       } else {
         targets.emplace_back(windows[i].centre, 1);
         auto const block = i / static_cast<std::size_t>(settings.shared_windows);
@@ -176,8 +180,10 @@ struct oracle {
       bool const adam = settings.updater.name() == "adam";
       if (adam && terms[r] == 0) continue;  // the others: a gradient of 0 changes nothing
       for (std::size_t k = 0; k < values[r].size(); ++k) {
-        double const g =
-            sums[r][k] * (terms[r] > settings.most_terms ? double(settings.most_terms) / terms[r] : 1);
+        double const g = sums[r][k]
+                         * (settings.most_terms > 0 && terms[r] > settings.most_terms
+                                ? double(settings.most_terms) / terms[r]
+                                : 1);
         if (settings.updater.name() == "sgd") {
           values[r][k] -= rate * g;
         } else if (!adam) {
@@ -199,7 +205,8 @@ double largest_difference(word_vectors const& got, matrix const& wanted) {
   double largest = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     for (std::size_t k = 0; k < wanted[i].size(); ++k)
-      largest = std::max(largest, std::abs(static_cast<double>(got.vector_of(got.words()[i])[k]) - wanted[i][k]));
+      largest =
+          std::max(largest, std::abs(static_cast<double>(got.vector_of(got.words()[i])[k]) - wanted[i][k]));
   return largest;
 }
 
@@ -226,9 +233,12 @@ void compare_with_oracle(word2vec_settings const& how) {
     detail::word2vec_position at{.epoch = static_cast<std::int64_t>(epoch)};
     for (std::size_t begin = 0; begin < windows.size(); ++number) {
       std::size_t const end = std::min(begin + static_cast<std::size_t>(how.windows), windows.size());
-      double const done = (static_cast<double>(epoch) + static_cast<double>(at.sentence) / static_cast<double>(data.tokens.size())) / how.epochs;
+      double const done = (static_cast<double>(epoch)
+                           + static_cast<double>(at.sentence) / static_cast<double>(data.tokens.size()))
+                          / how.epochs;
       double const first = how.updater.rate().value(0, 0);
-      plain.step({windows.begin() + static_cast<std::ptrdiff_t>(begin), windows.begin() + static_cast<std::ptrdiff_t>(end)},
+      plain.step({windows.begin() + static_cast<std::ptrdiff_t>(begin),
+                  windows.begin() + static_cast<std::ptrdiff_t>(end)},
                  number, first + (how.final_rate - first) * done);
       places.advance(data.tokens, at);
       auto const made = trained.step(data.tokens);
@@ -289,14 +299,16 @@ trained_vectors train(int ranks, word2vec_settings const& how) {
 }
 
 TEST(word2vec, over_ranks_equals_one_rank_and_repeats_its_bits) {
-  for (word2vec_settings const& how : {with(sgd{.rate = 0.1}), with(adagrad{.rate = 0.05}), with(sgd{.rate = 0.1}, 0)}) {
+  for (word2vec_settings const& how :
+       {with(sgd{.rate = 0.1}), with(adagrad{.rate = 0.05}), with(sgd{.rate = 0.1}, 0)}) {
     trained_vectors const one = train(1, how);
     for (int const ranks : {2, 3}) {
       trained_vectors const several = train(ranks, how);
       ASSERT_EQ(several.losses.size(), one.losses.size());
       for (std::size_t i = 0; i < one.losses.size(); ++i) EXPECT_NEAR(several.losses[i], one.losses[i], 1e-5);
       for (std::size_t i = 0; i < one.input.size(); ++i) EXPECT_NEAR(several.input[i], one.input[i], 2e-5F);
-      for (std::size_t i = 0; i < one.output.size(); ++i) EXPECT_NEAR(several.output[i], one.output[i], 2e-5F);
+      for (std::size_t i = 0; i < one.output.size(); ++i)
+        EXPECT_NEAR(several.output[i], one.output[i], 2e-5F);
       trained_vectors const again = train(ranks, how);
       EXPECT_EQ(again.input, several.input);
       EXPECT_EQ(again.output, several.output);
@@ -310,7 +322,8 @@ TEST(word2vec, over_ranks_equals_one_rank_and_repeats_its_bits) {
 TEST(word2vec, continues_from_a_file_as_if_uninterrupted) {
   scratch_folder const folder;
   corpus const data;
-  for (word2vec_settings const& how : {with(sgd{.rate = 0.1}), with(adagrad{.rate = 0.05}, 0), with(adam{})}) {
+  for (word2vec_settings const& how :
+       {with(sgd{.rate = 0.1}), with(adagrad{.rate = 0.05}, 0), with(adam{.rate = 0.02})}) {
     word2vec whole(data.words, how);
     whole.fit(data.tokens);
     for (int const steps : {0, 3, 14}) {  // 14: in the second epoch
@@ -337,7 +350,9 @@ TEST(word2vec, refuses_a_file_of_another_training) {
   EXPECT_EQ(refused(data.words, small), "");
   word2vec_settings other = small;
   other.window = 2;
-  EXPECT_NE(refused(data.words, other).find("the file does not continue this training of word vectors (" + path + ", settings): expected width 11, window 2,"),
+  EXPECT_NE(refused(data.words, other)
+                .find("the file does not continue this training of word vectors (" + path
+                      + ", settings): expected width 11, window 2,"),
             std::string::npos);
   EXPECT_NE(refused(word_vocabulary({"a", "b"}, {1, 1}), small).find("vocabulary"), std::string::npos);
   io::write_file(path, "not a file of tensors");
@@ -361,8 +376,10 @@ TEST(word2vec, sends_only_touched_rows) {
   std::vector<std::int32_t> tokens;
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     auto const word = std::ranges::upper_bound(sums, draws.uniform01<double>(i) * sum) - sums.begin();
-    tokens.push_back(i % 20 == 19 ? all.end_of_sentence()
-                                  : *all.find(words[static_cast<std::size_t>(std::min<std::ptrdiff_t>(word, vocabulary - 1))]));
+    tokens.push_back(
+        i % 20 == 19
+            ? all.end_of_sentence()
+            : *all.find(words[static_cast<std::size_t>(std::min<std::ptrdiff_t>(word, vocabulary - 1))]));
   }
   token_stream const text(tokens);
   constexpr std::int64_t dense_bytes = std::int64_t{2} * vocabulary * 100 * 4;
@@ -467,7 +484,8 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
   EXPECT_EQ(refused([](auto& how) { how.shared_windows = 0; }),
             text("shared_windows): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.subsample = 2; }), text("subsample): expected 0 to 1, got 2"));
-  EXPECT_EQ(refused([](auto& how) { how.most_terms = -1; }), text("most_terms): expected at least 0, got -1"));
+  EXPECT_EQ(refused([](auto& how) { how.most_terms = -1; }),
+            text("most_terms): expected at least 0, got -1"));
   EXPECT_EQ(refused([](auto& how) { how.epochs = 0; }), text("epochs): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.windows = 0; }), text("windows): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.updater = momentum{}; }),
@@ -477,11 +495,14 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
   EXPECT_EQ(refused([](auto& how) { how.final_rate = 1; }),
             text("final_rate): expected 0 to 0.1, the updater's rate, got 1"));
   word2vec run(words, small);
-  EXPECT_EQ(refusal_of<data_error>([&] { run.step(token_stream(std::vector<std::int32_t>{0, 3})); }),
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              run.step(token_stream(std::vector<std::int32_t>{0, 3}));
+            }),
             "a token is not in the vocabulary (token 1): expected 0 to 1, or 2 after a sentence, got 3");
-  EXPECT_EQ(refusal_of<setting_error>([&] { word2vec(words, with(sgd{}, 0)).output_vectors(); }),
-            "the rows of the output matrix belong to no word (output_vectors): expected negatives of at least "
-            "1, got hierarchical softmax");
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { word2vec(words, with(sgd{}, 0)).output_vectors(); }),
+      "the rows of the output matrix belong to no word (output_vectors): expected negatives of at least "
+      "1, got hierarchical softmax");
 }
 
 TEST(word2vec, refuses_ranks_with_different_settings) {

@@ -30,7 +30,7 @@ class word2vec_state;
 ///           (words − 1) × width for hierarchical softmax.
 /// Order     collective: every rank calls in the same order with the same arguments. Global step k uses the
 ///           windows k·windows … of the text; a step ends with its epoch. Ranks take contiguous parts.
-/// After     a step: g = Σ over the step's terms, for each row; the row's update is that of the updater for g.
+/// After     a step: g = Σ over the step's terms, for each touched row, which the updater updates with g.
 ///           If more than `most_terms` terms add to a row, g is scaled to that number: large steps would
 ///           otherwise diverge for frequent words.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.

@@ -98,9 +98,8 @@ inline constexpr row sequences[]{
     {"sequence_15_ignored_targets",
      [](builder& net, draw& d) {
        return net.input({d.between(2, 9), 3}) | dense{.units = d.between(2, 19)}
-              | softmax_cross_entropy{.label_smoothing = 0.1,
-                                      .sum_steps = d.between(0, 1) == 1,
-                                      .ignore_index = -100};
+              | softmax_cross_entropy{
+                  .label_smoothing = 0.1, .sum_steps = d.between(0, 1) == 1, .ignore_index = -100};
      }},
     {"sequence_16_ignored_targets_with_a_mask",
      [](builder& net, draw& d) {

@@ -121,7 +121,8 @@ COHORT_CORE_INLINE model_content& model_content::add(std::string name, tensor_vi
 }
 
 COHORT_CORE_INLINE model_content& model_content::add_metadata(std::string key, std::string text) {
-  if (!key.starts_with(detail::listener_prefix) && !key.starts_with(detail::data_prefix)) require_strategy(key);
+  if (!key.starts_with(detail::listener_prefix) && !key.starts_with(detail::data_prefix))
+    require_strategy(key);
   metadata_.insert_or_assign(std::move(key), std::move(text));
   return *this;
 }

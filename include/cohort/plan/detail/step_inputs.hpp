@@ -139,7 +139,8 @@ class step_inputs {
     counted_.resize(static_cast<std::size_t>(batch_));
     for (int n = 0; n < batch_; ++n) {
       std::span<std::uint8_t const> exist;
-      if (mask) exist = {mask->steps + std::ptrdiff_t{n} * mask->length, static_cast<std::size_t>(mask->length)};
+      if (mask)
+        exist = {mask->steps + std::ptrdiff_t{n} * mask->length, static_cast<std::size_t>(mask->length)};
       counted_[static_cast<std::size_t>(n)] =
           detail::count_targets(specs_[0], host_targets_[0].rows(n, 1), exist);
     }
@@ -156,13 +157,13 @@ class step_inputs {
     auto const each = static_cast<std::size_t>(std::max(wanted.steps, 1));
     for (std::size_t i = 0; i < labels.size(); ++i)
       if (!wanted.accepts(labels[i]))
-        throw data_error({.what = "a label is out of range",
-                          .where = {"target ", t, ", example ", i / each, " of the batch",
-                                    wanted.steps > 0 ? text_of({", step ", i % each}) : ""},
-                          .expected = {"0 to ", wanted.classes - 1,
-                                       wanted.ignores() ? text_of({", or ", wanted.ignored, " to ignore it"})
-                                                        : ""},
-                          .got = {labels[i]}});
+        throw data_error(
+            {.what = "a label is out of range",
+             .where = {"target ", t, ", example ", i / each, " of the batch",
+                       wanted.steps > 0 ? text_of({", step ", i % each}) : ""},
+             .expected = {"0 to ", wanted.classes - 1,
+                          wanted.ignores() ? text_of({", or ", wanted.ignored, " to ignore it"}) : ""},
+             .got = {labels[i]}});
   }
   static void check_numbers(std::size_t t, std::span<T const> values, target_spec const& wanted) {
     if (wanted.takes_any_number()) return;

@@ -51,8 +51,8 @@ class checked_network {
       target_spec const wanted = net.target(loss);
       if (wanted.classes > 0)
         add_target<std::int32_t>(wanted.index_shape().batched(settings.batch), [&] {
-          auto const label = static_cast<std::int32_t>(
-              numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
+          auto const label =
+              static_cast<std::int32_t>(numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
           std::uint64_t const number = labels++;  // the first target counts
           bool const skip = wanted.ignores() && number > 0 && ignored.below(number, 3) == 0;
           return skip ? wanted.ignored : label;

@@ -14,8 +14,7 @@ COHORT_CORE_INLINE int count_targets(target_spec const& of, tensor_view target,
   auto const exists = [&](int t) { return steps.empty() || steps[static_cast<std::size_t>(t)] != 0; };
   int count = 0;
   for (int t = 0; t < rows; ++t)
-    count += exists(t)
-             && !(indices && of.is_ignored(target.as<std::int32_t>()[static_cast<std::size_t>(t)]));
+    count += exists(t) && !(indices && of.is_ignored(target.as<std::int32_t>()[static_cast<std::size_t>(t)]));
   return count;
 }
 

@@ -96,10 +96,11 @@ class vector_file {
   }
 
   [[noreturn]] void refuse(clause expected, clause got) const {
-    throw data_error({.what = "cannot read the word vectors",
-                      .where = {file_.path(), word_ < 0 ? text_of({", first line"}) : text_of({", word ", word_})},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
+    throw data_error(
+        {.what = "cannot read the word vectors",
+         .where = {file_.path(), word_ < 0 ? text_of({", first line"}) : text_of({", word ", word_})},
+         .expected = std::move(expected),
+         .got = std::move(got)});
   }
 
  private:
@@ -189,10 +190,11 @@ COHORT_CORE_INLINE std::optional<std::int32_t> word_vectors::find(std::string_vi
 COHORT_CORE_INLINE std::int32_t word_vectors::require(std::string_view word) const {
   auto const found = find(word);
   if (!found)
-    throw data_error({.what = "the word has no vector",
-                      .where = "word_vectors",
-                      .expected = {"one of ", size(), " words, for example ", detail::quote_for_error(words_[0])},
-                      .got = detail::quote_for_error(word)});
+    throw data_error(
+        {.what = "the word has no vector",
+         .where = "word_vectors",
+         .expected = {"one of ", size(), " words, for example ", detail::quote_for_error(words_[0])},
+         .got = detail::quote_for_error(word)});
   return *found;
 }
 
@@ -238,10 +240,8 @@ COHORT_CORE_INLINE std::vector<neighbour> word_vectors::analogy(std::string_view
 COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<double const> direction, int count,
                                                                 std::span<std::int32_t const> except) const {
   if (count < 0)
-    throw setting_error({.what = "invalid number of neighbours",
-                         .where = "count",
-                         .expected = "at least 0",
-                         .got = {count}});
+    throw setting_error(
+        {.what = "invalid number of neighbours", .where = "count", .expected = "at least 0", .got = {count}});
   double square = 0;
   for (double const x : direction) square += x * x;
   double const scale = square > 0 ? 1 / std::sqrt(square) : 0;
@@ -286,7 +286,8 @@ COHORT_CORE_INLINE word_vectors word_vectors::load(std::string const& path, vect
   auto const width = static_cast<std::uint64_t>(file.natural("the width"));
   bool const text = format == vector_format::text;
   // A word has at least one byte and a separator; a number as text likewise.
-  std::uint64_t const row_bytes = width > file.size() ? file.size() : 2 + width * (text ? 2 : sizeof(float)) - 1;
+  std::uint64_t const row_bytes =
+      width > file.size() ? file.size() : 2 + width * (text ? 2 : sizeof(float)) - 1;
   if (width > file.size() || count > file.size() / row_bytes)
     file.refuse({"at most ", width > file.size() ? 0 : file.size() / row_bytes, " words of ", width,
                  " numbers in ", file.size(), " bytes"},

@@ -179,9 +179,9 @@ class word2vec_state {
   std::int64_t checked_tokens_ = -1;
   std::int64_t pairs_ = 0;
   double loss_ = 0;
-  std::vector<std::int32_t> drawn_;      // noise words of a block
-  std::vector<std::int32_t> around_;     // words of a window without the centre
-  std::vector<std::size_t> slots_;       // their slots in input_sums_
+  std::vector<std::int32_t> drawn_;   // noise words of a block
+  std::vector<std::int32_t> around_;  // words of a window without the centre
+  std::vector<std::size_t> slots_;    // their slots in input_sums_
   std::vector<std::byte> message_;
 };
 

@@ -203,9 +203,8 @@ COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, doub
   auto const number = [&](int k) { return static_cast<float>(rule_.number(k)); };
   for (std::size_t slot = 0; slot < gradients.rows().size(); ++slot) {
     std::int32_t const terms = gradients.terms(slot);
-    float const scale = most_terms > 0 && terms > most_terms
-                            ? static_cast<float>(most_terms) / static_cast<float>(terms)
-                            : 1;
+    float const scale =
+        most_terms > 0 && terms > most_terms ? static_cast<float>(most_terms) / static_cast<float>(terms) : 1;
     auto const at = static_cast<std::size_t>(gradients.rows()[slot]) * width_;
     float const* const sum = gradients.sum(slot);
     float* const w = values_.data() + at;
@@ -261,8 +260,7 @@ COHORT_CORE_INLINE word2vec_settings checked(word2vec_settings how) {
   if (!(how.subsample >= 0 && how.subsample <= 1)) refuse("subsample", "0 to 1", {how.subsample});
   how.updater.check();
   update_rule const rule = how.updater.rule();
-  bool const known =
-      rule == update_rule::sgd || rule == update_rule::adagrad || rule == update_rule::adam;
+  bool const known = rule == update_rule::sgd || rule == update_rule::adagrad || rule == update_rule::adam;
   if (!known) refuse("updater", "sgd, adagrad or adam", {how.updater.name()});
   if (!how.updater.rate().is_fixed())
     refuse("updater.rate", "a fixed rate, which falls to final_rate", {how.updater.rate().name()});
@@ -423,11 +421,28 @@ COHORT_CORE_INLINE std::optional<word2vec_step> word2vec_state::step(token_strea
 }
 
 COHORT_CORE_INLINE std::string word2vec_state::text_of_settings() const {
-  return text_of({"width ", settings.width, ", window ", settings.window, ", negatives ", settings.negatives,
-                  ", shared_windows ", settings.shared_windows, ", subsample ", settings.subsample,
-                  ", updater ", to_json(optimizer_settings{.updater = settings.updater}), ", final_rate ",
-                  settings.final_rate, ", most_terms ", settings.most_terms, ", epochs ", settings.epochs,
-                  ", windows ", settings.windows, ", seed ", settings.seed});
+  return text_of({"width ",
+                  settings.width,
+                  ", window ",
+                  settings.window,
+                  ", negatives ",
+                  settings.negatives,
+                  ", shared_windows ",
+                  settings.shared_windows,
+                  ", subsample ",
+                  settings.subsample,
+                  ", updater ",
+                  to_json(optimizer_settings{.updater = settings.updater}),
+                  ", final_rate ",
+                  settings.final_rate,
+                  ", most_terms ",
+                  settings.most_terms,
+                  ", epochs ",
+                  settings.epochs,
+                  ", windows ",
+                  settings.windows,
+                  ", seed ",
+                  settings.seed});
 }
 
 COHORT_CORE_INLINE std::uint64_t word2vec_state::vocabulary_hash() const {
@@ -439,13 +454,13 @@ COHORT_CORE_INLINE std::uint64_t word2vec_state::vocabulary_hash() const {
 
 COHORT_CORE_INLINE void word2vec_state::check_ranks(token_stream const& tokens) {
   if (world_->size() > 1)
-    require_same(*world_, "word2vec::step",
-                 std::vector<shared_fact>{
-                     {"settings", text_of_settings()},
-                     {"vocabulary", text_of({words.size(), " words, hash ", vocabulary_hash()})},
-                     {"tokens", text_of({tokens.size()})},
-                     {"position", text_of({"step ", position_.step, ", epoch ", position_.epoch, ", token ",
-                                           position_.sentence})}});
+    require_same(
+        *world_, "word2vec::step",
+        std::vector<shared_fact>{{"settings", text_of_settings()},
+                                 {"vocabulary", text_of({words.size(), " words, hash ", vocabulary_hash()})},
+                                 {"tokens", text_of({tokens.size()})},
+                                 {"position", text_of({"step ", position_.step, ", epoch ", position_.epoch,
+                                                       ", token ", position_.sentence})}});
   checked_tokens_ = tokens.size();
 }
 
