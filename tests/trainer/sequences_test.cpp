@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/sequences.hpp>
 #include <cohort/evaluation/regression.hpp>
@@ -198,6 +199,19 @@ TEST(sequences, are_evaluated_without_ignored_targets) {
   EXPECT_EQ(report.history["accuracy"].back(), seen.accuracy());
   EXPECT_NEAR(report.history["validation loss"].back(), seen.log_loss().value(), 1e-12);
   EXPECT_EQ(report.history["perplexity"].back(), std::exp(report.history["log loss"].back()));
+}
+
+TEST(ignored_targets, of_examples_are_labels_without_classes_in_arrays) {
+  std::vector<float> const inputs{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<std::int32_t> const labels{0, -100, 2, -100};
+  arrays const data({{.name = "input", .values = {inputs.data(), shape(4, 2)}}},
+                    {{.name = "label", .values = {labels.data(), shape(4)}}});
+  graph const net = graph::build([](builder& b) {
+    return b.input({2}) | dense{.units = 3} | softmax_cross_entropy{.ignore_index = -100};
+  });
+  training run = trainer<B>(net, with(2));
+  run.fit(data, {.batch = 4, .epochs = 2});
+  EXPECT_EQ(run.evaluate(data).examples(), 2);
 }
 
 TEST(sequences, of_numbers_are_evaluated_step_by_step) {

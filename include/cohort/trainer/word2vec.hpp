@@ -76,6 +76,7 @@ class word2vec {
   void save(std::string const& path) const;
   /// Continues where `save` was called.
   ///
+  /// Order     every rank calls it between the same steps.
   /// Exact     then as if training had not been interrupted, with any number of ranks.
   /// Errors    file_error; data_error if the file is damaged or of another vocabulary or other settings.
   void load(std::string const& path);
