@@ -54,7 +54,7 @@ word2vec_settings const small{.width = 11,
                               .subsample = 0.05,
                               .updater = sgd{.rate = 0.1},
                               .final_rate = 0.01,
-                              .most_terms = 9,
+                              .row_limit = 0.9,
                               .epochs = 2,
                               .windows = 50,
                               .seed = 7};
@@ -180,12 +180,10 @@ struct oracle {
       bool const adam = settings.updater.name() == "adam";
       if (adam && terms[r] == 0) continue;  // the others: a gradient of 0 changes nothing
       for (std::size_t k = 0; k < values[r].size(); ++k) {
-        double const g = sums[r][k]
-                         * (settings.most_terms > 0 && terms[r] > settings.most_terms
-                                ? double(settings.most_terms) / terms[r]
-                                : 1);
+        double const g = sums[r][k];
         if (settings.updater.name() == "sgd") {
-          values[r][k] -= rate * g;
+          double const limit = settings.row_limit / std::max(terms[r], 1);
+          values[r][k] -= (settings.row_limit > 0 ? std::min(rate, limit) : rate) * g;
         } else if (!adam) {
           states[0][r][k] += g * g;
           values[r][k] -= rate * g / (std::sqrt(states[0][r][k]) + number(0));
@@ -269,7 +267,7 @@ TEST(word2vec, equals_plain_loops_over_all_rows_step_by_step) {
 TEST(word2vec, equals_plain_loops_without_subsampling_and_limit) {
   word2vec_settings how = small;
   how.subsample = 0;
-  how.most_terms = 0;
+  how.row_limit = 0;
   how.shared_windows = 1;
   how.updater = sgd{.rate = 0.02};
   compare_with_oracle(how);
@@ -484,8 +482,8 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
   EXPECT_EQ(refused([](auto& how) { how.shared_windows = 0; }),
             text("shared_windows): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.subsample = 2; }), text("subsample): expected 0 to 1, got 2"));
-  EXPECT_EQ(refused([](auto& how) { how.most_terms = -1; }),
-            text("most_terms): expected at least 0, got -1"));
+  EXPECT_EQ(refused([](auto& how) { how.row_limit = -1; }),
+            text("row_limit): expected a finite number, at least 0, got -1"));
   EXPECT_EQ(refused([](auto& how) { how.epochs = 0; }), text("epochs): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.windows = 0; }), text("windows): expected at least 1, got 0"));
   EXPECT_EQ(refused([](auto& how) { how.updater = momentum{}; }),

@@ -31,7 +31,7 @@ class word2vec_state;
 /// Order     collective: every rank calls in the same order with the same arguments. Global step k uses the
 ///           windows k·windows … of the text; a step ends with its epoch. Ranks take contiguous parts.
 /// After     a step: g = Σ over the step's terms, for each touched row, which the updater updates with g.
-///           If more than `most_terms` terms add to a row, g is scaled to that number: large steps would
+///           sgd: the rate of a row of n terms is at most `row_limit` / n, because large steps would
 ///           otherwise diverge for frequent words.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.
 /// Errors    setting_error; data_error for a token outside of the vocabulary; communicator_error.

@@ -134,7 +134,7 @@ class sparse_matrix {
   std::span<std::vector<float>> states() { return states_; }
 
   /// Updates the touched rows. `step` counts from 1.
-  void update(sparse_rows const& gradients, double rate, int most_terms, std::int64_t step);
+  void update(sparse_rows const& gradients, double rate, double row_limit, std::int64_t step);
 
  private:
   std::size_t rows_, width_;

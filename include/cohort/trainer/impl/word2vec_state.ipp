@@ -151,8 +151,10 @@ COHORT_CORE_INLINE std::size_t sparse_rows::touch(std::int32_t row) {
 
 template <class T>
 void append_bytes(std::vector<std::byte>& to, std::span<T const> values) {
-  std::span<std::byte const> const bytes = std::as_bytes(values);
-  to.insert(to.end(), bytes.begin(), bytes.end());
+  // Not insert: g++ 12 warns that it would write past the end (-Wstringop-overflow).
+  std::size_t const before = to.size();
+  to.resize(before + values.size_bytes());
+  if (!values.empty()) std::memcpy(to.data() + before, values.data(), values.size_bytes());
 }
 
 /// Copies numbers from the front of a message; returns the bytes after them.
@@ -198,23 +200,23 @@ COHORT_CORE_INLINE sparse_matrix::sparse_matrix(std::size_t rows, std::size_t wi
     states_.emplace_back(rows * width, static_cast<float>(rule.initial_state(k)));
 }
 
-COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, double rate, int most_terms,
+COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, double rate, double row_limit,
                                               std::int64_t step) {
   auto const number = [&](int k) { return static_cast<float>(rule_.number(k)); };
   for (std::size_t slot = 0; slot < gradients.rows().size(); ++slot) {
     std::int32_t const terms = gradients.terms(slot);
-    float const scale =
-        most_terms > 0 && terms > most_terms ? static_cast<float>(most_terms) / static_cast<float>(terms) : 1;
+    double const whole = rate * terms;
+    bool const limits = rule_.rule() == update_rule::sgd && row_limit > 0 && whole > row_limit;
     auto const at = static_cast<std::size_t>(gradients.rows()[slot]) * width_;
     float const* const sum = gradients.sum(slot);
     float* const w = values_.data() + at;
-    auto const r = static_cast<float>(rate);
+    auto const r = static_cast<float>(limits ? row_limit / terms : rate);
     if (rule_.rule() == update_rule::sgd) {
-      for (std::size_t k = 0; k < width_; ++k) w[k] -= r * scale * sum[k];
+      for (std::size_t k = 0; k < width_; ++k) w[k] -= r * sum[k];
     } else if (rule_.rule() == update_rule::adagrad) {
       float* const squares = states_[0].data() + at;
       for (std::size_t k = 0; k < width_; ++k) {
-        float const g = scale * sum[k];
+        float const g = sum[k];
         squares[k] += g * g;
         w[k] -= r * g / (std::sqrt(squares[k]) + number(0));
       }
@@ -226,7 +228,7 @@ COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, doub
       auto const correct1 = static_cast<float>(1 / (1 - std::pow(rule_.number(0), t))),
                  correct2 = static_cast<float>(1 / (1 - std::pow(rule_.number(1), t)));
       for (std::size_t k = 0; k < width_; ++k) {
-        float const g = scale * sum[k];
+        float const g = sum[k];
         mean[k] = beta1 * mean[k] + (1 - beta1) * g;
         square[k] = beta2 * square[k] + (1 - beta2) * g * g;
         w[k] -= r * (mean[k] * correct1) / (std::sqrt(square[k] * correct2) + epsilon);
@@ -254,9 +256,10 @@ COHORT_CORE_INLINE word2vec_settings checked(word2vec_settings how) {
   at_least("window", how.window, 1);
   at_least("negatives", how.negatives, 0);
   at_least("shared_windows", how.shared_windows, 1);
-  at_least("most_terms", how.most_terms, 0);
   at_least("epochs", how.epochs, 1);
   at_least("windows", how.windows, 1);
+  if (!(how.row_limit >= 0 && is_finite(how.row_limit)))
+    refuse("row_limit", "a finite number, at least 0", {how.row_limit});
   if (!(how.subsample >= 0 && how.subsample <= 1)) refuse("subsample", "0 to 1", {how.subsample});
   how.updater.check();
   update_rule const rule = how.updater.rule();
@@ -408,8 +411,8 @@ COHORT_CORE_INLINE std::optional<word2vec_step> word2vec_state::step(token_strea
     add_block(all.subspan(block * shared, std::min(shared, all.size() - block * shared)), block);
   if (world_->size() > 1) exchange();
   ++position_.step;
-  input.update(input_sums_, now, settings.most_terms, position_.step);
-  output.update(output_sums_, now, settings.most_terms, position_.step);
+  input.update(input_sums_, now, settings.row_limit, position_.step);
+  output.update(output_sums_, now, settings.row_limit, position_.step);
   return word2vec_step{
       .step = position_.step - 1,
       .epoch = position_.epoch,
@@ -435,8 +438,8 @@ COHORT_CORE_INLINE std::string word2vec_state::text_of_settings() const {
                   to_json(optimizer_settings{.updater = settings.updater}),
                   ", final_rate ",
                   settings.final_rate,
-                  ", most_terms ",
-                  settings.most_terms,
+                  ", row_limit ",
+                  settings.row_limit,
                   ", epochs ",
                   settings.epochs,
                   ", windows ",
