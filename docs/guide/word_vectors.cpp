@@ -30,9 +30,9 @@ int main() try {
   if (status != 0) return status;
 
   word_vectors const vectors = word_vectors::load("vectors.bin", vector_format::binary);
-  for (neighbour const& one : vectors.nearest("king", 2))
-    std::printf("king ~ %s %.2f\n", one.word.c_str(), one.similarity);
-  std::printf("similarity of sees and hears: %.2f\n", vectors.similarity("sees", "hears"));
+  for (neighbour const& one : vectors.nearest("hears", 2))
+    std::printf("hears ~ %s %.2f\n", one.word.c_str(), one.similarity);
+  std::printf("similarity of king and lady: %.2f\n", vectors.similarity("king", "lady"));
   return 0;
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
