@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/graph/with_state.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
