@@ -103,7 +103,8 @@ inline constexpr row sequences[]{
      }},
     {"sequence_16_ignored_targets_with_a_mask",
      [](builder& net, draw& d) {
-       return masked_sequence(net, d.between(2, 19), d.between(1, 9)) | batch_norm{.epsilon = 0.1}
+       return masked_sequence(net, d.between(2, 19), d.between(1, 9)) | tanh_activation{}
+              | batch_norm{.epsilon = 0.1}
               | softmax_cross_entropy{.sum_steps = d.between(0, 1) == 1, .ignore_index = 0};
      }},
     {"sequence_17_a_tied_output_layer",
