@@ -14,7 +14,7 @@ struct word2vec_settings {
   double subsample = 1e-3;  ///< words of a larger share of the text are dropped at random; 0: none
   cohort::updater updater = sgd{.rate = 0.025};  ///< sgd, adagrad or adam, of a fixed rate
   double final_rate = 1e-4;                      ///< the rate falls linearly over all epochs to this value
-  double row_limit = 2;                          ///< of sgd: see word2vec; 0: no limit
+  double row_limit = 3;                          ///< of sgd: see word2vec; 0: no limit
   int epochs = 5;
   int windows = 1024;  ///< of a step, over all ranks
   std::uint64_t seed = 1;
