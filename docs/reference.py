@@ -19,7 +19,7 @@ SECTIONS = "Shapes|Units|Parameters|Order|Before|After|Moves|Errors|Exact|Cost|S
 PAGES = {
     "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
     "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
-    "text": "Texts as tokens, and texts that a network writes. Headers: `cohort/text/` and `cohort/trainer/generate_tokens.hpp`.",
+    "text": "Texts as tokens, and texts that a network writes. Vectors of words. Headers: `cohort/text/`, `cohort/trainer/generate_tokens.hpp` and `cohort/trainer/word2vec.hpp`.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
                 "at run time (`graph::build`). `x | layer` appends a [layer](layers.md), a [loss](losses.md) or a block (a function from "
                 "tensor to tensor) to the tensor x. `a + b` and `a * b` are the layers `add` and `multiply`.",
@@ -322,7 +322,7 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
-TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|io/file_reader)\.hpp")
+TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
@@ -493,8 +493,8 @@ def reference(root):
     for one in enums:
         if one.name.split("::")[-1] in types and one.contract:
             found["values"].append(one)
-        elif page_of(one) == "extensions" and one.contract:
-            found["extensions"].append(one)
+        elif (page := page_of(one)) in ("extensions", "text") and one.contract:
+            found[page].append(one)
     if problems:
         raise missing_contract("\n".join(problems))
     return {page: sorted(all_of_it, key=lambda one: one.name) for page, all_of_it in found.items()}

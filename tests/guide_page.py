@@ -22,7 +22,8 @@ MPIRUN = pathlib.Path(__file__).resolve().parent / "mpirun"
 NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
 LONGEST = 120  # seconds of a command
 PREPARED = {"your_images": lambda folder: guide_images.write(folder / "photographs"),
-            "your_text": lambda folder: (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8")}
+            "your_text": lambda folder: (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8"),
+            "word_vectors": lambda folder: (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8")}
 
 
 def sentences(count):

@@ -122,13 +122,18 @@ constexpr flag all_flags[]{
     {"profile", [](options& o, text, text) { o.profile = true; }, no_argument},
     {"size", [](options& o, text, text v) { o.size = v; }},
     {"generate", [](options& o, text f, text v) { o.generate = number_of(f, v, 0, 1'000'000); }},
+    {"words", [](options& o, text, text v) { o.words = v; }},
     {"help", [](options& o, text, text) { o.help = true; }, no_argument}};
 
 bool has(program_text const& program, text flag) {
+  if (program.flags && flag != "help"
+      && text(program.flags).find(' ' + std::string(flag) + ' ') == text::npos)
+    return false;
   if (flag == "data") return program.data != nullptr;
   if (flag == "original") return program.original != nullptr;
   if (flag == "size") return program.size != nullptr;
   if (flag == "generate") return program.generate != nullptr;
+  if (flag == "words") return program.words != nullptr;
   return true;
 }
 
@@ -186,6 +191,24 @@ A value follows its flag after a space or an equals sign; of a repeated flag the
 the same command can be restarted with --resume.
 )";
 
+/// The help without the flags that a program does not have. A flag's text begins with two spaces and its
+/// name, and continues in lines that are indented further.
+std::string without_other_flags(program_text const& program, std::string const& help) {
+  std::string kept;
+  bool keeps = true;
+  for (text rest = help; !rest.empty();) {
+    std::size_t const end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    text const line = rest.substr(0, end);
+    if (line.starts_with("  --"))
+      keeps = has(program, line.substr(4, line.find(' ', 4) - 4));
+    else if (!line.starts_with("     "))
+      keeps = true;
+    if (keeps) kept += line;
+    rest.remove_prefix(end);
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::string help_of(program_text const& program, options const& defaults) {
@@ -197,10 +220,13 @@ std::string help_of(program_text const& program, options const& defaults) {
   all += after_data + text_of(defaults.batch) + after_batch + text_of(defaults.epochs) + after_epochs
          + program.rate + " (" + rate + after_rate + text_of(defaults.seed);
   all += program.original ? std::string(before_original) + program.original : ")";
-  if (program.size) all += std::string("\n  --size NAME      ") + program.size + " (" + program.sizes[0] + ')';
+  if (program.size)
+    all += std::string("\n  --size NAME      ") + program.size + " (" + program.sizes[0] + ')';
   if (program.generate)
     all += std::string("\n  --generate N     ") + program.generate + " (" + text_of(defaults.generate) + ')';
-  return all + after_seed;
+  if (program.words)
+    all += std::string("\n  --words LIST     ") + program.words + " (" + defaults.words + ')';
+  return without_other_flags(program, all + after_seed);
 }
 
 options parse(program_text const& program, options const& defaults, int argc, char** argv) {

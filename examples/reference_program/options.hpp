@@ -48,6 +48,7 @@ struct options {
   bool profile = false;
   std::string size{};
   int generate = 0;
+  std::string words{};
   bool help = false;
 };
 
@@ -61,6 +62,8 @@ struct program_text {
   char const* size = nullptr;      ///< of --size
   char const* sizes[3] = {};       ///< values of --size; the first is the default
   char const* generate = nullptr;  ///< of --generate
+  char const* words = nullptr;     ///< of --words
+  char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 
 /// Invalid flags: a sentence; exit status 2.

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -328,16 +329,13 @@ training_factory factory_for(std::string_view backend) {
   throw usage_error{"--backend: this program was built without the component cudnn"};
 }
 
-int launch(program const& what, options const& chosen, int argc, char** argv) {
-  if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
-    throw usage_error{"--checkpoints: " + chosen.checkpoints
-                      + " contains a checkpoint: expected --resume to continue from it, or another folder"};
-  factory_for(chosen.backend);  // throws before any work starts
+/// Calls `body` on every rank. Its result on rank 0 of threads, or on the process's rank, is the exit status.
+int launch(options const& chosen, int argc, char** argv,
+           std::function<int(cohort::communicator&)> const& body_of_rank) {
 #if !HAS_NCCL
   if (chosen.communicator == "nccl")
     throw usage_error{"--communicator: this program was built without the component nccl"};
 #endif
-  sets const images = what.data(chosen);
   auto const milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
   };
@@ -351,7 +349,7 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
 #if HAS_NCCL
     if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
 #endif
-    int const rank_status = run_rank(what, chosen, between_gpus ? *between_gpus : world, images);
+    int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
     if (world.rank() == 0 || world.name() == "mpi") status = rank_status;
   };
 #if HAS_MPI
@@ -397,18 +395,21 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
 
 void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }
 
-int run(program const& what, int argc, char** argv) {
+namespace {
+
+/// Parses the flags and calls `work` with them; handles --help and errors.
+int guarded(program_text const& text, options const& defaults, int argc, char** argv,
+            std::function<int(options&)> const& work) {
   auto const print_error = [&](std::exception const& problem) {
-    std::fprintf(stderr, "%s: %s\n", what.text.name, problem.what());
+    std::fprintf(stderr, "%s: %s\n", text.name, problem.what());
   };
   try {
-    options chosen = parse(what.text, what.defaults, argc, argv);
+    options chosen = parse(text, defaults, argc, argv);
     if (chosen.help) {
-      std::fputs(help_of(what.text, what.defaults).c_str(), stdout);
+      std::fputs(help_of(text, defaults).c_str(), stdout);
       return 0;
     }
-    if (chosen.rate == 0) chosen.rate = chosen.original ? what.original_rate : what.defaults.rate;
-    return launch(what, chosen, argc, argv);
+    return work(chosen);
   } catch (usage_error const& mistake) {
     print_error(mistake);
     return 2;
@@ -419,6 +420,29 @@ int run(program const& what, int argc, char** argv) {
     print_error(problem);
     return 1;
   }
+}
+
+}  // namespace
+
+int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
+              std::function<int(options const&, cohort::communicator&)> const& body) {
+  return guarded(text, defaults, argc, argv, [&](options& chosen) {
+    if (chosen.rate == 0) chosen.rate = defaults.rate;
+    return launch(chosen, argc, argv, [&](cohort::communicator& world) { return body(chosen, world); });
+  });
+}
+
+int run(program const& what, int argc, char** argv) {
+  return guarded(what.text, what.defaults, argc, argv, [&](options& chosen) {
+    if (chosen.rate == 0) chosen.rate = chosen.original ? what.original_rate : what.defaults.rate;
+    if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
+      throw usage_error{"--checkpoints: " + chosen.checkpoints
+                        + " contains a checkpoint: expected --resume to continue from it, or another folder"};
+    factory_for(chosen.backend);  // throws before any work starts
+    sets const data = what.data(chosen);
+    return launch(chosen, argc, argv,
+                  [&](cohort::communicator& world) { return run_rank(what, chosen, world, data); });
+  });
 }
 
 }  // namespace reference_program

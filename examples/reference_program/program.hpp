@@ -5,6 +5,7 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/trainer/settings.hpp>
+#include <functional>
 #include <string>
 #include "options.hpp"
 
@@ -46,6 +47,11 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
 
 /// Writes the parameters and the updater's state to a file.
 void save(cohort::training& trained, std::string const& path);
+
+/// Parses the flags, calls `body` on every rank that they ask for, and returns the largest of its results on
+/// this process's ranks; otherwise as run.
+int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
+              std::function<int(options const&, cohort::communicator&)> const& body);
 
 /// Runs the program and returns its exit status: 0; 1 after an error; 2 for invalid flags; 75 if the same
 /// command can be restarted with --resume. An error prints one sentence on standard error.

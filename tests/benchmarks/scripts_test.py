@@ -9,7 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 SCRIPTS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "benchmarks").glob("*.py"))}
-FOREIGN = re.compile(r"^(?:import|from) (?:keras|numpy|onnx|sklearn|torch)", re.MULTILINE)
+FOREIGN = re.compile(r"^(?:import|from) (?:gensim|keras|numpy|onnx|sklearn|torch)", re.MULTILINE)
 
 
 class scripts(unittest.TestCase):

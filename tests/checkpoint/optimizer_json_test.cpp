@@ -27,6 +27,7 @@ optimizer_settings const everything{
     .normalisation = normalise::clip_global_norm{3},
     .constraint = constraint::max_norm{2.5},
     .bias_constraint = constraint::non_negative{},
+    .decay_from_rank = 2,
     .layers = {{.layer = "features_*", .frozen = true},
                {.layer = "features_9",
                 .updater = lion{.rate = 0.1},
@@ -37,13 +38,15 @@ optimizer_settings const everything{
                 .bias_l2 = 3,
                 .constraint = parameter_constraint(),
                 .bias_constraint = constraint::unit_norm{},
-                .frozen = false},
+                .frozen = false,
+                .decays = false},
                {.layer = "\"head\""}}};
 
 TEST(optimizer_json, round_trips_every_field_of_network_and_layers) {
   EXPECT_EQ(read(to_json(everything)), everything);
   EXPECT_EQ(read(to_json(optimizer_settings())), optimizer_settings());
   EXPECT_EQ(to_json(optimizer_settings()).find("layers"), std::string::npos) << "as older readers know it";
+  EXPECT_EQ(to_json(optimizer_settings()).find("decay"), std::string::npos) << "as older readers know it";
 }
 
 TEST(optimizer_json, refuses_invalid_rows_and_names_their_position) {

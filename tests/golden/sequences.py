@@ -53,6 +53,13 @@ def tagger(x, mask, p):
     return p.dense(x, "dense_1", 3, 3)
 
 
+def language_model(x, mask, p):
+    """Tied weights: the embedding is the output layer too. Targets 2 are ignored."""
+    words = p.draw("words.weights", 7, 4)
+    x = torch.tanh(p.dense(f.embedding(x, words), "dense_1", 4, 4))
+    return f.linear(x, words)
+
+
 def classifier(x, mask, p):
     x = torch.relu(p.dense(x, "dense_1", 2, 4))
     x = p.batch_norm(x, "batch_norm_1", 4, mask)
@@ -77,13 +84,14 @@ def main():
     classes = torch.randint(0, 3, (len(lengths),))
     for name, net, x, target, reduction in (
             ("tagger", tagger, words, tags, "mean"), ("tagger_of_sums", tagger, words, tags, "sum"),
-            ("classifier", classifier, series, classes, None)):
+            ("classifier", classifier, series, classes, None), ("language_model", language_model, words, tags, "mean")):
         parameters = Parameters()
         logits = net(x, mask, parameters)
         if reduction is None:
             loss = f.cross_entropy(logits, target)
         else:
-            wanted = torch.where(mask, target, IGNORED).flatten()
+            counts = mask & (target != 2) if net is language_model else mask
+            wanted = torch.where(counts, target, IGNORED).flatten()
             loss = f.cross_entropy(logits.flatten(0, 1), wanted, ignore_index=IGNORED, reduction=reduction)
             loss = loss / len(lengths) if reduction == "sum" else loss
         loss.backward()

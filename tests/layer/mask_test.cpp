@@ -176,7 +176,8 @@ result run(graph const& net, std::vector<std::vector<double>> const& examples, d
     t.batch.masks.front() = mask;
     t.batch.mask_views[0].data = reinterpret_cast<std::byte const*>(t.batch.masks.front().data());
   }
-  t.batch.divisor = detail::loss_divisor(v).of(t.batch.input_views, t.batch.mask_views, {}, batch);
+  t.batch.divisor =
+      detail::loss_divisor(v).of(t.batch.input_views, t.batch.mask_views, t.batch.target_views, {}, batch);
   double const mean = t.step();
   return {mean, t.all_gradients()};
 }

@@ -27,6 +27,14 @@ graph tagger(bool sum, bool mask_zero) {
                   {.vocabulary = 7, .width = 4, .mask_zero = mask_zero}, sum);
   });
 }
+graph language_model() {
+  return graph::build([](builder& b) {
+    return b.masked_input({steps}) | embedding{.vocabulary = 7, .width = 4, .name = "words"}
+           | dense{.units = 4} | tanh_activation{}
+           | dense{.units = 7, .bias = false, .settings = {.shares = "words"}}
+           | softmax_cross_entropy{.ignore_index = 2};
+  });
+}
 graph classifier() {
   return graph::build([](builder& b) {
     tensor const x = b.masked_input({steps, 2}) | dense{.units = 4} | relu{} | batch_norm{};
@@ -62,8 +70,8 @@ void compare(std::string const& name, graph const& net) {
   std::vector<double> const& lengths = numbers_of(wanted, "lengths");
   for (std::size_t i = 0; !trained.batch.masks.empty() && i < trained.batch.masks.front().size(); ++i)
     trained.batch.masks.front()[i] = static_cast<double>(i % steps) < lengths[i / steps] ? 1 : 0;
-  trained.batch.divisor =
-      detail::loss_divisor(net).of(trained.batch.input_views, trained.batch.mask_views, {}, batch);
+  trained.batch.divisor = detail::loss_divisor(net).of(trained.batch.input_views, trained.batch.mask_views,
+                                                       trained.batch.target_views, {}, batch);
   EXPECT_NEAR(trained.step(), numbers_of(wanted, "loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p)
     if (is_trained(trained.parameter(p).spec.role))
@@ -81,8 +89,12 @@ TEST(sequences_golden, norms_and_pools_of_masked_sequences_agree_with_pytorch) {
   compare("classifier", classifier());
 }
 
+TEST(sequences_golden, tied_layers_and_ignored_targets_agree_with_pytorch) {
+  compare("language_model", language_model());
+}
+
 TEST(sequences_golden, compares_every_case_of_the_file) {
-  EXPECT_EQ(read_golden_cases("sequences.txt").size(), 3U);
+  EXPECT_EQ(read_golden_cases("sequences.txt").size(), 4U);
 }
 
 }  // namespace sequences_golden_test

@@ -46,7 +46,38 @@ TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
   EXPECT_EQ(biases("body").updater, updater(momentum{}));
 }
 
+TEST(optimizer_settings, exclude_ranks_and_layers_from_weight_decay) {
+  using namespace cohort;
+  optimizer_settings const settings{
+      .updater = adamw{.decay = 0.1},
+      .bias_updater = lion{.decay = 0.2},
+      .decay_from_rank = 2,
+      .layers = {{.layer = "tokens", .decays = false}, {.layer = "gain", .decays = true}}};
+  auto const rule = [&](char const* layer, parameter_role role, int rank) {
+    return settings.rule_of(layer, role, rank).updater;
+  };
+  EXPECT_EQ(rule("head", parameter_role::weights, 2), updater(adamw{.decay = 0.1}));
+  EXPECT_EQ(rule("head", parameter_role::weights, 1), updater(adamw{.decay = 0}));
+  EXPECT_EQ(rule("head", parameter_role::biases, 1), updater(lion{.decay = 0}));
+  EXPECT_EQ(rule("tokens", parameter_role::weights, 2), updater(adamw{.decay = 0}));
+  EXPECT_EQ(rule("gain", parameter_role::biases, 1), updater(lion{.decay = 0.2}));
+  EXPECT_EQ(updater(sgd{}).without_decay(), updater(sgd{}));
+  EXPECT_EQ(updater(lars{}).without_decay(), updater(lars{.decay = 0}));
+  EXPECT_EQ(updater(lamb{}).without_decay(), updater(lamb{.decay = 0}));
+}
+
 TEST(optimizer_settings, check_all_their_fields) {
+  for (int const rank : {-1, 9}) {
+    try {
+      optimizer_settings{.decay_from_rank = rank}.check();
+      FAIL() << "accepted";
+    } catch (cohort::setting_error const& e) {
+      EXPECT_EQ(std::string(e.what()),
+                "the setting is out of range (decay_from_rank): expected 0 to 8; 2 "
+                "excludes biases and norms, got "
+                    + std::to_string(rank));
+    }
+  }
   EXPECT_NO_THROW(written.check());
   EXPECT_THROW((optimizer_settings{.updater = cohort::adam{.epsilon = 0}}).check(), cohort::setting_error);
   EXPECT_THROW((optimizer_settings{.bias_updater = cohort::sgd{.rate = -1}}).check(), cohort::setting_error);

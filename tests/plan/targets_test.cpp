@@ -56,6 +56,31 @@ TEST(targets, out_of_the_losss_range_are_refused_and_the_example_is_named) {
   EXPECT_EQ(refused<data_error>(mean_squared_error{}, with(1e6), {2, 3}), "");
 }
 
+TEST(targets, that_are_ignored_may_have_any_index) {
+  softmax_cross_entropy const ignoring{.ignore_index = -100};
+  EXPECT_EQ(refused<data_error>(ignoring, std::vector<std::int32_t>{-100, 1}, {2}), "");
+  EXPECT_EQ(
+      refused<data_error>(ignoring, std::vector<std::int32_t>{0, -1}, {2}),
+      "a label is out of range (target 0, example 1 of the batch): expected 0 to 2, or -100 to ignore it, "
+      "got -1");
+}
+
+TEST(targets, that_are_ignored_contribute_nothing) {
+  trial<B> all(ends_in(softmax_cross_entropy{}), {.batch = 2});
+  trial<B> some(ends_in(softmax_cross_entropy{.ignore_index = 1}), {.batch = 5});
+  some.batch.inputs[0] = {9, 9, 1, 2, 8, 8, 3, 4, 7, 7};
+  some.batch.indices[0] = {1, 0, 1, 2, 1};
+  some.batch.divisor = 2;
+  all.batch.inputs[0] = {1, 2, 3, 4};
+  all.batch.indices[0] = {0, 2};
+  EXPECT_EQ(detail::loss_divisor(ends_in(softmax_cross_entropy{.ignore_index = 1}))
+                .of(some.batch.input_views, {}, some.batch.target_views, {}, 5),
+            2);
+  EXPECT_NEAR(some.step(), all.step(), 1e-15);
+  auto const got = some.all_gradients(), wanted = all.all_gradients();
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-15);
+}
+
 tensor body(builder& net) { return net.input({4}) | dense{.units = 3}; }
 
 TEST(targets, of_several_losses_sum_their_weighted_gradients) {

@@ -42,6 +42,9 @@ struct example_batch {
         auto& labels = indices.emplace_back(static_cast<std::size_t>(dims.elements()));
         auto const classes = static_cast<std::uint64_t>(wanted.classes);
         for (std::int32_t& label : labels) label = static_cast<std::int32_t>(numbers.below(drawn++, classes));
+        cohort::random_stream const ignored(seed, "ignored targets");
+        for (std::size_t i = 1; wanted.ignores() && i < labels.size(); ++i)
+          if (ignored.below(i, 3) == 0) labels[i] = wanted.ignored;
         target_views.emplace_back(labels.data(), dims);
       } else {
         cohort::shape const dims = wanted.values.batched(batch);
@@ -65,7 +68,7 @@ struct example_batch {
       }
       mask_views.emplace_back(steps.data(), cohort::shape{batch, length});
     }
-    divisor = cohort::detail::loss_divisor(net).of(input_views, mask_views, {}, batch);
+    divisor = cohort::detail::loss_divisor(net).of(input_views, mask_views, target_views, {}, batch);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/sequences.hpp>
 #include <cohort/evaluation/regression.hpp>
@@ -104,6 +105,14 @@ TEST(sequences, train_alike_whatever_the_padding) {
               "classes");
 }
 
+/// Steps of class 1 do not count.
+graph tagger_of_zeros(int length) {
+  return graph::build([=](builder& b) {
+    return b.masked_input({length, 2}) | dense{.units = 8} | tanh_activation{} | dense{.units = 2}
+           | softmax_cross_entropy{.ignore_index = 1};
+  });
+}
+
 std::vector<double> losses_of(fit_report const& report) {
   auto const all = report.history["loss"];
   return {all.begin(), all.end()};
@@ -127,7 +136,7 @@ trained train(graph const& net, dataset const& data, int ranks, int workers, int
 
 TEST(sequences, train_exactly_over_workers_ranks_and_micro_batches) {
   signs const data(43);
-  for (graph const& net : {tagger<>(7), tagger<true>(7)}) {
+  for (graph const& net : {tagger<>(7), tagger<true>(7), tagger_of_zeros(7)}) {
     trained const one = train(net, data.tagged(7), 1, 1, 1, 12);
     for (auto const& [ranks, workers, accumulate] : {std::tuple{1, 3, 1}, {1, 1, 4}, {2, 1, 1}, {3, 2, 2}}) {
       SCOPED_TRACE(ranks * 100 + workers * 10 + accumulate);
@@ -174,6 +183,35 @@ TEST(sequences, are_evaluated_step_by_step) {
   EXPECT_NEAR(report.history["validation loss"].back(), *seen.log_loss(), 1e-6);
   loader batches(data.tagged(9), {.batch = 100});
   EXPECT_NEAR(run.loss_of(*batches.next()), *seen.log_loss(), 1e-6);
+}
+
+TEST(sequences, are_evaluated_without_ignored_targets) {
+  signs const data(40);
+  training run = trainer<B>(tagger_of_zeros(7), with(1));
+  fit_report const report =
+      run.fit(data.tagged(7), {.batch = 8,
+                               .epochs = 2,
+                               .validation = data.tagged(7),
+                               .metrics = {metrics::accuracy, metrics::log_loss, metrics::perplexity}});
+  classification_report const seen = run.evaluate(data.tagged(7));
+  EXPECT_EQ(seen.examples(), std::ranges::count(data.steps, 0));
+  EXPECT_EQ(seen.count(1, 0) + seen.count(1, 1), 0) << "class 1 is ignored";
+  EXPECT_EQ(report.history["accuracy"].back(), seen.accuracy());
+  EXPECT_NEAR(report.history["validation loss"].back(), seen.log_loss().value(), 1e-12);
+  EXPECT_EQ(report.history["perplexity"].back(), std::exp(report.history["log loss"].back()));
+}
+
+TEST(ignored_targets, of_examples_are_labels_without_classes_in_arrays) {
+  std::vector<float> const inputs{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<std::int32_t> const labels{0, -100, 2, -100};
+  arrays const data({{.name = "input", .values = {inputs.data(), shape(4, 2)}}},
+                    {{.name = "label", .values = {labels.data(), shape(4)}}});
+  graph const net = graph::build([](builder& b) {
+    return b.input({2}) | dense{.units = 3} | softmax_cross_entropy{.ignore_index = -100};
+  });
+  training run = trainer<B>(net, with(2));
+  run.fit(data, {.batch = 4, .epochs = 2});
+  EXPECT_EQ(run.evaluate(data).examples(), 2);
 }
 
 TEST(sequences, of_numbers_are_evaluated_step_by_step) {

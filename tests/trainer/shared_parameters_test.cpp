@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/text/token_crops.hpp>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -84,6 +85,58 @@ TEST(shared_parameters, train_over_ranks_workers_and_pieces_as_without_them) {
               << ranks << " ranks, " << pieces << " pieces";
         });
   }
+}
+
+/// A language model whose embedding is its output layer, too. Token 3 is not predicted.
+graph language_model() {
+  return graph::build([](builder& b) {
+    return b.input({6}) | embedding{.vocabulary = 9, .width = 8, .name = "words"} | dense{.units = 8}
+           | layer_norm{} | tanh_activation{}
+           | dense{.units = 9, .bias = false, .settings = {.shares = "words"}}
+           | softmax_cross_entropy{.ignore_index = 3};
+  });
+}
+
+dataset drawn_crops() {
+  random_stream const draws(5, "tokens");
+  std::vector<std::int32_t> tokens;
+  for (std::uint64_t i = 0; i < 300; ++i) tokens.push_back(static_cast<std::int32_t>(draws.below(i, 9)));
+  return token_crops(token_stream(tokens), {.length = 6, .vocabulary = 9});
+}
+
+TEST(shared_parameters, of_an_embedding_and_the_output_layer_train_over_ranks_and_workers) {
+  training alone = trainer<wide>(language_model(), with(1));
+  EXPECT_EQ(alone.network().parameter_count(), 9 * 8 + 8 * 8 + 8 + 2 * 8);
+  alone.fit(drawn_crops(), {.batch = 12, .epochs = 2});
+  auto const wanted = parameters_of(alone);
+  for (int ranks : {2, 3})
+    for (int pieces : {1, 2})
+      launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        training made = trainer<wide>(language_model(), world, allreduce{}, with(1 + world.rank() % 2));
+        made.fit(drawn_crops(), {.batch = 12 / ranks, .epochs = 2, .accumulate = pieces});
+        EXPECT_LT(largest_difference(parameters_of(made), wanted), 1e-12)
+            << ranks << " ranks, " << pieces << " pieces";
+      });
+}
+
+TEST(weight_decay, excludes_low_ranks_and_layers) {
+  auto const trained = [](training_settings how) {
+    how.seed = 7;
+    training made = trainer<wide>(language_model(), std::move(how));
+    made.fit(drawn_crops(), {.batch = 12, .epochs = 2});
+    return parameters_of(made);
+  };
+  adamw const decaying{.rate = 0.01, .decay = 0.3}, plain{.rate = 0.01, .decay = 0};
+  auto const all = trained({.updater = decaying});
+  auto const matrices = trained({.updater = decaying, .decay_from_rank = 2});
+  EXPECT_EQ(matrices, trained({.updater = decaying, .bias_updater = plain}));
+  EXPECT_NE(matrices, all);
+  auto const few =
+      trained({.updater = decaying, .decay_from_rank = 2, .layers = {{.layer = "words", .decays = false}}});
+  EXPECT_EQ(few, trained({.updater = decaying,
+                          .bias_updater = plain,
+                          .layers = {{.layer = "words", .updater = plain}}}));
+  EXPECT_NE(few, matrices);
 }
 
 }  // namespace shared_parameters_test

@@ -139,6 +139,11 @@ struct graph_view {
     target_spec const of_loss = target(loss);
     return of_loss.steps > 0 && !of_loss.sums_steps ? input_mask(loss) : -1;
   }
+  /// Whether a loss is a mean over the targets that it does not ignore.
+  constexpr bool averages_targets(int loss) const {
+    target_spec const of_loss = target(loss);
+    return of_loss.ignores() && !of_loss.sums_steps;
+  }
 
   /// The node whose parameters a node uses: itself, unless it shares those of another node.
   constexpr int owner(int id) const { return (*this)[id].shares < 0 ? id : (*this)[id].shares; }

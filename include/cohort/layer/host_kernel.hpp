@@ -33,8 +33,9 @@ struct step_constants {
 /// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. In
 ///           the memory space of the arenas.
 /// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns sums into the mean.
-///           `steps`: of the sequences over whose steps the losses are means. `states`: of stateful layers;
-///           example 0 has their row `first_row`. Null: each batch begins with zeros.
+///           `steps`: of the sequences over whose steps the losses are means; without ignored targets.
+///           `states`: of stateful layers; example 0 has their row `first_row`. Null: each batch begins with
+///           zeros.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
@@ -67,6 +68,7 @@ struct step_scalars {
 /// Shapes    indices: one, or one per step of a sequence.
 struct target_spec {
   static constexpr double unbounded = 1e300;
+  static constexpr int no_index = -(1 << 24);  ///< not a class index; files accept it
 
   int classes = 0;       ///< class indices (i32) 0 … classes − 1; 0: no indices
   bool numbers = false;  ///< numbers of shape `values` in [lowest, highest]
@@ -75,7 +77,13 @@ struct target_spec {
   double highest = unbounded;
   int steps = 0;            ///< of a sequence with one target per step; 0: not a sequence
   bool sums_steps = false;  ///< the loss is a mean over examples of sums over steps, not a mean over steps
+  int ignored = no_index;   ///< class index of targets that the loss does not count; no_index: counts all
 
+  /// Whether class indices may be ignored, so that the loss is a mean over the other targets.
+  constexpr bool ignores() const { return ignored != no_index; }
+  /// Whether this is an index that the loss accepts.
+  constexpr bool accepts(int index) const { return (index >= 0 && index < classes) || is_ignored(index); }
+  constexpr bool is_ignored(int index) const { return ignores() && index == ignored; }
   /// Shape of the class indices of an example.
   constexpr shape index_shape() const { return steps > 0 ? shape(steps) : shape(); }
   /// Whether class indices of this type and shape are valid targets of `count` examples.

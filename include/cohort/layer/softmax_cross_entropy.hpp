@@ -13,9 +13,12 @@ namespace cohort {
 ///           classes, per example or per step; output: probabilities.
 /// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight`: factor of this
 ///           loss in the sum of all losses. `sum_steps`: sum over the steps of a sequence instead of their
-///           mean.
+///           mean. `ignore_index`: a class index, inside or outside of 0 … C − 1, of targets that do not
+///           count.
 /// After     loss = mean over examples (or steps) of −Σ target·log p; gradient of the logits (p·Σ target −
-///           target)/count. With a mask: mean over the steps that exist in the whole batch.
+///           target)/count. With a mask: mean over the steps that exist in the whole batch. With an
+///           `ignore_index`: mean over the targets of the whole batch that count, of all workers and ranks.
+///           The loss and the gradient of an ignored target are 0.
 /// Exact     the largest logit of an example is subtracted first: no overflow. A logit of −∞ is valid for a
 ///           class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.
@@ -29,13 +32,15 @@ struct softmax_cross_entropy {
   double label_smoothing = 0;
   double weight = 1;
   bool sum_steps = false;
+  int ignore_index = target_spec::no_index;
   std::string_view name{};
   source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"label_smoothing", &softmax_cross_entropy::label_smoothing},
                       field{"weight", &softmax_cross_entropy::weight},
-                      field{"sum_steps", &softmax_cross_entropy::sum_steps}};
+                      field{"sum_steps", &softmax_cross_entropy::sum_steps},
+                      field{"ignore_index", &softmax_cross_entropy::ignore_index}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank < 1 || inputs[0].rank > 2)
@@ -49,6 +54,7 @@ struct softmax_cross_entropy {
   constexpr target_spec target(std::span<shape const> inputs) const {
     target_spec spec = detail::numbers_like(inputs[0], sum_steps);
     spec.classes = channels_of(inputs[0]);
+    spec.ignored = ignore_index;
     return spec;
   }
   constexpr double flops(std::span<shape const> inputs) const {
@@ -59,14 +65,14 @@ struct softmax_cross_entropy {
   void forward(host_arguments<T> const& a) const {
     int const classes = channels_of(a.output_shape);
     double sum = 0;
-    each_row(a, [&](int n, std::size_t row, bool exists) {
+    each_row(a, [&](int n, std::size_t row, bool counts) {
       T const* const logits = a.inputs[0] + row * std::size_t(classes);
       T* const p = a.output + row * std::size_t(classes);
       T largest = logits[0];
       for (int c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
       T total = 0;
       for (int c = 0; c < classes; ++c) total += p[c] = std::exp(logits[c] - largest);
-      if (a.target && exists) {
+      if (a.target && counts) {
         double const log_total = static_cast<double>(std::log(total));
         double loss = 0;
         each_target(a, row, [&](int c, double target) {
@@ -77,18 +83,18 @@ struct softmax_cross_entropy {
       T const factor = 1 / total;
       for (int c = 0; c < classes; ++c) p[c] *= factor;
     });
-    if (a.loss) a.loss->sum = weight * detail::step_factor(a, sum_steps) * sum;
+    if (a.loss) a.loss->sum = weight * step_factor(a) * sum;
   }
 
   template <class T>
   void backward(host_arguments<T> const& a) const {
     int const classes = channels_of(a.output_shape);
     if (!a.diff_inputs[0]) return;
-    double const of_step = detail::step_factor(a, sum_steps);
-    each_row(a, [&](int n, std::size_t row, bool exists) {
+    double const of_step = step_factor(a);
+    each_row(a, [&](int n, std::size_t row, bool counts) {
       T const* const p = a.output + row * std::size_t(classes);
       T* const diff = a.diff_inputs[0] + row * std::size_t(classes);
-      if (!exists) {
+      if (!counts) {
         for (int c = 0; c < classes; ++c) diff[c] = 0;
         return;
       }
@@ -102,13 +108,24 @@ struct softmax_cross_entropy {
   }
 
  private:
-  /// Calls visit(example, row, whether the step exists) for each row of logits.
+  bool ignores() const { return ignore_index != target_spec::no_index; }
+
+  /// As detail::step_factor; the divisor of a loss with ignored targets counts targets.
+  template <class T>
+  double step_factor(host_arguments<T> const& a) const {
+    return ignores() ? 1 : detail::step_factor(a, sum_steps);
+  }
+
+  /// Calls visit(example, row, whether its target counts) for each row of logits.
   template <class T, class Visit>
-  static void each_row(host_arguments<T> const& a, Visit visit) {
+  void each_row(host_arguments<T> const& a, Visit visit) const {
     int const steps = detail::loss_steps(a.output_shape).count;
+    bool const labels = ignores() && a.target && a.target->type == element_type::i32;
+    std::int32_t const* const label = labels ? a.target->template as<std::int32_t>().data() : nullptr;
     for (int n = 0, row = 0; n < a.batch; ++n)
       for (int t = 0; t < steps; ++t, ++row)
-        visit(n, static_cast<std::size_t>(row), detail::has_step(a, n, t));
+        visit(n, static_cast<std::size_t>(row),
+              detail::has_step(a, n, t) && !(label && label[row] == ignore_index));
   }
 
   /// Calls visit(class, target probability) at least for every class with a target above 0.

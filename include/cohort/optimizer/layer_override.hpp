@@ -24,6 +24,7 @@ constexpr bool is_named(std::string_view name, std::string_view pattern) {
 /// Order     if several rows match a layer, the last row that sets a field decides that field.
 /// After     `frozen`: the layer keeps every bit of its parameters and of its updater's state. It runs as at
 ///           inference: batch normalisation uses its running statistics and does not change them.
+///           `decays`: false sets the updater's `decay` to 0 for the layer, for example for an embedding.
 struct layer_override {
   std::string layer;  ///< a layer's name, or a common prefix of names with a star: "features_*"
   std::optional<cohort::updater> updater{};
@@ -35,6 +36,7 @@ struct layer_override {
   std::optional<parameter_constraint> constraint{};
   std::optional<parameter_constraint> bias_constraint{};
   std::optional<bool> frozen{};
+  std::optional<bool> decays{};
 
   constexpr bool operator==(layer_override const&) const = default;
 

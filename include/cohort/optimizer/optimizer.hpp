@@ -35,11 +35,15 @@ struct parameter_rule {
 
 /// Optimizer settings of a network, with overrides for single layers.
 ///
+/// Units     `decay_from_rank`: the updater's `decay` applies only to parameters of at least this rank. 2
+///           excludes biases and the parameters of normalisation layers.
 /// Order     a step updates the parameters, then enforces the constraints. A mean over ranks satisfies them
 ///           too, except unit_norm.
 /// Errors    check: setting_error that names the field; for an override also its index in `layers` and its
 ///           layer name.
 struct optimizer_settings {
+  static constexpr int largest_decay_rank = 8;
+
   cohort::updater updater{};
   std::optional<cohort::updater> bias_updater{};  ///< unset: `updater`
   double l1 = 0;
@@ -49,18 +53,20 @@ struct optimizer_settings {
   gradient_normalisation normalisation{};
   parameter_constraint constraint{};  ///< of weights
   parameter_constraint bias_constraint{};
+  int decay_from_rank = 0;
   std::vector<layer_override> layers{};
 
   constexpr bool operator==(optimizer_settings const&) const = default;
 
-  /// The rule for the parameters of one layer with one role.
+  /// The rule for the parameters of one layer with one role and rank.
   ///
   /// Order     updater of biases: the layer's bias_updater, else the network's bias_updater, else the layer's
   ///           updater, else the network's updater.
-  constexpr parameter_rule rule_of(std::string_view layer, parameter_role role) const {
+  constexpr parameter_rule rule_of(std::string_view layer, parameter_role role, int rank = 2) const {
     bool const biases = role == parameter_role::biases;
     parameter_rule rule{updater, biases ? penalties{bias_l1, bias_l2} : penalties{l1, l2},
                         biases ? bias_constraint : constraint};
+    bool decays = rank >= decay_from_rank;
     cohort::updater const* for_biases = biases && bias_updater ? &*bias_updater : nullptr;
     for (layer_override const& row : layers) {
       if (!row.names(layer)) continue;
@@ -70,8 +76,10 @@ struct optimizer_settings {
       if (auto const& l2 = biases ? row.bias_l2 : row.l2) rule.penalty.l2 = *l2;
       if (auto const& limit = biases ? row.bias_constraint : row.constraint) rule.constraint = *limit;
       if (row.frozen) rule.frozen = *row.frozen;
+      if (row.decays) decays = *row.decays;
     }
     if (for_biases) rule.updater = *for_biases;
+    if (!decays) rule.updater = rule.updater.without_decay();
     return rule;
   }
 

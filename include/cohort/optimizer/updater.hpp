@@ -174,6 +174,14 @@ class updater {
     return result;
   }
 
+  /// Returns a copy with decay 0; an updater without that field is unchanged.
+  constexpr updater without_decay() const {
+    updater result = *this;
+    for (std::size_t k = 0; k < 4; ++k)
+      if (row().fields[k] == "decay") result.numbers_[k] = 0;
+    return result;
+  }
+
   /// The updater with this name, rate and these fields. A missing field has its default.
   static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
 

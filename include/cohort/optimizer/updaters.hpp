@@ -9,7 +9,8 @@
 ///     v̂ = v / (1 − β₂ᵗ)
 ///
 /// State starts at 0 unless stated otherwise. Weight decay is decoupled: it subtracts rate·decay·w, with w
-/// before the step. It applies to all roles; to exclude biases, set a bias_updater.
+/// before the step. It applies to all parameters; optimizer_settings::decay_from_rank excludes those of a
+/// lower rank, layer_override::decays those of a layer.
 namespace cohort {
 
 /// u = rate·g

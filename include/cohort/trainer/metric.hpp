@@ -55,6 +55,7 @@ struct built_in_metric {
 
 metric_measure measure_accuracy(shape const& output, tensor_description const& target);
 metric_measure measure_log_loss(shape const& output, tensor_description const& target);
+metric_measure measure_perplexity(shape const& output, tensor_description const& target);
 metric_measure measure_rmse(shape const& output, tensor_description const& target);
 metric_measure measure_mae(shape const& output, tensor_description const& target);
 metric_measure measure_r2(shape const& output, tensor_description const& target);
@@ -78,6 +79,8 @@ inline constexpr detail::built_in_metric loss{"validation loss", nullptr, false}
 inline constexpr detail::built_in_metric accuracy{"accuracy", detail::measure_accuracy, true};
 /// Mean of −ln p(label).
 inline constexpr detail::built_in_metric log_loss{"log loss", detail::measure_log_loss, false};
+/// exp of the log loss: of a language model, per token. Ignored targets and padding do not count.
+inline constexpr detail::built_in_metric perplexity{"perplexity", detail::measure_perplexity, false};
 /// Square root of the mean squared error.
 inline constexpr detail::built_in_metric rmse{"rmse", detail::measure_rmse, false};
 /// Mean absolute error.

@@ -49,7 +49,8 @@ struct training_settings {
   gradient_normalisation normalisation{};
   parameter_constraint constraint{};  ///< of weights
   parameter_constraint bias_constraint{};
-  std::vector<layer_override> layers{};        ///< different settings for single layers, by name
+  int decay_from_rank = 0;               ///< 2: no weight decay of biases and norms; see optimizer_settings
+  std::vector<layer_override> layers{};  ///< different settings for single layers, by name
   std::optional<reduce_on_plateau> plateau{};  ///< uses the mean loss of each epoch
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};

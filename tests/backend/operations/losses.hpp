@@ -43,6 +43,11 @@ inline constexpr row losses[]{
        classes | softmax_cross_entropy{};
        return classes | hinge{.weight = 2};
      }},
+    {"loss_11_ignored_targets",
+     [](builder& net, draw& d) {
+       return net.input({5}) | dense{.units = d.between(2, 12)}
+              | softmax_cross_entropy{.label_smoothing = 0.2, .ignore_index = 1};
+     }},
 };
 
 }  // namespace operations

@@ -95,6 +95,27 @@ inline constexpr row sequences[]{
        return join(average{}, a, b, a * b, a + b) | layer_norm{.epsilon = 0.1} | dropout{}
               | global_max_pool{};
      }},
+    {"sequence_15_ignored_targets",
+     [](builder& net, draw& d) {
+       return net.input({d.between(2, 9), 3}) | dense{.units = d.between(2, 19)}
+              | softmax_cross_entropy{
+                  .label_smoothing = 0.1, .sum_steps = d.between(0, 1) == 1, .ignore_index = -100};
+     }},
+    {"sequence_16_ignored_targets_with_a_mask",
+     [](builder& net, draw& d) {
+       return masked_sequence(net, d.between(2, 19), d.between(1, 9)) | tanh_activation{}
+              | batch_norm{.epsilon = 0.1}
+              | softmax_cross_entropy{.sum_steps = d.between(0, 1) == 1, .ignore_index = 0};
+     }},
+    {"sequence_17_a_tied_output_layer",
+     [](builder& net, draw& d) {
+       int const words = d.between(2, 9), width = d.between(1, 18);
+       return net.input({d.between(1, 12)}) | cohort::scale{.factor = 0}
+              | embedding{.vocabulary = words, .width = width, .name = "words"} | tanh_activation{}
+              | dense{.units = width} | tanh_activation{}
+              | dense{.units = words, .bias = false, .settings = {.shares = "words"}}
+              | softmax_cross_entropy{.ignore_index = -1};
+     }},
 };
 
 }  // namespace operations

@@ -31,7 +31,7 @@ COHORT_CORE_INLINE std::vector<model_tensor> state_tensors(parameter_set const& 
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
     parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
     if (!is_trained(one.spec.role)) continue;
-    updater const rule = settings.rule_of(one.layer(), one.spec.role).updater;
+    updater const rule = settings.rule_of(one.layer(), one.spec.role, one.spec.dims.rank).updater;
     int const count = rule.state_arrays();
     if (arrays.size() < static_cast<std::size_t>(count))
       throw setting_error({.what = "too few arrays of updater state",
@@ -121,7 +121,8 @@ COHORT_CORE_INLINE model_content& model_content::add(std::string name, tensor_vi
 }
 
 COHORT_CORE_INLINE model_content& model_content::add_metadata(std::string key, std::string text) {
-  if (!key.starts_with(detail::listener_prefix) && !key.starts_with(detail::data_prefix)) require_strategy(key);
+  if (!key.starts_with(detail::listener_prefix) && !key.starts_with(detail::data_prefix))
+    require_strategy(key);
   metadata_.insert_or_assign(std::move(key), std::move(text));
   return *this;
 }

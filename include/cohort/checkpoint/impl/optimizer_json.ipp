@@ -102,12 +102,13 @@ COHORT_CORE_INLINE void write_row(io::json_writer& out, layer_override const& ro
   if (row.constraint) write_constraint(out, "constraint", *row.constraint);
   if (row.bias_constraint) write_constraint(out, "bias_constraint", *row.bias_constraint);
   if (row.frozen) out.field("frozen", *row.frozen);
+  if (row.decays) out.field("decays", *row.decays);
   out.end_object();
 }
 
 COHORT_CORE_INLINE layer_override read_row(io::json_value value) {
   value.expect_only({"layer", "updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "constraint",
-                     "bias_constraint", "frozen"});
+                     "bias_constraint", "frozen", "decays"});
   layer_override row{.layer = std::string(value.at("layer").string())};
   if (auto const given = value.find("updater")) row.updater = read_updater(*given);
   if (auto const given = value.find("bias_updater")) row.bias_updater = read_updater(*given);
@@ -118,6 +119,7 @@ COHORT_CORE_INLINE layer_override read_row(io::json_value value) {
   if (auto const given = value.find("constraint")) row.constraint = read_constraint(*given);
   if (auto const given = value.find("bias_constraint")) row.bias_constraint = read_constraint(*given);
   if (auto const given = value.find("frozen")) row.frozen = given->boolean();
+  if (auto const given = value.find("decays")) row.decays = given->boolean();
   return row;
 }
 
@@ -141,6 +143,7 @@ COHORT_CORE_INLINE std::string to_json(optimizer_settings const& settings) {
     detail::write_constraint(out, "constraint", settings.constraint);
   if (settings.bias_constraint != parameter_constraint())
     detail::write_constraint(out, "bias_constraint", settings.bias_constraint);
+  if (settings.decay_from_rank != 0) out.field("decay_from_rank", settings.decay_from_rank);
   if (!settings.layers.empty()) {
     out.key("layers").begin_array();
     for (layer_override const& row : settings.layers) detail::write_row(out, row);
@@ -151,7 +154,7 @@ COHORT_CORE_INLINE std::string to_json(optimizer_settings const& settings) {
 
 COHORT_CORE_INLINE optimizer_settings optimizer_from_json(io::json_value value) {
   value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation",
-                     "constraint", "bias_constraint", "layers"});
+                     "constraint", "bias_constraint", "decay_from_rank", "layers"});
   optimizer_settings settings;
   settings.updater = detail::read_updater(value.at("updater"));
   if (auto const bias = value.find("bias_updater")) settings.bias_updater = detail::read_updater(*bias);
@@ -163,6 +166,8 @@ COHORT_CORE_INLINE optimizer_settings optimizer_from_json(io::json_value value) 
   if (auto const how = value.find("constraint")) settings.constraint = detail::read_constraint(*how);
   if (auto const how = value.find("bias_constraint"))
     settings.bias_constraint = detail::read_constraint(*how);
+  if (auto const rank = value.find("decay_from_rank"))
+    settings.decay_from_rank = static_cast<int>(rank->integer(0, optimizer_settings::largest_decay_rank));
   if (auto const rows = value.find("layers")) {
     if (rows->kind() != io::json_kind::array) rows->refuse("an array");
     for (io::json_value const row : rows->items()) settings.layers.push_back(detail::read_row(row));

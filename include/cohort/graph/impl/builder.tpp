@@ -270,6 +270,13 @@ constexpr void builder::check_divisors() {
   graph_view const net = view();
   std::vector<int> const losses = net.with_role(layer_role::loss);
   for (int id : losses)
+    if (losses.size() > 1 && net.averages_targets(id))
+      return report({.sentence = "a loss with an ignore_index is a mean over the targets that count, so it must "
+                                 "be the only loss: set sum_steps, or weights of the examples",
+                     .layer = net.kind(id).name.data(),
+                     .at = net[id].at,
+                     .shapes = {labelled_shape{"input", net[net.inputs(id)[0]].output}}});
+  for (int id : losses)
     if (net.averaged_mask(id) != net.averaged_mask(losses[0]))
       return report({.sentence = "all losses must be means over the same steps, or all over examples: set "
                                  "sum_steps for losses of masked sequences",

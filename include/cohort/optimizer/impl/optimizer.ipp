@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 
 namespace cohort {
@@ -13,6 +14,11 @@ COHORT_CORE_INLINE void optimizer_settings::check() const {
   normalisation.check();
   constraint.check();
   bias_constraint.check();
+  if (decay_from_rank < 0 || decay_from_rank > largest_decay_rank)
+    throw setting_error({.what = "the setting is out of range",
+                         .where = "decay_from_rank",
+                         .expected = {"0 to ", largest_decay_rank, "; 2 excludes biases and norms"},
+                         .got = {decay_from_rank}});
   for (std::size_t r = 0; r < layers.size(); ++r) check(r);
 }
 

@@ -3,23 +3,32 @@
 #include <cohort/graph/node.hpp>
 #include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/tensor/view.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace cohort::detail {
 
-/// Divisor of the mean loss of a batch: Σ weight over the examples, or Σ weight·steps if the losses are means
-/// over the steps of masked sequences.
+/// Number of targets of an example that a loss does not ignore, among the steps that exist.
+///
+/// `target`  of the example; `steps`: u8, empty if all exist
+int count_targets(target_spec const& of, tensor_view target, std::span<std::uint8_t const> steps);
+
+/// Divisor of the mean loss of a batch: Σ weight over the examples, or Σ weight·count if the losses are means
+/// over the steps of masked sequences, or over the targets that are not ignored.
 class loss_divisor {
  public:
   explicit loss_divisor(graph_view net);
 
   /// `masks`: those of the batch, or none: all steps exist. `weights`: of the examples, or none: 1 each.
   double of(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
-            std::span<float const> weights, int count) const;
+            std::span<tensor_view const> targets, std::span<float const> weights, int count) const;
 
  private:
-  mask_source source_{};  // length 0: the divisor counts examples
-  std::size_t mask_ = 0;  // number among the masks of the batch
+  mask_source source_{};    // length 0: the divisor counts examples
+  std::size_t mask_ = 0;    // number among the masks of the batch
+  target_spec counted_{};   // of the loss; used only if it ignores targets
+  bool by_target_ = false;  // the divisor counts targets
 };
 
 }  // namespace cohort::detail

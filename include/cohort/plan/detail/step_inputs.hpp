@@ -4,6 +4,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/plan/arena_passes.hpp>
+#include <cohort/plan/detail/loss_divisor.hpp>
 #include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -58,7 +59,7 @@ class step_inputs {
     scalars_.sums = request.sums;
     scalars_.weights = per_example(request.weights, "weights");
     scalars_.indices = per_example(request.indices, "indices");
-    scalars_.steps = masks_.averaged_steps();
+    scalars_.steps = by_target() ? counted_.data() : masks_.averaged_steps();
     if (passes_.space())
       upload_block(request);
     else
@@ -128,6 +129,21 @@ class step_inputs {
         host_targets_[t] = {converted(target_staging_[t], given, given.dims.elements()), given.dims};
       if (numbers) check_numbers(t, host_targets_[t].template as<T>(), wanted);
     }
+    if (by_target()) count_targets();
+  }
+  /// Whether the loss is a mean over the targets that it does not ignore.
+  bool by_target() const { return specs_.size() == 1 && specs_[0].ignores() && !specs_[0].sums_steps; }
+  /// Counts each example's targets.
+  void count_targets() {
+    step_mask const* const mask = masks_.averaged();
+    counted_.resize(static_cast<std::size_t>(batch_));
+    for (int n = 0; n < batch_; ++n) {
+      std::span<std::uint8_t const> exist;
+      if (mask)
+        exist = {mask->steps + std::ptrdiff_t{n} * mask->length, static_cast<std::size_t>(mask->length)};
+      counted_[static_cast<std::size_t>(n)] =
+          detail::count_targets(specs_[0], host_targets_[0].rows(n, 1), exist);
+    }
   }
   std::string expectation(target_spec const& wanted) const {
     std::string text;
@@ -140,12 +156,14 @@ class step_inputs {
   static void check_indices(std::size_t t, std::span<std::int32_t const> labels, target_spec const& wanted) {
     auto const each = static_cast<std::size_t>(std::max(wanted.steps, 1));
     for (std::size_t i = 0; i < labels.size(); ++i)
-      if (labels[i] < 0 || labels[i] >= wanted.classes)
-        throw data_error({.what = "a label is out of range",
-                          .where = {"target ", t, ", example ", i / each, " of the batch",
-                                    wanted.steps > 0 ? text_of({", step ", i % each}) : ""},
-                          .expected = {"0 to ", wanted.classes - 1},
-                          .got = {labels[i]}});
+      if (!wanted.accepts(labels[i]))
+        throw data_error(
+            {.what = "a label is out of range",
+             .where = {"target ", t, ", example ", i / each, " of the batch",
+                       wanted.steps > 0 ? text_of({", step ", i % each}) : ""},
+             .expected = {"0 to ", wanted.classes - 1,
+                          wanted.ignores() ? text_of({", or ", wanted.ignored, " to ignore it"}) : ""},
+             .got = {labels[i]}});
   }
   static void check_numbers(std::size_t t, std::span<T const> values, target_spec const& wanted) {
     if (wanted.takes_any_number()) return;
@@ -253,6 +271,7 @@ class step_inputs {
   std::vector<reusable_buffer> device_inputs_;  // inputs in the arenas' memory
   std::vector<void*> inputs_;
   std::vector<buffer> target_staging_;
+  std::vector<std::int32_t> counted_;      // targets of each example that are not ignored
   std::vector<tensor_view> host_targets_;  // targets in the processor's memory
   std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;

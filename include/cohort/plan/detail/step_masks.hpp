@@ -54,8 +54,10 @@ class step_masks {
   std::size_t size() const { return masks_.size(); }
   step_mask& operator[](std::size_t which) { return masks_[which]; }
   /// Steps of each example over which the losses are means; null if they are means over examples.
-  std::int32_t const* averaged_steps() const {
-    return averaged_ < 0 ? nullptr : masks_[static_cast<std::size_t>(averaged_)].counts;
+  std::int32_t const* averaged_steps() const { return averaged() ? averaged()->counts : nullptr; }
+  /// The mask over whose steps the losses are means; null if they are means over examples.
+  step_mask const* averaged() const {
+    return averaged_ < 0 ? nullptr : &masks_[static_cast<std::size_t>(averaged_)];
   }
 
  private:

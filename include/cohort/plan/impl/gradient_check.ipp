@@ -45,12 +45,17 @@ class checked_network {
       }
       mask_views_.emplace_back(steps.data(), shape{settings.batch, net[id].output[0]});
     }
+    random_stream const ignored(settings.seed, "ignored targets");
+    std::uint64_t labels = 0;
     for (int loss : net.with_role(layer_role::loss)) {
       target_spec const wanted = net.target(loss);
       if (wanted.classes > 0)
         add_target<std::int32_t>(wanted.index_shape().batched(settings.batch), [&] {
-          return static_cast<std::int32_t>(
-              numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
+          auto const label =
+              static_cast<std::int32_t>(numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
+          std::uint64_t const number = labels++;  // the first target counts
+          bool const skip = wanted.ignores() && number > 0 && ignored.below(number, 3) == 0;
+          return skip ? wanted.ignored : label;
         });
       else
         add_target<double>(wanted.values.batched(settings.batch),
@@ -75,7 +80,7 @@ class checked_network {
   }
 
  private:
-  double divisor() const { return divisor_.of(inputs_, mask_views_, {}, plan_->batch()); }
+  double divisor() const { return divisor_.of(inputs_, mask_views_, targets_, {}, plan_->batch()); }
 
   template <class E, class Draw>
   void add_target(shape const& dims, Draw next) {

@@ -3,10 +3,25 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/loss_divisor.hpp>
+#include <vector>
 
 namespace cohort::detail {
 
+COHORT_CORE_INLINE int count_targets(target_spec const& of, tensor_view target,
+                                     std::span<std::uint8_t const> steps) {
+  int const rows = std::max(of.steps, 1);
+  bool const indices = target.type == element_type::i32;
+  auto const exists = [&](int t) { return steps.empty() || steps[static_cast<std::size_t>(t)] != 0; };
+  int count = 0;
+  for (int t = 0; t < rows; ++t)
+    count += exists(t) && !(indices && of.is_ignored(target.as<std::int32_t>()[static_cast<std::size_t>(t)]));
+  return count;
+}
+
 COHORT_CORE_INLINE loss_divisor::loss_divisor(graph_view net) {
+  std::vector<int> const losses = net.with_role(layer_role::loss);
+  by_target_ = !losses.empty() && net.averages_targets(losses[0]);
+  if (by_target_) counted_ = net.target(losses[0]);
   mask_sources const masks = masks_of(net);
   if (masks.averaged < 0) return;
   auto const which = static_cast<std::size_t>(masks.averaged);
@@ -15,16 +30,28 @@ COHORT_CORE_INLINE loss_divisor::loss_divisor(graph_view net) {
 }
 
 COHORT_CORE_INLINE double loss_divisor::of(std::span<tensor_view const> inputs,
-                                           std::span<tensor_view const> masks, std::span<float const> weights,
-                                           int count) const {
+                                           std::span<tensor_view const> masks,
+                                           std::span<tensor_view const> targets,
+                                           std::span<float const> weights, int count) const {
   int const length = source_.length;
   bool const from_input = source_.input >= 0;
   tensor_view const* steps = nullptr;
   if (length > 0 && from_input) steps = &inputs[static_cast<std::size_t>(source_.input)];
   if (length > 0 && !from_input && !masks.empty()) steps = &masks[mask_];
+  std::vector<std::uint8_t> exist;
+  auto const targets_of = [&](int n) {
+    exist.clear();
+    if (steps) {
+      exist.resize(static_cast<std::size_t>(length));
+      write_mask(steps->rows(n, 1), exist.data());
+    }
+    return count_targets(counted_, targets[0].rows(n, 1), exist);
+  };
   double sum = 0;
   for (int n = 0; n < count; ++n) {
-    int const of_example = steps ? count_steps(steps->rows(n, 1)) : std::max(length, 1);
+    int const of_example = by_target_ ? targets_of(n)
+                           : steps    ? count_steps(steps->rows(n, 1))
+                                      : std::max(length, 1);
     sum += (weights.empty() ? 1.0 : static_cast<double>(weights[static_cast<std::size_t>(n)])) * of_example;
   }
   return sum;

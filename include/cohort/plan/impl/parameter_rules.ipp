@@ -11,7 +11,7 @@ COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> t
                                                     optimizer_settings const& settings) {
   bool frozen = !table.empty();
   for (parameter const& p : table) {
-    parameter_rule const rule = settings.rule_of(p.layer(), p.spec.role);
+    parameter_rule const rule = settings.rule_of(p.layer(), p.spec.role, p.spec.dims.rank);
     std::size_t r = 0;
     while (r < rules_.size() && !(rules_[r] == rule)) ++r;
     if (r == rules_.size()) rules_.push_back(rule);

@@ -13,7 +13,7 @@
 namespace cohort::detail {
 
 /// Rows of a loss's outputs and targets for evaluators: one per example, or one per existing step if the
-/// output of the loss is a sequence, T×C.
+/// output of the loss is a sequence, T×C. Rows whose target the loss ignores are left out.
 class loss_rows {
  public:
   /// Shape of a row of a loss's output, and the description of its target.
@@ -31,16 +31,20 @@ class loss_rows {
   tensor_view targets() const { return targets_; }
 
  private:
+  void keep(tensor_view mask);
   tensor_view existing(tensor_view rows, tensor_view mask, reusable_buffer& memory) const;
 
   tensor_view outputs_{}, targets_{};
   reusable_buffer output_memory_{}, target_memory_{};
-  std::vector<std::uint8_t> mask_memory_{};
+  std::vector<std::uint8_t> mask_memory_{}, label_memory_{};
 };
 
-/// The number of the first row in an evaluator's errors: that of the example; none for rows of steps.
-inline std::optional<std::int64_t> number_of_row(node const& loss, batch const& from, std::int64_t first) {
-  return loss.output.rank == 2 ? std::nullopt : std::optional(from.first_index + first);
+/// The number of the first row in an evaluator's errors: that of the example; none for rows of steps, and if
+/// rows may be left out.
+inline std::optional<std::int64_t> number_of_row(graph_view net, int loss, batch const& from,
+                                                 std::int64_t first) {
+  if (net[loss].output.rank == 2 || net.target(loss).ignores()) return std::nullopt;
+  return from.first_index + first;
 }
 
 }  // namespace cohort::detail

@@ -80,9 +80,10 @@ struct training_state {
                                : std::span<channel_scaling const>();
   }
   /// Returns the divisor of the mean loss of a batch: the sum of its weights. If the losses are means over
-  /// the steps of masked sequences, each weight counts once per step.
+  /// the steps of masked sequences, or over the targets that are not ignored, each weight counts once per
+  /// step or target.
   double weight_of(batch_view const& data) const {
-    return divisor.of(data.inputs, data.masks, data.weights, data.count);
+    return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
   }
   /// Replaces inputs and targets by rescaled copies, which are valid until the next call.
   void rescale(batch_view& data);

@@ -114,7 +114,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
       int const begin = static_cast<int>(first), count = scores.dims[0], loss = losses[target_maps[i].target];
       rows.select(net, loss, own_units.back(scores, maps), own_units.back(targets.rows(begin, count), maps),
                   now.rows(begin, count));
-      evaluators[i]->add(rows.outputs(), rows.targets(), detail::number_of_row(net[loss], from, first));
+      evaluators[i]->add(rows.outputs(), rows.targets(), detail::number_of_row(net, loss, from, first));
     }
   };
   if (world.rank() > 0)

@@ -29,7 +29,7 @@ COHORT_CORE_INLINE void loss_meter::add(batch_view const& from, std::int64_t fir
     tensor_view const input = done.output(offset + static_cast<int>(output));
     loss_ += with_real(type_, [&]<class T>(T*) { return sum_of<T>(losses[which], which, input, part); });
   }
-  weight_ += divisor_.of(part.inputs, part.masks, part.weights, part.count);
+  weight_ += divisor_.of(part.inputs, part.masks, part.targets, part.weights, part.count);
 }
 
 /// The weighted sum of one loss over the examples of `part`, which `input` was computed for.
@@ -46,7 +46,10 @@ double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_
   bool const masked = begin >= 0;
   tensor_view const mask = mask_of(net_, begin, part.inputs, part.masks, memory);
   mask_sources sources;
-  if (masked) sources.all.push_back({net_[begin].output[0]});
+  if (masked) {
+    sources.all.push_back({net_[begin].output[0]});
+    sources.averaged = 0;
+  }
   step_inputs<T> loaded(shapes, targets, rows, true, *passes, sources);  // checks and converts the target
   loaded.load({.inputs = {&input, 1},
                .targets = {&part.targets[which], 1},

@@ -21,26 +21,37 @@ COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view 
                                           batch_view const& from) {
   outputs_ = outputs;
   targets_ = targets;
-  if (net[loss].output.rank != 2) return;
-  for (tensor_view* const one : {&outputs_, &targets_})
-    one->dims = one->dims.example().example().batched(one->dims[0] * one->dims[1]);
-  if (net.input_mask(loss) < 0) return;
-  tensor_view const mask = mask_of(net, net.input_mask(loss), from.inputs, from.masks, mask_memory_);
+  if (net[loss].output.rank == 2) {
+    for (tensor_view* const one : {&outputs_, &targets_})
+      one->dims = one->dims.example().example().batched(one->dims[0] * one->dims[1]);
+    if (net.input_mask(loss) >= 0)
+      keep(mask_of(net, net.input_mask(loss), from.inputs, from.masks, mask_memory_));
+  }
+  target_spec const wanted = net.target(loss);
+  if (!wanted.ignores() || targets_.type != element_type::i32) return;
+  label_memory_.clear();
+  for (std::int32_t const label : targets_.as<std::int32_t>())
+    label_memory_.push_back(wanted.is_ignored(label) ? 0 : 1);
+  keep({label_memory_.data(), shape(targets_.dims[0])});
+}
+
+/// Keeps the rows whose element of `mask` is not 0; all if it has no data.
+COHORT_CORE_INLINE void loss_rows::keep(tensor_view mask) {
   if (!mask.data) return;
   outputs_ = existing(outputs_, mask, output_memory_);
   targets_ = existing(targets_, mask, target_memory_);
 }
 
-/// Copies the rows of steps that exist.
+/// Copies the rows that exist to `memory`, which may be their own.
 COHORT_CORE_INLINE tensor_view loss_rows::existing(tensor_view rows, tensor_view mask,
                                                    reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);
-  memory.resize(rows.bytes());
+  if (rows.data != memory.data()) memory.resize(rows.bytes());
   std::byte* to = memory.data();
   int count = 0;
   for (std::uint8_t const exists : mask.as<std::uint8_t>()) {
     if (exists != 0) {
-      std::memcpy(to, rows.data, width);
+      std::memmove(to, rows.data, width);
       to += width;
       ++count;
     }

@@ -66,6 +66,15 @@ COHORT_CORE_INLINE metric_measure measure_log_loss(shape const& output, tensor_d
   return {std::move(made), value};
 }
 
+COHORT_CORE_INLINE metric_measure measure_perplexity(shape const& output, tensor_description const& target) {
+  auto made = classes_of("perplexity", output, target);
+  auto const value = [of = made.get()]() -> std::optional<double> {
+    std::optional<double> const mean = of->log_loss();
+    return mean ? std::optional(std::exp(*mean)) : std::nullopt;
+  };
+  return {std::move(made), value};
+}
+
 COHORT_CORE_INLINE metric_measure measure_rmse(shape const& output, tensor_description const& target) {
   return errors_of("rmse", output, target, &regression_report::rmse);
 }

@@ -16,6 +16,7 @@ COHORT_CORE_INLINE optimizer_settings training_settings::optimizer() const {
           .normalisation = normalisation,
           .constraint = constraint,
           .bias_constraint = bias_constraint,
+          .decay_from_rank = decay_from_rank,
           .layers = layers};
 }
 
@@ -56,43 +57,44 @@ COHORT_CORE_INLINE std::string describe(layer_override const& row) {
   if (row.constraint) text += ", " + describe("constraint", *row.constraint);
   if (row.bias_constraint) text += ", " + describe("bias constraint", *row.bias_constraint);
   if (row.frozen) text += *row.frozen ? ", frozen" : ", not frozen";
+  if (row.decays) text += *row.decays ? ", decays" : ", does not decay";
   return text;
 }
 
 COHORT_CORE_INLINE std::string describe(training_settings const& s) {
-  std::string text =
-      text_of({describe(s.updater),
-               "; biases ",
-               s.bias_updater ? describe(*s.bias_updater) : "the same",
-               "; l1 ",
-               s.l1,
-               ", l2 ",
-               s.l2,
-               ", biases ",
-               s.bias_l1,
-               ", ",
-               s.bias_l2,
-               "; gradient normalisation ",
-               s.normalisation.name(),
-               " ",
-               s.normalisation.at,
-               "; initial weights ",
-               s.weights.name(),
-               " ",
-               s.weights.parameter,
-               ", biases ",
-               s.bias.name(),
-               " ",
-               s.bias.parameter,
-               s.not_finite == when_not_finite::skip ? "; non-finite steps skipped" : ""});
+  std::string text = text_of({describe(s.updater),
+                              "; biases ",
+                              s.bias_updater ? describe(*s.bias_updater) : "the same",
+                              "; l1 ",
+                              s.l1,
+                              ", l2 ",
+                              s.l2,
+                              ", biases ",
+                              s.bias_l1,
+                              ", ",
+                              s.bias_l2,
+                              "; gradient normalisation ",
+                              s.normalisation.name(),
+                              " ",
+                              s.normalisation.at,
+                              "; initial weights ",
+                              s.weights.name(),
+                              " ",
+                              s.weights.parameter,
+                              ", biases ",
+                              s.bias.name(),
+                              " ",
+                              s.bias.parameter,
+                              s.not_finite == when_not_finite::skip ? "; non-finite steps skipped" : ""});
   if (s.constraint != parameter_constraint()) text += "; " + describe("constraint", s.constraint);
   if (s.bias_constraint != parameter_constraint())
     text += "; " + describe("bias constraint", s.bias_constraint);
+  if (s.decay_from_rank > 0) text += text_of({"; decay from rank ", s.decay_from_rank});
   for (layer_override const& row : s.layers) text += describe(row);
   if (s.plateau)
-    text += text_of({"; reduce on plateau: patience ", s.plateau->patience, ", threshold ", s.plateau->threshold,
-                     ", factor ", s.plateau->factor, ", least rate ", s.plateau->least, ", cooldown ",
-                     s.plateau->cooldown});
+    text += text_of({"; reduce on plateau: patience ", s.plateau->patience, ", threshold ",
+                     s.plateau->threshold, ", factor ", s.plateau->factor, ", least rate ", s.plateau->least,
+                     ", cooldown ", s.plateau->cooldown});
   return text;
 }
 

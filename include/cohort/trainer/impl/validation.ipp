@@ -77,7 +77,7 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
             own_units.back(from.target(0).rows(static_cast<int>(first), rows), state_.target_maps(0));
         selected.select(net, layers[0], outputs, targets, now.rows(static_cast<int>(first), rows));
         for (evaluator* const one : evaluators)
-          one->add(selected.outputs(), selected.targets(), number_of_row(net[layers[0]], from, first));
+          one->add(selected.outputs(), selected.targets(), number_of_row(net, layers[0], from, first));
       });
   merge_ranks(*state_.world, evaluators);
   std::vector<metric_value> values{{std::string(metrics::loss.name), loss.mean(*state_.world)}};

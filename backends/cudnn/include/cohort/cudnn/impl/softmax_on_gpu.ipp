@@ -39,7 +39,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
 /// `without_entropy`: subtracts the targets' own entropy.
 template <class Layer>
 gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& request, Layer const& layer,
-                                   double smoothing, bool without_entropy) {
+                                   double smoothing, int ignored, bool without_entropy) {
   auto const rows = static_cast<std::size_t>(request.batch);
   std::size_t const classes = elements_of(request.output_shape);
   auto const softmax_of = [=](loss_pass const& pass) {
@@ -47,7 +47,7 @@ gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& r
   };
   auto const wanted = [=](loss_pass const& pass) {
     return kernels::class_targets{pass.labels ? reinterpret_cast<int const*>(pass.targets) : nullptr,
-                                  pass.targets, classes, smoothing};
+                                  pass.targets, classes, smoothing, ignored};
   };
   return prepare_loss(
       on, request, layer.flops(request.input_shapes) * request.batch, rows, layer.weight,
@@ -66,12 +66,12 @@ gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& r
 
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                                           softmax_cross_entropy const& layer) {
-  return prepare_softmax_loss(where.stream, request, layer, layer.label_smoothing, false);
+  return prepare_softmax_loss(where.stream, request, layer, layer.label_smoothing, layer.ignore_index, false);
 }
 
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                                           kullback_leibler const& layer) {
-  return prepare_softmax_loss(where.stream, request, layer, 0, true);
+  return prepare_softmax_loss(where.stream, request, layer, 0, target_spec::no_index, true);
 }
 
 }  // namespace cohort::detail
