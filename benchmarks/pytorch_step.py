@@ -4,9 +4,9 @@
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, bf16 (mixed
+NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm or char_gru: the networks, updaters and rates of networks.hpp. DTYPE is f32, bf16 (mixed
 precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which costs the same.
-MODE is eager, channels_last or compile (torch.compile, channels last); on a GPU also graph and graph_channels_last (a whole
+MODE is eager, channels_last (images only) or compile (torch.compile; images are channels last); on a GPU also graph and graph_channels_last (a whole
 step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32 and bf16 do not use TF32, and
 the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
 each line of standard input, which contains the block's seconds. The counterpart of train_step.cpp; needs `pip install torch`.
@@ -122,6 +122,22 @@ def networks(nn, optim):
                 inputs = 4 * filters
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
 
+    class char_rnn(nn.Module):
+        def __init__(self, kind, words=65, units=256):
+            super().__init__()
+            self.tokens, self.rnn, self.head = nn.Embedding(words, units), kind(units, units, 2, batch_first=True), nn.Linear(units, words)
+
+        def forward(self, x):
+            return self.head(self.rnn(self.tokens(x))[0])
+
+    class uci(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.head = nn.LSTM(1, 128, batch_first=True), nn.Linear(128, 6)
+
+        def forward(self, x):
+            return self.head(self.rnn(x)[0][:, -1])
+
     def adam(amsgrad, decay):
         return lambda p, fused: optim.Adam(p, STANDSTILL, weight_decay=decay, amsgrad=amsgrad, fused=fused)
 
@@ -129,12 +145,16 @@ def networks(nn, optim):
             "mlp": (mlp, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, nesterov=True, fused=fused)),
             "cifar": (cifar, adam(False, 0)),
             "darknet": (darknet, adam(True, 1e-4)),
-            "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused))}
+            "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused)),
+            "uci": (uci, adam(False, 0)),
+            "char_lstm": (lambda: char_rnn(nn.LSTM), adam(False, 0)),
+            "char_gru": (lambda: char_rnn(nn.GRU), adam(False, 0))}
 
 
-# Shape of an example, and number of classes (default 10).
-INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224)}
-CLASSES = {"darknet": 200, "resnet50": 1000}
+# Shape of an example, and number of classes (default 10). Texts are indices, with a class per index.
+INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224),
+          "uci": (60, 1), "char_lstm": (100,), "char_gru": (100,)}
+CLASSES = {"darknet": 200, "resnet50": 1000, "uci": 6, "char_lstm": 65, "char_gru": 65}
 
 
 def main():
@@ -164,11 +184,16 @@ def main():
     if dtype not in ("f32", "bf16", *(["tf32"] if on_gpu else [])):
         sys.exit(f"pytorch_step.py: DTYPE: expected f32, bf16 or on a GPU tf32, got {dtype}")
     make, updater_of = known[net_name]
-    x, y = torch.rand(batch, *INPUTS[net_name]), torch.randint(CLASSES.get(net_name, 10), (batch,))
+    extents, classes = INPUTS[net_name], CLASSES.get(net_name, 10)
+    of_text, of_images = len(extents) == 1, len(extents) == 3
+    if form == "channels_last" and not of_images:
+        sys.exit(f"pytorch_step.py: MODE: expected eager or compile for {net_name}, got {mode}")
+    x = torch.randint(classes, (batch, *extents)) if of_text else torch.rand(batch, *extents)
+    y = torch.randint(classes, (batch, *extents) if of_text else (batch,))
 
     memory = memory_of_gpu(torch) if on_gpu else memory_of_process()
     net, x, y = make().to(device), x.to(device), y.to(device)
-    if form not in ("eager", "graph"):
+    if of_images and form not in ("eager", "graph"):
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
     optimizer = updater_of(net.parameters(), updater == "fused" or None)
     if form.startswith("graph"):
@@ -177,7 +202,7 @@ def main():
 
     def loss_and_gradients():
         with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
-            loss = torch.nn.functional.cross_entropy(net(x), y)
+            loss = torch.nn.functional.cross_entropy(net(x).reshape(-1, classes), y.reshape(-1))
         loss.backward()
         return loss
 
