@@ -86,8 +86,9 @@ void trains_alike_in_parts(double tolerance) {
         largest_difference(trained<B>(tagger(17, dropped), data, 17, 1, with(1), {.batch = 12}), whole),
         tolerance)
         << "more padding";
-    if (dropped > 0)
+    if (dropped > 0) {
       EXPECT_GT(largest_difference(trained<B>(tagger(6), data, 6, 1, with(1), {.batch = 12}), whole), 1e-3);
+    }
   }
 }
 
@@ -147,10 +148,10 @@ void resumes_with_the_same_bits(Strategy const& strategy, int ranks) {
   auto const run = [&](int epochs, bool resumes, bool saves) {
     launch<threads>(ranks, [&](communicator& world) {
       training made = trainer<B>(tagger(6, 0.25), world, strategy, with(2, adam{.rate = 0.01}));
-      if (resumes) ASSERT_TRUE(resume(made, folder.path()).has_value());
+      EXPECT_EQ(resumes && resume(made, folder.path()).has_value(), resumes);
       made.fit(data.tagged(6), {.batch = 12 / ranks, .epochs = epochs});
       if (saves) save_checkpoint(made, folder.path());
-      if (resumes) EXPECT_EQ(made.checksum(), uninterrupted);
+      EXPECT_TRUE(!resumes || made.checksum() == uninterrupted);
       if (world.rank() == 0 && !saves && !resumes) uninterrupted = made.checksum();
     });
   };
