@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 #include "../checkpoint/scratch_folder.hpp"
+#include "../plan/recomputation_cases.hpp"
+#include "../plan/trial.hpp"
 #include "parameters_of.hpp"
 #include "signs.hpp"
 
@@ -27,9 +29,9 @@ using cohort_test::signs;
 inline graph tagger(int length, double dropped = 0) {
   return graph::build([=](builder& b) {
     tensor const x = b.masked_input({length, 2}) | dense{.units = 6} | tanh_activation{};
-    tensor const both = concat(
-        x | lstm{.units = 5, .peepholes = true, .dropout = dropped, .recurrent_dropout = dropped},
-        x | gru{.units = 4, .reverse = true, .recurrent_dropout = dropped});
+    tensor const both =
+        concat(x | lstm{.units = 5, .peepholes = true, .dropout = dropped, .recurrent_dropout = dropped},
+               x | gru{.units = 4, .reverse = true, .recurrent_dropout = dropped});
     return both | gru{.units = 3, .reset_after = false, .dropout = dropped} | simple_rnn{.units = 4}
            | dense{.units = 2} | softmax_cross_entropy{};
   });
@@ -82,9 +84,8 @@ void trains_alike_in_parts(double tolerance) {
                                    whole),
                 tolerance);
     }
-    EXPECT_LE(
-        largest_difference(trained<B>(tagger(17, dropped), data, 17, 1, with(1), {.batch = 12}), whole),
-        tolerance)
+    EXPECT_LE(largest_difference(trained<B>(tagger(17, dropped), data, 17, 1, with(1), {.batch = 12}), whole),
+              tolerance)
         << "more padding";
     if (dropped > 0) {
       EXPECT_GT(largest_difference(trained<B>(tagger(6), data, 6, 1, with(1), {.batch = 12}), whole), 1e-3);
@@ -166,6 +167,64 @@ void resumes_under_every_strategy() {
   resumes_with_the_same_bits<B>(allreduce{}, 2);
   resumes_with_the_same_bits<B>(parameter_averaging{.every = 2}, 2);
   resumes_with_the_same_bits<B>(threshold_sharing{.threshold = threshold::quantile{.density = 0.1}}, 2);
+}
+
+/// Recurrent layers that read the input itself.
+inline graph both_directions(int length) {
+  return graph::build([=](builder& b) {
+    tensor const x = b.masked_input({length, 3});
+    return concat(x | lstm{.units = 5, .name = "first"}, x | gru{.units = 4, .reverse = true},
+                  x | gru{.units = 3, .reset_after = false}, x | simple_rnn{.units = 2, .reverse = true})
+           | lstm{.units = 4, .reverse = true, .name = "second"} | dense{.units = 3}
+           | softmax_cross_entropy{};
+  });
+}
+
+/// Numbers at padding change no bit of loss, outputs and gradients.
+template <class B>
+void ignores_padding() {
+  graph const net = both_directions(7);
+  trial<B> zeros(net, {.batch = 9}), others(net, {.batch = 9});
+  std::vector<std::uint8_t> const& mask = zeros.batch.masks.front();
+  ASSERT_GT(std::ranges::count(mask, 0), 5);
+  for (std::size_t i = 0; i < zeros.batch.inputs[0].size(); ++i) {
+    if (mask[i / 3] != 0) continue;
+    zeros.batch.inputs[0][i] = 0;
+    others.batch.inputs[0][i] = i % 2 == 0 ? 1e30F : -1e30F;
+  }
+  EXPECT_EQ(zeros.step(), others.step());
+  EXPECT_EQ(zeros.all_gradients(), others.all_gradients());
+}
+
+/// A batch without any step: no loss, and gradients of 0.
+template <class B>
+void accepts_batches_without_steps() {
+  trial<B> empty(both_directions(7), {.batch = 5});
+  std::ranges::fill(empty.batch.masks.front(), std::uint8_t{0});
+  empty.batch.divisor = 1;
+  EXPECT_EQ(empty.step(), 0);
+  for (auto const gradient : empty.all_gradients()) EXPECT_EQ(gradient, 0);
+}
+
+template <class B>
+void recomputes_with_the_same_bits() {
+  using recomputation_cases::expect_the_same_bits;
+  for (double const dropped : {0.0, 0.3}) {
+    EXPECT_GT(expect_the_same_bits<B>(tagger(6, dropped), {.blocks = {"*"}}, 5).kernels, 3);
+    EXPECT_GT(expect_the_same_bits<B>(tagger(6, dropped), {.blocks = {"lstm_*"}}, 5).kernels, 0);
+    expect_the_same_bits<B>(tagger(6, dropped), {.cheap = true}, 5);
+  }
+}
+
+/// A frozen layer passes the gradient that it passes in training.
+template <class B>
+void passes_gradients_if_frozen() {
+  trial<B> trained(both_directions(7), {.batch = 9}),
+      frozen(both_directions(7), {.batch = 9}, 1, {}, {"second"});
+  EXPECT_EQ(trained.step(), frozen.step());
+  for (int p = 0; p < trained.parameters(); ++p)
+    EXPECT_TRUE(trained.parameter(p).layer() == "second" || trained.gradient(p) == frozen.gradient(p))
+        << trained.parameter(p).name;
 }
 
 }  // namespace recurrent_cases

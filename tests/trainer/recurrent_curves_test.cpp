@@ -111,14 +111,14 @@ std::vector<double> losses_of(curve const& what, int steps) {
   }
   int const targets = what.words > 0 ? what.length : 1;
   for (std::size_t i = 0; i < static_cast<std::size_t>(all * targets); ++i)
-    labels.push_back(
-        static_cast<std::int32_t>(hashed(1, i) % static_cast<std::uint32_t>(what.classes)));
+    labels.push_back(static_cast<std::int32_t>(hashed(1, i) % static_cast<std::uint32_t>(what.classes)));
   training run = trainer<B>(what.net, what.settings);
   draw_parameters<typename B::scalar>(run.parameters(), what.first);
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     auto const first = static_cast<std::size_t>(step % batches * batch);
-    auto const length = static_cast<std::size_t>(what.length), columns = static_cast<std::size_t>(what.columns);
+    auto const length = static_cast<std::size_t>(what.length),
+               columns = static_cast<std::size_t>(what.columns);
     batch_view now;
     now.count = batch;
     if (what.words > 0) {
@@ -151,7 +151,9 @@ void expect_all(int steps, double tolerance) {
   expect(vowels(), numbers_of(read_golden_cases("keras_recurrent.txt").at("vowels"), "losses"), "vowels");
 }
 
-TEST(recurrent_curves, in_double_equal_those_of_pytorch_and_keras) { expect_all<reference<double>>(20, 1e-9); }
+TEST(recurrent_curves, in_double_equal_those_of_pytorch_and_keras) {
+  expect_all<reference<double>>(20, 1e-9);
+}
 TEST(recurrent_curves, in_single_precision_stay_with_those_of_pytorch_and_keras) {
   expect_all<fast>(20, 1e-4);
 }

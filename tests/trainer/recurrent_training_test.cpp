@@ -19,5 +19,9 @@ TEST(recurrent_training, averages_parameters_by_their_steps) {
 }
 TEST(recurrent_training, learns_under_every_strategy) { learns_under_every_strategy<reference<float>>(); }
 TEST(recurrent_training, resumes_with_the_same_bits) { resumes_under_every_strategy<reference<float>>(); }
+TEST(recurrent_training, ignores_padding) { ignores_padding<reference<float>>(); }
+TEST(recurrent_training, accepts_batches_without_steps) { accepts_batches_without_steps<reference<float>>(); }
+TEST(recurrent_training, recomputes_with_the_same_bits) { recomputes_with_the_same_bits<reference<float>>(); }
+TEST(recurrent_training, passes_gradients_if_frozen) { passes_gradients_if_frozen<reference<float>>(); }
 
 }  // namespace recurrent_training_test

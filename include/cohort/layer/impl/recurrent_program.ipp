@@ -115,10 +115,14 @@ class composed_products final : public recurrent_products<float, E> {
                                       .narrow_result = true});
     if (request.frozen) return;
     product_request gradient{
-        .what = form::gradient, .m = columns, .n = cell.features, .k = chunk_, .left_stride = columns};
-    diff_weights_ = backend.prepare(gradient);
-    gradient.n = cell.units;
+        .what = form::gradient, .m = columns, .n = cell.units, .k = chunk_, .left_stride = columns};
     diff_recurrent_ = backend.prepare(gradient);
+    product_request of_weights = gradient;
+    of_weights.n = cell.features;
+    // One column: its transpose has the same memory, and takes half the time.
+    if (cell.features == 1)
+      of_weights = {.what = form::gradient, .m = 1, .n = columns, .k = chunk_, .left_stride = 1};
+    diff_weights_ = backend.prepare(of_weights);
     gradient.m = cell.units;
     if (cell.kind == cell_kind::gru_before) diff_candidate_ = backend.prepare(gradient);
   }
@@ -174,15 +178,20 @@ class composed_products final : public recurrent_products<float, E> {
     });
   }
   void weight_gradient(int rows, E const* diff_gates, E const* x) override {
-    sum_chunks(*diff_weights_, rows, diff_gates, x, features_, diff_weights, columns_ * features_);
+    if (features_ == 1)
+      sum_chunks(*diff_weights_, rows, {x, 1}, {diff_gates, columns_}, diff_weights, columns_);
+    else
+      sum_chunks(*diff_weights_, rows, {diff_gates, columns_}, {x, features_}, diff_weights,
+                 columns_ * features_);
   }
   void recurrent_gradient(int rows, E const* diff_sums, E const* read) override {
-    sum_chunks(*diff_recurrent_, rows, diff_sums, read, units_, diff_recurrent, columns_ * units_);
+    sum_chunks(*diff_recurrent_, rows, {diff_sums, columns_}, {read, units_}, diff_recurrent,
+               columns_ * units_);
   }
   void candidate_gradient(int rows, E const* diff_gates, E const* other) override {
     std::size_t const first = columns_ - units_;
-    sum_chunks(*diff_candidate_, rows, diff_gates + first, other, units_, diff_recurrent + first * units_,
-               units_ * units_);
+    sum_chunks(*diff_candidate_, rows, {diff_gates + first, columns_}, {other, units_},
+               diff_recurrent + first * units_, units_ * units_);
   }
   void run(typename cell_functions<float, E>::function f, cell_step<float, E> const& step) override {
     if (threads_ <= 1) return f(step);
@@ -217,11 +226,16 @@ class composed_products final : public recurrent_products<float, E> {
   void each_chunk(int rows, Run run) const {
     for (int r = 0; r < rows; r += chunk_) run(static_cast<std::size_t>(r));
   }
-  void sum_chunks(prepared_product const& by, int rows, E const* left, E const* right, std::size_t width,
-                  float* to, std::size_t elements) const {
+  /// A factor of a gradient, and the elements between its rows.
+  struct factor {
+    E const* first;
+    std::size_t stride;
+  };
+  void sum_chunks(prepared_product const& by, int rows, factor left, factor right, float* to,
+                  std::size_t elements) const {
     if (rows == 0) std::fill_n(to, elements, 0.0F);
     each_chunk(rows, [&](std::size_t r) {
-      by.run(left + r * columns_, right + r * width, r == 0 ? to : sum, scratch);
+      by.run(left.first + r * left.stride, right.first + r * right.stride, r == 0 ? to : sum, scratch);
       for (std::size_t i = 0; r > 0 && i < elements; ++i) to[i] += sum[i];
     });
   }
