@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a training step of Cohort with PyTorch's fastest mode, interleaved, on an idle machine.
 
-    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50,uci,char_lstm,char_gru] [--dtypes f32,bf16] [--batch N] [--threads 2]
-                       [--device cuda] [--recompute] [--rounds 7] [--json FILE]
+    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50,uci,char_lstm,char_gru] [--dtypes f32,bf16] [--batch N]
+                       [--threads 2] [--device cuda] [--recompute] [--rounds 7] [--json FILE]
 
 Both train the same network with the same updater on one batch in memory. Cohort trains small and recurrent networks with as
-many workers as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps of Cohort,
-then one of each of PyTorch's modes. A block during which other processes used more than 3 % of the processors is repeated.
+many workers as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps
+of Cohort, then one of each of PyTorch's modes. A block during which other processes used more than 3 % of the processors is
+repeated.
 The ratio is the median over the rounds of PyTorch's fastest mode divided by Cohort's; its spread is the quartiles over the
 rounds. Memory is the maximum resident memory minus that before the network was made; of PyTorch's modes the smallest is
 reported. The forecast is the memory that Cohort's plan predicts before anything is allocated. With --recompute, Cohort

@@ -4,11 +4,11 @@
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm or char_gru: the networks, updaters and rates of networks.hpp. DTYPE is f32, bf16 (mixed
-precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which costs the same.
-MODE is eager, channels_last (images only) or compile (torch.compile; images are channels last); on a GPU also graph and graph_channels_last (a whole
-step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32 and bf16 do not use TF32, and
-the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
+NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm or char_gru: the networks, updaters and rates of networks.hpp. DTYPE
+is f32, bf16 (mixed precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which
+costs the same. MODE is eager, channels_last (images only) or compile (torch.compile, images channels last); on a GPU also graph
+and graph_channels_last (a whole step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32
+and bf16 do not use TF32, and the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
 each line of standard input, which contains the block's seconds. The counterpart of train_step.cpp; needs `pip install torch`.
 """
 import json
