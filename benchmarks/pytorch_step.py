@@ -8,8 +8,9 @@ NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm or char_gru: the net
 is f32, bf16 (mixed precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which
 costs the same. MODE is eager, channels_last (images only) or compile (torch.compile, images channels last); on a GPU also graph
 and graph_channels_last (a whole step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32
-and bf16 do not use TF32, and the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
-each line of standard input, which contains the block's seconds. The counterpart of train_step.cpp; needs `pip install torch`.
+and bf16 do not use TF32, and the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one
+block; otherwise one block for each line of standard input, which contains the block's seconds. The counterpart of
+train_step.cpp; needs `pip install torch`.
 """
 import json
 import pathlib
@@ -125,7 +126,8 @@ def networks(nn, optim):
     class char_rnn(nn.Module):
         def __init__(self, kind, words=65, units=256):
             super().__init__()
-            self.tokens, self.rnn, self.head = nn.Embedding(words, units), kind(units, units, 2, batch_first=True), nn.Linear(units, words)
+            self.tokens, self.rnn = nn.Embedding(words, units), kind(units, units, 2, batch_first=True)
+            self.head = nn.Linear(units, words)
 
         def forward(self, x):
             return self.head(self.rnn(self.tokens(x))[0])

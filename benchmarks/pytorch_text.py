@@ -32,7 +32,8 @@ def main():
     class characters(nn.Module):
         def __init__(self, kind):
             super().__init__()
-            self.tokens, self.rnn, self.head = nn.Embedding(len(letters), UNITS), kind(UNITS, UNITS, 2, batch_first=True), nn.Linear(UNITS, len(letters))
+            self.tokens, self.rnn = nn.Embedding(len(letters), UNITS), kind(UNITS, UNITS, 2, batch_first=True)
+            self.head = nn.Linear(UNITS, len(letters))
 
         def forward(self, x):
             return self.head(self.rnn(self.tokens(x))[0])

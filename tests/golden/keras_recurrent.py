@@ -85,7 +85,8 @@ def vowels_case(batches=5, batch=8, steps=29, columns=12, units=6, classes=9):
     values, mask = keras.Input((steps, columns)), keras.Input((steps,), dtype="bool")
     hidden = keras.layers.Bidirectional(keras.layers.LSTM(units), name="both")(values, mask=mask)
     net = keras.Model([values, mask], keras.layers.Dense(classes, name="dense_1")(hidden))
-    kernels = {"both": [(4 * units, columns), (4 * units, units), (4 * units,)] * 2, "dense_1": [(classes, 2 * units), (classes,)]}
+    kernels = {"both": [(4 * units, columns), (4 * units, units), (4 * units,)] * 2,
+               "dense_1": [(classes, 2 * units), (classes,)]}
     number = 3
     for layer, shapes in kernels.items():
         made = []

@@ -67,7 +67,8 @@ class characters(nn.Module):
 
     def __init__(self, kind):
         super().__init__()
-        self.tokens, self.rnn, self.head = nn.Embedding(WORDS, WIDTH), kind(WIDTH, WIDTH, 2, batch_first=True), nn.Linear(WIDTH, WORDS)
+        self.tokens, self.rnn = nn.Embedding(WORDS, WIDTH), kind(WIDTH, WIDTH, 2, batch_first=True)
+        self.head = nn.Linear(WIDTH, WORDS)
         fill(self.tokens.weight, 2)
         first = fill_recurrent(self.rnn, 3)
         fill(self.head.weight, first)
