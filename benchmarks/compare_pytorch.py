@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a training step of Cohort with PyTorch's fastest mode, interleaved, on an idle machine.
 
-    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50,gpt_small,gpt_baby,gpt2_124m]
+    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50,uci,char_lstm,char_gru,gpt_small,gpt_baby,gpt2_124m]
                        [--dtypes f32,bf16] [--batch N] [--threads 2] [--device cuda] [--recompute] [--rounds 7] [--json FILE]
 
-Both train the same network with the same updater on one batch in memory. Cohort trains small networks with as many workers
-as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps of Cohort,
-then one of each of PyTorch's modes. A block during which other processes used more than 3 % of the processors is repeated.
+Both train the same network with the same updater on one batch in memory. Cohort trains small and recurrent networks with as
+many workers as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps
+of Cohort, then one of each of PyTorch's modes. A block during which other processes used more than 3 % of the processors is
+repeated.
 The ratio is the median over the rounds of PyTorch's fastest mode divided by Cohort's; its spread is the quartiles over the
 rounds. Memory is the maximum resident memory minus that before the network was made; of PyTorch's modes the smallest is
 reported. The forecast is the memory that Cohort's plan predicts before anything is allocated. With --recompute, Cohort
@@ -31,8 +32,10 @@ import quiet
 
 HERE = pathlib.Path(__file__).resolve().parent
 COHORT = "cohort"
-BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16, "gpt_small": 12, "gpt_baby": 8, "gpt2_124m": 4}
-BY_WORKERS = ("lenet", "mlp", "gpt_small")
+BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16, "uci": 64, "char_lstm": 32, "char_gru": 32,
+           "gpt_small": 12, "gpt_baby": 8, "gpt2_124m": 4}
+SEQUENCES = ("uci", "char_lstm", "char_gru", "gpt_small", "gpt_baby", "gpt2_124m")
+BY_WORKERS = ("lenet", "mlp", "uci", "char_lstm", "char_gru", "gpt_small")
 START_SECONDS = 600  # including compilation
 ANSWER_SECONDS = 120
 
@@ -131,6 +134,8 @@ def compare(net, dtype, batch, settings):
         recompute = ["--recompute"] if settings.recompute else []
         everyone.append(competitor(COHORT, [settings.programs / "train_step", *device, *recompute, net, dtype, batch, *split]))
         for mode in settings.modes.split(","):
+            if mode.startswith("channels_last") and net in SEQUENCES:
+                continue
             try:
                 # One compile thread: persistent helper processes would count as other processes.
                 everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", *device, net,

@@ -89,7 +89,7 @@ inline cohort::graph_view resnet50() {
   return made;
 }
 
-// The recurrent networks of pytorch_sequences.py.
+// Recurrent networks.
 
 /// Six classes of series of 60 steps.
 constexpr auto uci = cohort::network<[](cohort::builder& net) {

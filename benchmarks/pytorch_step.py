@@ -4,12 +4,13 @@
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet, resnet50, gpt_small, gpt_baby or gpt2_124m: the networks, updaters and rates of
-networks.hpp. DTYPE is f32, bf16 (mixed precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which costs the same.
-MODE is eager, channels_last or compile (torch.compile, channels last); on a GPU also graph and graph_channels_last (a whole
-step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32 and bf16 do not use TF32, and
-the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
-each line of standard input, which contains the block's seconds. The counterpart of train_step.cpp; needs `pip install torch`.
+NET is lenet, mlp, cifar, darknet, resnet50, uci, char_lstm, char_gru, gpt_small, gpt_baby or gpt2_124m: the networks, updaters
+and rates of networks.hpp. DTYPE is f32, bf16 (mixed precision by torch.autocast) or on a GPU tf32. Activations are in-place;
+weight decay includes biases, which costs the same. MODE is eager, channels_last (images only) or compile (torch.compile, images
+channels last); on a GPU also graph and graph_channels_last (a whole step as one CUDA graph). With +fused after a mode, PyTorch's
+fused updater is used. On a GPU, f32 and bf16 do not use TF32, and the host waits once per ten steps. The first line describes
+PyTorch. With SECONDS it prints one block; otherwise one block for each line of standard input, which contains the block's
+seconds. The counterpart of train_step.cpp; needs `pip install torch`.
 """
 import json
 import pathlib
@@ -122,6 +123,23 @@ def networks(nn, optim):
                 inputs = 4 * filters
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
 
+    class char_rnn(nn.Module):
+        def __init__(self, kind, words=65, units=256):
+            super().__init__()
+            self.tokens, self.rnn = nn.Embedding(words, units), kind(units, units, 2, batch_first=True)
+            self.head = nn.Linear(units, words)
+
+        def forward(self, x):
+            return self.head(self.rnn(self.tokens(x))[0])
+
+    class uci(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.head = nn.LSTM(1, 128, batch_first=True), nn.Linear(128, 6)
+
+        def forward(self, x):
+            return self.head(self.rnn(x)[0][:, -1])
+
     def transformer(name):
         import pytorch_transformers
         return pytorch_transformers.make(name)
@@ -133,15 +151,19 @@ def networks(nn, optim):
             "mlp": (mlp, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, nesterov=True, fused=fused)),
             "cifar": (cifar, adam(False, 0)),
             "darknet": (darknet, adam(True, 1e-4)),
-            **{name: (lambda name=name: transformer(name), adam(False, 0)) for name in TOKENS},
-            "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused))}
+            "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused)),
+            "uci": (uci, adam(False, 0)),
+            "char_lstm": (lambda: char_rnn(nn.LSTM), adam(False, 0)),
+            "char_gru": (lambda: char_rnn(nn.GRU), adam(False, 0)),
+            **{name: (lambda name=name: transformer(name), adam(False, 0)) for name in TOKENS if name.startswith("gpt")}}
 
 
 # Shape of an example, and number of classes (default 10).
-INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224)}
-CLASSES = {"darknet": 200, "resnet50": 1000}
+INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224),
+          "uci": (60, 1)}
+CLASSES = {"darknet": 200, "resnet50": 1000, "uci": 6}
 # Steps and vocabulary of networks that predict the next token at each step.
-TOKENS = {"gpt_small": (64, 65), "gpt_baby": (256, 65), "gpt2_124m": (64, 50257)}
+TOKENS = {"char_lstm": (100, 65), "char_gru": (100, 65), "gpt_small": (64, 65), "gpt_baby": (256, 65), "gpt2_124m": (64, 50257)}
 
 
 def main():
@@ -171,6 +193,9 @@ def main():
     if dtype not in ("f32", "bf16", *(["tf32"] if on_gpu else [])):
         sys.exit(f"pytorch_step.py: DTYPE: expected f32, bf16 or on a GPU tf32, got {dtype}")
     make, updater_of = known[net_name]
+    of_images = len(INPUTS.get(net_name, ())) == 3
+    if form == "channels_last" and not of_images:
+        sys.exit(f"pytorch_step.py: MODE: expected eager or compile for {net_name}, got {mode}")
     if net_name in TOKENS:
         length, vocabulary = TOKENS[net_name]
         x, y = (torch.randint(vocabulary, (batch, length)) for _ in range(2))
@@ -179,7 +204,7 @@ def main():
 
     memory = memory_of_gpu(torch) if on_gpu else memory_of_process()
     net, x, y = make().to(device), x.to(device), y.to(device)
-    if form not in ("eager", "graph") and net_name not in TOKENS:
+    if of_images and form not in ("eager", "graph"):
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
     optimizer = updater_of(net.parameters(), updater == "fused" or None)
     if form.startswith("graph"):

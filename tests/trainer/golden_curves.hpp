@@ -130,8 +130,8 @@ std::vector<double> curve(graph const& net, training_settings const& settings, i
   return seen.losses;
 }
 
-inline std::vector<double> golden(std::string const& name) {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/curves.txt");
+inline std::vector<double> golden(std::string const& name, std::string const& from = "curves.txt") {
+  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/" + from);
   for (std::string line, word; std::getline(file, line);) {
     std::istringstream words(line);
     words >> word;

@@ -20,51 +20,14 @@
 #include <vector>
 #include "../checkpoint/refusals.hpp"
 #include "parameters_of.hpp"
+#include "signs.hpp"
 
 namespace sequences_test {
 
 using namespace cohort;
 using cohort_test::parameters_of;
+using cohort_test::signs;
 using B = reference<double>;
-
-/// `count` series of 1 to 6 steps of two numbers. A step has class 1 if its numbers have the same sign; a
-/// series has the class of its first step.
-struct signs {
-  std::vector<float> rows;
-  std::vector<int> lengths;
-  std::vector<std::int32_t> steps, whole;
-
-  explicit signs(int count) {
-    random_stream const numbers(3, "signs");
-    std::uint64_t drawn = 0;
-    for (int i = 0; i < count; ++i) {
-      lengths.push_back(1 + static_cast<int>(numbers.below(drawn++, 6)));
-      for (int t = 0; t < lengths.back(); ++t) {
-        for (int k = 0; k < 2; ++k) rows.push_back(numbers.normal<float>(drawn++));
-        steps.push_back(rows[rows.size() - 2] * rows.back() > 0 ? 1 : 0);
-        if (t == 0) whole.push_back(steps.back());
-      }
-    }
-  }
-  int all_steps() const { return static_cast<int>(steps.size()); }
-  series_view series() const {
-    return {.name = "input", .values = series_of({rows.data(), shape(all_steps(), 2)}, lengths)};
-  }
-  dataset tagged(int length) const {
-    return sequences(
-        series(),
-        series_view{
-            .name = "tag", .values = series_of({steps.data(), shape(all_steps())}, lengths), .classes = 2},
-        {.length = length});
-  }
-  dataset classified(int length) const {
-    return sequences(
-        series(),
-        array_view{
-            .name = "class", .values = {whole.data(), shape(static_cast<int>(whole.size()))}, .classes = 2},
-        {.length = length});
-  }
-};
 
 template <bool SumSteps = false>
 graph tagger(int length) {

@@ -14,7 +14,8 @@ namespace cohort::detail {
 ///           (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
 /// Order     forward replaces the input products in `gates` by the gates, and writes the state to `after`
 ///           (the first `rows_after` rows) and to `output` (row outputs[j] of each row j, if not negative).
-///           backward replaces the gates by the gradients of their input products.
+///           backward replaces the gates by the gradients of their input products, and gru_after's `other`
+///           by its gradient.
 /// `restarts`, `restarts_after`   per row, may be null: the state before this step (the next one) is zero
 /// `read`    the factor of the recurrent products: `before`, or its elements that a dropout keeps
 /// `other`   gru_after: the recurrent product of h with its bias; gru_before: r ∘ read

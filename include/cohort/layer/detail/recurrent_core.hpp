@@ -25,13 +25,12 @@ struct recurrent_sizes {
   std::size_t first_cells = 0;  ///< B × U, lstm with an initial state
   // Scratch.
   std::size_t sums = 0;       ///< B × G·U
-  std::size_t diff_sums = 0;  ///< R × G·U, gru
+  std::size_t diff_sums = 0;  ///< B × G·U, gru
   std::size_t diff_read = 0;  ///< B × U, …
   std::size_t diff_direct = 0;
   std::size_t diff_cells = 0;
   std::size_t diff_reset = 0;
-  std::size_t diff_x = 0;  ///< R × C
-  std::size_t kept = 0;    ///< examples × (C + U), factors of the dropouts
+  std::size_t kept = 0;  ///< examples × (C + U), factors of the dropouts
 
   /// `rows_per_step`, `rows`: with padding.
   recurrent_sizes(recurrent_cell const& cell, int examples, int rows_per_step, int rows);
@@ -42,7 +41,7 @@ struct recurrent_sizes {
   }
   std::size_t forward_scratch(std::size_t bytes_of_number) const { return (sums + kept) * bytes_of_number; }
   std::size_t backward_scratch(std::size_t bytes_of_element, std::size_t bytes_of_number) const {
-    return (diff_sums + diff_x) * bytes_of_element
+    return diff_sums * bytes_of_element
            + (diff_read + diff_direct + diff_cells + diff_reset + kept) * bytes_of_number;
   }
 };
@@ -53,7 +52,7 @@ struct recurrent_memory {
   E *x = nullptr, *gates = nullptr, *before = nullptr, *read = nullptr, *other = nullptr;
   T *cells = nullptr, *first_cells = nullptr;
   T* sums = nullptr;
-  E *diff_sums = nullptr, *diff_x = nullptr;
+  E* diff_sums = nullptr;
   T *diff_read = nullptr, *diff_direct = nullptr, *diff_cells = nullptr, *diff_reset = nullptr,
     *kept = nullptr;
 
@@ -75,10 +74,11 @@ struct recurrent_products {
   virtual void input_gradient(int rows, E const* diff_gates, E* diff_x) = 0;  ///< diff_x ← diff_gates·W
   /// dW ← diff_gatesᵀ·x
   virtual void weight_gradient(int rows, E const* diff_gates, E const* x) = 0;
-  /// dR ← diff_sumsᵀ·read
-  virtual void recurrent_gradient(int rows, E const* diff_sums, E const* read) = 0;
-  /// The last U rows of dR ← diffᵀ·other, with diff the last U of each row's columns of diff_gates.
-  virtual void candidate_gradient(int rows, E const* diff_gates, E const* other) = 0;
+  /// dR ← diff_gatesᵀ·read; gru: without the candidate's rows
+  virtual void recurrent_gradient(int rows, E const* diff_gates, E const* read) = 0;
+  /// gru: the candidate's rows of dR ← diffᵀ·read. diff: rows of U elements (gru_after), or the last U of
+  /// each row of diff_gates (gru_before).
+  virtual void candidate_gradient(int rows, E const* diff, E const* read) = 0;
   /// Runs f for all units of a step, possibly in parts.
   virtual void run(typename cell_functions<T, E>::function f, cell_step<T, E> const& step) { f(step); }
 
@@ -134,7 +134,7 @@ class recurrent_core {
         read_(cell.recurrent_dropout > 0 ? memory.read : memory.before) {}
 
   void forward() const;
-  /// Overwrites the gradients, and m.gates and m.other.
+  /// Overwrites the gradients, and m.gates, m.other and m.x.
   void backward() const;
 
  private:

@@ -10,7 +10,7 @@ COHORT_CORE_INLINE recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, 
   auto const padded = [](std::size_t elements) { return (elements + 15) / 16 * 16; };
   auto const all = static_cast<std::size_t>(rows), some = static_cast<std::size_t>(rows_per_step);
   std::size_t const per_row = padded(all * cell.width()), per_step = padded(some * cell.width());
-  x = diff_x = padded(all * cell.inputs());
+  x = padded(all * cell.inputs());
   gates = padded(all * cell.columns());
   before = per_row;
   sums = padded(some * cell.columns());
@@ -23,7 +23,7 @@ COHORT_CORE_INLINE recurrent_sizes::recurrent_sizes(recurrent_cell const& cell, 
   }
   if (cell.is_gru()) {
     other = per_row;
-    diff_sums = gates;
+    diff_sums = sums;
     diff_direct = per_step;
   }
   if (cell.kind == cell_kind::gru_before) diff_reset = per_step;

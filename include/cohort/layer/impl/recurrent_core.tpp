@@ -57,7 +57,6 @@ void recurrent_memory<T, E>::place_backward_scratch(recurrent_sizes const& sizes
   diff_reset = placed<T>(at, sizes.diff_reset);
   kept = placed<T>(at, sizes.kept);
   diff_sums = placed<E>(at, sizes.diff_sums);
-  diff_x = placed<E>(at, sizes.diff_x);
 }
 
 template <class T, class E>
@@ -242,7 +241,7 @@ void recurrent_core<T, E>::unpack_diff_inputs() const {
   for (std::size_t r = 0; r < rows(); ++r) {
     int const to = order_.inputs()[r];
     if (to < 0) continue;
-    E const* const from = m_.diff_x + r * width;
+    E const* const from = m_.x + r * width;
     E* const diff = a_.diff_x + static_cast<std::size_t>(to) * width;
     if (!a_.drops || cell_.dropout == 0) {
       std::copy_n(from, width, diff);
@@ -336,8 +335,7 @@ void recurrent_core<T, E>::backward() const {
   std::size_t const columns = cell_.columns();
   if (a_.diff_bias) std::fill_n(a_.diff_bias, columns, T(0));
   if (a_.diff_recurrent_bias) std::fill_n(a_.diff_recurrent_bias, columns, T(0));
-  clear_padding(m_.diff_sums, columns);
-  E* const diff_sums = m_.diff_sums ? m_.diff_sums : m_.gates;
+  if (cell_.is_gru()) std::fill_n(m_.diff_sums, static_cast<std::size_t>(order_.rows(0)) * columns, E{});
   for (int k = order_.steps() - 1; k >= 0; --k) {
     cell_step<T, E> now = step(k);
     now.diff_read_after = m_.diff_read;
@@ -348,7 +346,7 @@ void recurrent_core<T, E>::backward() const {
     now.diff_bias = a_.diff_bias;
     now.diff_recurrent_bias = a_.diff_recurrent_bias;
     now.diff_reset = m_.diff_reset;
-    now.diff_sums = diff_sums + first(k) * columns;
+    now.diff_sums = cell_.is_gru() ? m_.diff_sums : now.gates;
     if (a_.mask && !cell_.last_step) {
       now.repeats = order_.repeats() + first(k);
       now.repeat_stride = static_cast<std::ptrdiff_t>(cell_.reverse ? -cell_.units : cell_.units);
@@ -367,12 +365,14 @@ void recurrent_core<T, E>::backward() const {
   if (a_.diff_state || a_.diff_cells) write_state_gradient();
   if (!a_.frozen) {
     products_.weight_gradient(order_.rows(), m_.gates, m_.x);
-    products_.recurrent_gradient(order_.rows(), diff_sums, read_);
-    if (cell_.kind == cell_kind::gru_before) products_.candidate_gradient(order_.rows(), m_.gates, m_.other);
+    products_.recurrent_gradient(order_.rows(), m_.gates, read_);
+    if (cell_.kind == cell_kind::gru_after) products_.candidate_gradient(order_.rows(), m_.other, read_);
+    if (cell_.kind == cell_kind::gru_before)
+      products_.candidate_gradient(order_.rows(), m_.gates + columns - cell_.width(), m_.other);
     if (a_.diff_peepholes) differentiate_peepholes();
   }
   if (!a_.diff_x) return;
-  products_.input_gradient(order_.rows(), m_.gates, m_.diff_x);
+  products_.input_gradient(order_.rows(), m_.gates, m_.x);  // in the memory of x
   unpack_diff_inputs();
 }
 

@@ -12,6 +12,8 @@ namespace cohort::detail {
 template <class T>
 struct host_products final : recurrent_products<T, T> {
   std::size_t features, units, columns;
+  std::size_t recurrent_columns;  // without the candidate's
+  std::size_t candidate_stride;
   T const *weights, *recurrent;
   T *diff_weights = nullptr, *diff_recurrent = nullptr;
 
@@ -19,6 +21,8 @@ struct host_products final : recurrent_products<T, T> {
       : features(cell.inputs()),
         units(cell.width()),
         columns(cell.columns()),
+        recurrent_columns(cell.is_gru() ? 2 * units : columns),
+        candidate_stride(cell.kind == cell_kind::gru_after ? units : columns),
         weights(a.parameters[0]),
         recurrent(a.parameters[1]) {}
 
@@ -38,12 +42,13 @@ struct host_products final : recurrent_products<T, T> {
       for (std::size_t j = 0; j < n; ++j)
         for (std::size_t i = 0; i < k; ++i) to[r * k + i] += from[r * n + j] * matrix[j * k + i];
   }
-  /// to (n × k) += the last n of each row's `stride` numbers, transposed, · from (rows × k).
-  static void add_outer(int rows, T const* diffs, std::size_t stride, std::size_t n, T const* from,
-                        std::size_t k, T* to) {
+  /// to (n × k) ← the first n of each row's `stride` numbers, transposed, · from (rows × k).
+  static void multiply_transposed(int rows, T const* diffs, std::size_t stride, std::size_t n, T const* from,
+                                  std::size_t k, T* to) {
+    std::fill_n(to, n * k, T(0));
     for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
       for (std::size_t j = 0; j < n; ++j) {
-        T const diff = diffs[r * stride + stride - n + j];
+        T const diff = diffs[r * stride + j];
         for (std::size_t i = 0; i < k; ++i) to[j * k + i] += diff * from[r * k + i];
       }
   }
@@ -61,17 +66,14 @@ struct host_products final : recurrent_products<T, T> {
     multiply_back(rows, diff_gates, columns, weights, features, diff_x);
   }
   void weight_gradient(int rows, T const* diff_gates, T const* x) override {
-    std::fill_n(diff_weights, columns * features, T(0));
-    add_outer(rows, diff_gates, columns, columns, x, features, diff_weights);
+    multiply_transposed(rows, diff_gates, columns, columns, x, features, diff_weights);
   }
-  void recurrent_gradient(int rows, T const* diff_sums, T const* read) override {
-    std::fill_n(diff_recurrent, columns * units, T(0));
-    add_outer(rows, diff_sums, columns, columns, read, units, diff_recurrent);
+  void recurrent_gradient(int rows, T const* diff_gates, T const* read) override {
+    multiply_transposed(rows, diff_gates, columns, recurrent_columns, read, units, diff_recurrent);
   }
-  void candidate_gradient(int rows, T const* diff_gates, T const* other) override {
-    T* const to = diff_recurrent + (columns - units) * units;
-    std::fill_n(to, units * units, T(0));
-    add_outer(rows, diff_gates, columns, units, other, units, to);
+  void candidate_gradient(int rows, T const* diff, T const* read) override {
+    multiply_transposed(rows, diff, candidate_stride, units, read, units,
+                        diff_recurrent + recurrent_columns * units);
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/data/detail/rescale.hpp>
 #include <cohort/data/normalisation.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/view.hpp>

@@ -15,7 +15,7 @@ namespace cohort::detail {
 ///
 /// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
 /// Before    oneDNN 3.2 requires the shift in layer normalisation's backward, although nothing reads it.
-backend_operation<onednn> normalisation(dnnl_engine_handle const& engine,
+backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
                                         operation_request<onednn> const& request, dnnl_pd const& forward,
                                         dnnl_pd const& backward, memory_layout const& layout,
                                         std::vector<dnnl_argument> const& statistics, double flops);

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE backend_operation<onednn> normalisation(dnnl_engine_handle const& engine,
+COHORT_ONEDNN_INLINE backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
                                                              operation_request<onednn> const& request,
                                                              dnnl_pd const& forward, dnnl_pd const& backward,
                                                              memory_layout const& layout,
@@ -72,7 +72,7 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   dnnl_argument const running_mean{parameter, 2, DNNL_ARG_MEAN},
       running_variance{parameter, 3, DNNL_ARG_VARIANCE};
   if (!request.training)
-    return normalisation(engine, request, forward, {}, layout, {running_mean, running_variance}, flops);
+    return norm_operation(engine, request, forward, {}, layout, {running_mean, running_variance}, flops);
   dnnl_primitive_desc_t pd = nullptr;
   dnnl_batch_normalization_backward_primitive_desc_create(&pd, engine.get(), dnnl_backward, layout.get(),
                                                           layout.get(), layout.get(), epsilon, flags,
@@ -83,10 +83,10 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   statistics_workspace const memory(request.input_shapes[0][0],
                                     layout_of(forward, DNNL_ARG_WORKSPACE).bytes());
   if (request.frozen)
-    return normalisation(engine, request, forward, backward, layout,
+    return norm_operation(engine, request, forward, backward, layout,
                          {running_mean, running_variance, memory.dnnl_workspace()}, flops);
   backend_operation<onednn> made =
-      normalisation(engine, request, forward, backward, layout,
+      norm_operation(engine, request, forward, backward, layout,
                     {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
   made.backward.push_back(statistics_gradients(request, memory, made.parameters[2], steps));
   return made;
@@ -107,7 +107,7 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   dnnl_pd const forward(pd);
   if (!is_optimised(forward)) return {};
   double const flops = l.flops(request.input_shapes) * request.batch;
-  if (!request.training) return normalisation(engine, request, forward, {}, layout, {}, flops);
+  if (!request.training) return norm_operation(engine, request, forward, {}, layout, {}, flops);
   pd = nullptr;
   dnnl_layer_normalization_backward_primitive_desc_create(
       &pd, engine.get(), dnnl_backward, matrix.get(), matrix.get(), matrix.get(), each_row.get(), epsilon,
@@ -115,7 +115,7 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   dnnl_pd const backward(pd);
   if (!is_optimised(backward)) return {};
   statistics_workspace const memory(rows);
-  return normalisation(engine, request, forward, backward, layout, {memory.mean(), memory.variance()}, flops);
+  return norm_operation(engine, request, forward, backward, layout, {memory.mean(), memory.variance()}, flops);
 }
 
 COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(

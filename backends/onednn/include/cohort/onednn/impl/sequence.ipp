@@ -64,7 +64,7 @@ std::optional<backend_operation<onednn>> prepare_rows(operation_request<onednn> 
 }
 
 /// The same tensor with steps and channels exchanged in its extents. Tensors of two extents stay as they are.
-COHORT_ONEDNN_INLINE memory_layout exchanged(memory_layout const& of) {
+COHORT_ONEDNN_INLINE memory_layout with_exchanged_axes(memory_layout const& of) {
   if (of.dims().size() != 3) return of;
   int const order[]{0, 2, 1};
   dnnl_memory_desc_t made = nullptr;
@@ -79,12 +79,12 @@ std::optional<backend_operation<onednn>> prepare_channels_first(operation_reques
   auto const exchanged_shape = [](shape const& s) { return s.rank == 2 ? shape{s[1], s[0]} : s; };
   adapted_request columns(from);
   for (shape const& one : from.input_shapes) columns.shapes.push_back(exchanged_shape(one));
-  for (memory_layout const& one : from.inputs) columns.layouts.push_back(exchanged(one));
+  for (memory_layout const& one : from.inputs) columns.layouts.push_back(with_exchanged_axes(one));
   columns.request.output_shape = exchanged_shape(from.output_shape);
   columns.request.input_shapes = columns.shapes;
   columns.request.inputs = columns.layouts;
   std::optional<backend_operation<onednn>> made = prepare_with(columns.request);
-  if (made) change_layouts(*made, exchanged);
+  if (made) change_layouts(*made, with_exchanged_axes);
   return made;
 }
 
