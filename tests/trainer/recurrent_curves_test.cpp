@@ -185,8 +185,8 @@ void compare_tagger(std::string const& name, bool masked, double tolerance) {
   std::ranges::copy(numbers_of(wanted, "input"), trained.batch.inputs[0].begin());
   std::ranges::copy(numbers_of(wanted, "target"), trained.batch.indices[0].begin());
   if (masked) std::ranges::copy(numbers_of(wanted, "mask"), trained.batch.masks.front().begin());
-  trained.batch.divisor =
-      detail::loss_divisor(net).of(trained.batch.input_views, trained.batch.mask_views, {}, batch);
+  trained.batch.divisor = detail::loss_divisor(net).of(trained.batch.input_views, trained.batch.mask_views,
+                                                       trained.batch.target_views, {}, batch);
   EXPECT_NEAR(trained.step(), numbers_of(wanted, "loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p) {
     std::string const parameter = trained.parameter(p).name;
