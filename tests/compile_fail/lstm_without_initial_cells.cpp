@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: an lstm's initial state is two tensors: its state and its cells
+// expect: the initial state of an lstm is two tensors: its state and its cells
 // expect: lstm_without_initial_cells.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

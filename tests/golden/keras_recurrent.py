@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes keras_recurrent.txt beside it: recurrent networks by Keras in double precision.
 
+Keras rounds to single precision in some places: the numbers have about 8 digits.
+
 KERAS_BACKEND=jax python3 tests/golden/keras_recurrent.py    (made with Keras 3.15 and jax 0.10)
 
 `case tagger` and `case masked_tagger`: embedding, convolution, LSTM and dense on sequences of indices, with a class per step:

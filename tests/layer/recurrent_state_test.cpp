@@ -251,7 +251,7 @@ TEST(recurrent_state, states_can_be_cleared_for_a_row) {
 
 TEST(recurrent_state, refuses_states_of_another_shape_or_number) {
   EXPECT_EQ(refusal_of(lstm{.units = 3}, shape{4, 2}, shape{3}),
-            "an lstm's initial state is two tensors: its state and its cells");
+            "the initial state of an lstm is two tensors: its state and its cells");
   EXPECT_EQ(refusal_of(lstm{.units = 3}, shape{4, 2}, shape{3}, shape{4}),
             "the initial state of a recurrent layer has one number for each unit");
   EXPECT_EQ(refusal_of(gru{.units = 3}, shape{4, 2}, shape{1, 3}),

@@ -136,12 +136,12 @@ std::vector<double> losses_of(curve const& what, int steps) {
 }
 
 template <class B>
-void expect_all(int steps, double tolerance) {
+void expect_all(int steps, double tolerance, double of_keras) {
   auto const expect = [&](curve const& what, std::vector<double> const& wanted, char const* name) {
     std::vector<double> const got = losses_of<B>(what, steps);
     ASSERT_GE(wanted.size(), got.size());
     for (std::size_t i = 0; i < got.size(); ++i)
-      EXPECT_NEAR(got[i], wanted[i], tolerance) << name << ", step " << i;
+      EXPECT_NEAR(got[i], wanted[i], what.masked ? of_keras : tolerance) << name << ", step " << i;
   };
   expect(uci(), golden_curves::golden("uci", "recurrent_curves.txt"), "uci");
   expect(text(characters(lstm{.units = 8})), golden_curves::golden("char_lstm", "recurrent_curves.txt"),
@@ -152,10 +152,10 @@ void expect_all(int steps, double tolerance) {
 }
 
 TEST(recurrent_curves, in_double_equal_those_of_pytorch_and_keras) {
-  expect_all<reference<double>>(20, 1e-9);
+  expect_all<reference<double>>(20, 1e-9, 2e-8);  // Keras has about 8 digits
 }
 TEST(recurrent_curves, in_single_precision_stay_with_those_of_pytorch_and_keras) {
-  expect_all<fast>(20, 1e-4);
+  expect_all<fast>(20, 1e-4, 1e-4);
 }
 
 /// Embedding, convolution, LSTM and dense on sequences of indices.
@@ -201,7 +201,7 @@ void compare_tagger(std::string const& name, bool masked, double tolerance) {
 TEST(recurrent_curves, embedding_convolution_lstm_and_dense_agree_with_keras) {
   for (bool const masked : {false, true}) {
     std::string const name = masked ? "masked_tagger" : "tagger";
-    compare_tagger<reference<double>>(name, masked, 1e-13);
+    compare_tagger<reference<double>>(name, masked, 1e-8);  // Keras has about 8 digits
     compare_tagger<fast>(name, masked, 1e-6);
   }
 }

@@ -44,9 +44,9 @@ graph convolutions() {
 
 graph cells() {
   return graph::build([](builder& b) {
-    tensor const x = b.input({40, 24}) | lstm{.units = 64} | gru{.units = 48, .reverse = true};
-    concat(x, x | lstm{.units = 32, .peepholes = true, .recurrent_dropout = 0.1})
-        | gru{.units = 64, .last_step = true, .reset_after = false} | dense{.units = 5}
+    tensor const x = b.input({40, 24}) | lstm{.units = 128} | gru{.units = 96, .reverse = true};
+    concat(x, x | lstm{.units = 64, .peepholes = true, .recurrent_dropout = 0.1})
+        | gru{.units = 128, .last_step = true, .reset_after = false} | dense{.units = 5}
         | softmax_cross_entropy{};
   });
 }

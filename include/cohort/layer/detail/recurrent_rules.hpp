@@ -32,7 +32,7 @@ constexpr inference infer_recurrent(L const& l, std::span<shape const> inputs) {
   if (l.units < 1) return {"a recurrent layer needs at least one unit", labelled_number("units", l.units)};
   if (!is_dropout_rate(l.dropout) || !is_dropout_rate(l.recurrent_dropout)) return {dropout_rate_sentence};
   if (inputs.size() > 1 && static_cast<int>(inputs.size()) != L::max_inputs)
-    return {"an lstm's initial state is two tensors: its state and its cells",
+    return {"the initial state of an lstm is two tensors: its state and its cells",
             {"input", inputs[0]},
             {"state", inputs[1]}};
   for (shape const& state : inputs.subspan(1))
