@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cohort/trainer/settings.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// A network from a file of another library, with its parameters.
+///
+///     training run = load_imported<onednn>(import_onnx("model.onnx"));
+///
+/// Shapes    parameters are dense, in canonical layout, and named as in model files: "conv2d_1.weights".
+/// Order     `inputs` and `outputs`: the file's names, in the order of the network's inputs and outputs.
+/// Units     `settings`: what the file says about training; the defaults otherwise.
+class imported_model {
+ public:
+  std::vector<std::string> inputs{};
+  std::vector<std::string> outputs{};
+  training_settings settings{};
+
+  /// `origin`: the file's name, for errors.
+  imported_model(graph network, std::string origin);
+
+  cohort::graph const& network() const { return network_; }
+  std::string const& origin() const { return origin_; }
+
+  /// Sets a parameter of the network.
+  ///
+  /// Errors    data_error if the network has no such parameter or it has another shape, or if the parameter
+  ///           was set before.
+  void set(std::string_view parameter, shape const& dims, std::span<float const> values);
+
+  /// Copies all parameters into those of the same network.
+  ///
+  /// Errors    data_error naming the first parameter that was never set, before the first one is written.
+  void read_parameters(parameter_set& into) const;
+
+ private:
+  struct values_of {
+    std::string name;
+    shape dims;
+    std::optional<std::vector<float>> values{};
+  };
+
+  [[noreturn]] void refuse(std::string_view parameter, std::string what, std::string expected,
+                           std::string got) const;
+
+  cohort::graph network_;
+  std::string origin_;
+  std::vector<values_of> parameters_;
+};
+
+/// Makes a run with an imported network and its parameters: to predict, to evaluate or to train on.
+/// `settings`: instead of those of the file.
+///
+/// Errors    those of imported_model::read_parameters and trainer.
+template <class Choice>
+training load_imported(imported_model const& from, std::optional<training_settings> settings = {}) {
+  training made = trainer<Choice>(from.network(), settings ? std::move(*settings) : from.settings);
+  from.read_parameters(made.parameters());
+  return made;
+}
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/imported_model.ipp>
+#endif

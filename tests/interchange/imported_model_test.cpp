@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/interchange/imported_model.hpp>
+
+#include <cohort/layer/dense.hpp>
+#include <cohort/layer/softmax_cross_entropy.hpp>
+#include <vector>
+
+#include "../checkpoint/refusals.hpp"
+
+namespace imported_model_test {
+
+using namespace cohort;
+
+graph small() {
+  return graph::build(
+      [](builder& b) { return b.input({2}) | dense{.units = 3, .name = "head"} | softmax_cross_entropy{}; });
+}
+std::vector<float> const weights{1, 2, 3, 4, 5, 6}, bias{7, 8, 9};
+
+TEST(imported_model, becomes_a_run_with_its_parameters_and_settings) {
+  imported_model made(small(), "a.onnx");
+  made.settings.updater = adam{.rate = 0.5};
+  made.set("head.weights", {3, 2}, weights);
+  made.set("head.bias", {3}, bias);
+  training run = load_imported<reference<double>>(made);
+  std::vector<double> read(9);
+  run.parameters().read_all(run.parameters().master(), reinterpret_cast<std::byte*>(read.data()));
+  EXPECT_EQ(read, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(run.settings().updater.name(), "adam");
+}
+
+TEST(imported_model, refuses_parameters_that_the_network_does_not_have) {
+  imported_model made(small(), "a.onnx");
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              made.set("tail.weights", {3, 2}, weights);
+            }),
+            "the network has no such parameter (a.onnx, parameter tail.weights)");
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              made.set("head.weights", {2, 3}, weights);
+            }),
+            "the parameter has another shape (a.onnx, parameter head.weights): expected 3x2, got 2x3 with 6 "
+            "values");
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              made.set("head.weights", {3, 2}, bias);
+            }),
+            "the parameter has another shape (a.onnx, parameter head.weights): expected 3x2, got 3x2 with 3 "
+            "values");
+  made.set("head.weights", {3, 2}, weights);
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              made.set("head.weights", {3, 2}, weights);
+            }),
+            "the parameter is set twice (a.onnx, parameter head.weights)");
+  EXPECT_EQ(refusal_of<data_error>([&] { load_imported<reference<float>>(made); }),
+            "the file has no values of the parameter (a.onnx, parameter head.bias): expected 3");
+}
+
+}  // namespace imported_model_test
