@@ -54,10 +54,11 @@ has_compiler() {
   if [ -n "$compiler" ]; then has_command "${compiler%% *}"; else has_command c++ || has_command g++; fi
 }
 
-# Whether clang++ has the libraries that a program with sanitizers links.
+# Whether clang++ has the libraries that a program with sanitizers links, and OpenMP.
 has_sanitizers() {
   compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*" >/dev/null
 }
+has_openmp() { echo '#include <omp.h>' | clang++ -x c++ -fsyntax-only - 2>/dev/null; }
 
 has_cmake() {
   has_command cmake || return 1
@@ -188,11 +189,16 @@ if [ $with_tests = yes ]; then
   want libgtest-dev has_header gtest/gtest.h
   want libbenchmark-dev has_header benchmark/benchmark.h
   want nlohmann-json3-dev has_header nlohmann/json.hpp
+  want xz-utils has_command xz
 fi
 if [ $with_clang = yes ]; then want clang has_command clang++; fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
-if [ $with_clang = yes ] && ! has_sanitizers; then
-  install_packages "libclang-rt-$(clang++ -dumpversion | sed 's/[.].*//')-dev"
+if [ $with_clang = yes ]; then
+  version=$(clang++ -dumpversion | sed 's/[.].*//')
+  missing=()
+  want "libclang-rt-$version-dev" has_sanitizers
+  want "libomp-$version-dev" has_openmp
+  [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 fi
 has_cmake || fail "CMake is too old: expected >= 3.25, got $(cmake --version | head -n 1)."
 
