@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a program is refused by the compiler, with the words that it announces, and that its twin is not.
+"""Checks that a program is refused by the compiler, with the words that it announces, or that the twins of programs are not.
 
     run.py FILE COMPILER [INCLUDE;INCLUDE;...]
+    run.py FILE;FILE;... COMPILER [INCLUDE;INCLUDE;...]    the twins, compiled together, because they share most of the time
 
 FILE holds `#ifdef MUST_FAIL ... #else ... #endif`: what must not compile, and the corrected twin. Comments in it say
     // expect: TEXT          the compiler's output contains TEXT (any number of these, at least one)
     // max-lines: N          and has at most N lines (20 unless said); where a compiler quotes a source line
                              below a message (g++ 14: the whole network, for a note), the quotation is not counted
 """
+import os
 import re
 import subprocess
 import sys
-
+import tempfile
 
 QUOTATION = re.compile(r"^ +(\d+ )?\|")
 
@@ -33,9 +35,6 @@ def complaints(source, compiler, includes):
     if not expected:
         return ["it has no `// expect: TEXT`"]
 
-    status, output = compiled(source, compiler, includes)
-    if status != 0:
-        return [f"the corrected twin does not compile:\n{output}"]
     status, output = compiled(source, compiler, includes, "-DMUST_FAIL")
     if status == 0:
         return ["it compiles"]
@@ -48,11 +47,26 @@ def complaints(source, compiler, includes):
     return found
 
 
+def complaints_of_twins(sources, compiler, includes):
+    headers, parts = set(), []
+    for number, source in enumerate(sources):
+        with open(source, encoding="utf-8") as file:
+            headers.update(re.findall(r"^#include <.+>$", file.read(), re.MULTILINE))
+        parts.append(f'namespace twin_{number} {{\n#include "{os.path.abspath(source)}"\n}}\n')
+    with tempfile.TemporaryDirectory() as folder:
+        together = os.path.join(folder, "twins.cpp")
+        with open(together, "w", encoding="utf-8") as file:
+            file.write("\n".join([*sorted(headers), *parts]))
+        status, output = compiled(together, compiler, includes)
+    return [f"a corrected twin does not compile:\n{output}"] if status != 0 else []
+
+
 def main():
-    source, compiler, includes = sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""
-    found = complaints(source, compiler, [path for path in includes.split(";") if path])
+    sources, compiler, includes = sys.argv[1].split(";"), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""
+    check, what = (complaints_of_twins, sources) if len(sources) > 1 else (complaints, sources[0])
+    found = check(what, compiler, [path for path in includes.split(";") if path])
     for complaint in found:
-        print(f"{source}: {complaint}")
+        print(f"{sources[0]}: {complaint}")
     return 1 if found else 0
 
 

@@ -17,12 +17,23 @@ TWIN = """// expect: wanted
 
 
 class compile_fail_checker(unittest.TestCase):
-    def complaints(self, bad, good="int good;", extra=""):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "sample.cpp")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(TWIN.format(bad=bad, good=good, extra=extra))
-            return run.complaints(path, os.environ["CXX"], [])
+    def written(self, number, bad="int bad;", good="int good;", extra=""):
+        path = os.path.join(self.folder, f"sample_{number}.cpp")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(TWIN.format(bad=bad, good=good, extra=extra))
+        return path
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def complaints(self, bad, extra=""):
+        return run.complaints(self.written(0, bad=bad, extra=extra), os.environ["CXX"], [])
+
+    def complaints_of_twins(self, *twins):
+        written = [self.written(number, good=twin) for number, twin in enumerate(twins)]
+        return run.complaints_of_twins(written, os.environ["CXX"], [])
 
     def test_accepts_a_refusal_in_the_announced_words(self):
         self.assertEqual(self.complaints('static_assert(false, "wanted");'), [])
@@ -34,7 +45,10 @@ class compile_fail_checker(unittest.TestCase):
         self.assertIn("the output lacks: wanted", self.complaints('static_assert(false, "other");'))
 
     def test_names_a_twin_that_does_not_compile(self):
-        self.assertIn("twin does not compile", self.complaints('static_assert(false, "wanted");', "int;;x")[0])
+        self.assertRegex(self.complaints_of_twins("int good;", "int;;x")[0], r"twin does not compile:\n(.|\n)*sample_1.cpp:")
+
+    def test_accepts_twins_of_the_same_names(self):
+        self.assertEqual(self.complaints_of_twins("int good;", "int good;"), [])
 
     def test_counts_the_lines_of_the_output(self):
         twice = 'static_assert(false, "wanted");\nstatic_assert(false, "and more");'
