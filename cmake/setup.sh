@@ -125,6 +125,9 @@ has_boost_mpi() {
 
 has_certificates() { [ -n "${SSL_CERT_FILE:-}${PIP_CERT:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ]; }
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+has_onnx_packages() {
+  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import onnx.checker, onnxruntime' >/dev/null 2>&1
+}
 has_python_packages() {
   PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import numpy, safetensors.numpy' >/dev/null 2>&1
 }
@@ -190,6 +193,7 @@ if [ $with_tests = yes ]; then
   want libbenchmark-dev has_header benchmark/benchmark.h
   want nlohmann-json3-dev has_header nlohmann/json.hpp
   want xz-utils has_command xz
+  want libonnx-testdata test -d /usr/share/libonnx-testdata
 fi
 if [ $with_clang = yes ]; then want clang has_command clang++; fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
@@ -318,6 +322,16 @@ if [ $with_tests = yes ] && ! has_python_packages; then
     pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" numpy==2.2.4 safetensors==0.5.3 \
     || fail "Python's numpy and safetensors, which the tests need, are missing and could not be installed with pip, is there a network?"
   has_python_packages || fail "Python cannot import numpy and safetensors from $python_packages."
+  did=something
+fi
+
+if [ $with_tests = yes ] && ! has_onnx_packages; then
+  demand_pip
+  step "Getting onnx and onnxruntime for the tests into $python_packages (pip install --target)" \
+    pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" onnx==1.23.2 \
+    onnxruntime==1.32.0 protobuf==7.36.2 ml_dtypes==0.6.0 typing_extensions==4.16.0 flatbuffers==25.12.19 packaging==26.4 \
+    || fail "Python's onnx and onnxruntime, which the tests need, are missing and could not be installed with pip, is there a network?"
+  has_onnx_packages || fail "Python cannot import onnx and onnxruntime from $python_packages."
   did=something
 fi
 
