@@ -2,44 +2,19 @@
 // needs: onednn
 // label: slow
 // ResNet-50 on synthetic images, to measure the time of a training step: resnet50 --help
-#include <cohort/graph/network.hpp>
+//   resnet50 --weights torchvision.safetensors --map examples/torchvision_resnet.map --epochs 0
 #include "reference_program/drawn_images.hpp"
 #include "reference_program/program.hpp"
+#include "reference_program/resnet.hpp"
 
 namespace {
 
 using namespace cohort;
 
-constexpr int side = 224, classes = 1000, drawn_train = 32, drawn_test = 8;
-
-constexpr tensor bottleneck(tensor x, int filters, int stride) {
-  int const outputs = 4 * filters;
-  tensor const body = x | conv2d{.filters = filters, .kernel = 1, .bias = false} | batch_norm{} | relu{}
-                      | conv2d{.filters = filters, .kernel = 3, .stride = stride, .padding = 1, .bias = false}
-                      | batch_norm{} | relu{}  //
-                      | conv2d{.filters = outputs, .kernel = 1, .bias = false} | batch_norm{};
-  bool const same = stride == 1 && x.dims()[0] == outputs;
-  tensor const skipped =
-      same ? x : x | conv2d{.filters = outputs, .kernel = 1, .stride = stride, .bias = false} | batch_norm{};
-  return (body + skipped) | relu{};
-}
-
-/// He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution ("v1.5").
-graph resnet50() {
-  return graph::build([](builder& net) {
-    tensor x = net.input({3, side, side})
-               | conv2d{.filters = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false} | batch_norm{}
-               | relu{} | max_pool{.window = 3, .stride = 2, .padding = 1};
-    struct stage {
-      int filters, blocks, stride;
-    };
-    for (stage const s : {stage{64, 3, 1}, {128, 4, 2}, {256, 6, 2}, {512, 3, 2}})
-      for (int block = 0; block < s.blocks; ++block) x = bottleneck(x, s.filters, block == 0 ? s.stride : 1);
-    x | global_avg_pool{} | dense{.units = classes} | softmax_cross_entropy{};
-  });
-}
+constexpr int drawn_train = 32, drawn_test = 8;
 
 reference_program::sets images(reference_program::options const&) {
+  auto const [side, classes, blocks] = reference_program::resnet50_size;
   return {.train = reference_program::drawn_images(drawn_train, {3, side, side}, classes, 1),
           .test = reference_program::drawn_images(drawn_test, {3, side, side}, classes, 1, classes),
           .kind = "drawn",
@@ -50,12 +25,13 @@ reference_program::sets images(reference_program::options const&) {
 reference_program::program const program{
     .text = {.name = "resnet50",
              .purpose = "Trains ResNet-50 on a few synthetic images of 224x224 pixels, to measure its speed.",
-             .rate = "the learning rate; the momentum is 0.9"},
+             .rate = "the learning rate; the momentum is 0.9",
+             .weights = "a safetensors file of another library, such as torchvision, as initial parameters"},
     .defaults = {.batch = 8, .epochs = 1, .rate = 0.01},
     .top = 5,
     .evaluation_batch = 8,
     .data = images,
-    .network = [](auto const&, auto const&) { return resnet50(); },
+    .network = [](auto const&, auto const&) { return reference_program::resnet(reference_program::resnet50_size); },
     .settings =
         [](auto const& chosen) {
           return training_settings{

@@ -123,6 +123,8 @@ constexpr flag all_flags[]{
     {"size", [](options& o, text, text v) { o.size = v; }},
     {"generate", [](options& o, text f, text v) { o.generate = number_of(f, v, 0, 1'000'000); }},
     {"words", [](options& o, text, text v) { o.words = v; }},
+    {"weights", [](options& o, text f, text v) { o.weights = file_of(f, v, "a file"); }},
+    {"map", [](options& o, text f, text v) { o.map = file_of(f, v, "a file"); }},
     {"help", [](options& o, text, text) { o.help = true; }, no_argument}};
 
 bool has(program_text const& program, text flag) {
@@ -134,6 +136,7 @@ bool has(program_text const& program, text flag) {
   if (flag == "size") return program.size != nullptr;
   if (flag == "generate") return program.generate != nullptr;
   if (flag == "words") return program.words != nullptr;
+  if (flag == "weights" || flag == "map") return program.weights != nullptr;
   return true;
 }
 
@@ -226,6 +229,9 @@ std::string help_of(program_text const& program, options const& defaults) {
     all += std::string("\n  --generate N     ") + program.generate + " (" + text_of(defaults.generate) + ')';
   if (program.words)
     all += std::string("\n  --words LIST     ") + program.words + " (" + defaults.words + ')';
+  if (program.weights)
+    all += std::string("\n  --weights FILE   ") + program.weights
+           + "\n  --map FILE       which of its tensors each parameter is read from (cohort/interchange/name_map.hpp)";
   return without_other_flags(program, all + after_seed);
 }
 
@@ -270,6 +276,9 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   if (chosen.checkpoints.empty() && (chosen.resume || chosen.save_every > 0))
     throw usage_error{std::string(chosen.resume ? "--resume" : "--save-every")
                       + ": expected --checkpoints DIR as well, got none"};
+  if (chosen.weights.empty() != chosen.map.empty())
+    throw usage_error{chosen.map.empty() ? "--weights: expected --map FILE as well, got none"
+                                         : "--map: expected --weights FILE as well, got none"};
   return chosen;
 }
 

@@ -49,6 +49,8 @@ struct options {
   std::string size{};
   int generate = 0;
   std::string words{};
+  std::string weights{};
+  std::string map{};
   bool help = false;
 };
 
@@ -63,6 +65,7 @@ struct program_text {
   char const* sizes[3] = {};       ///< values of --size; the first is the default
   char const* generate = nullptr;  ///< of --generate
   char const* words = nullptr;     ///< of --words
+  char const* weights = nullptr;   ///< of --weights, which --map belongs to
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 

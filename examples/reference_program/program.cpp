@@ -8,6 +8,7 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/execution/usable_processors.hpp>
+#include <cohort/interchange/name_map.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/onednn.hpp>
@@ -207,6 +208,16 @@ int report_stop(cohort::training const& training, cohort::checkpoint_listener co
   return 1;
 }
 
+/// Reads the initial parameters from a file of another library.
+void read_weights(cohort::training& training, options const& chosen) {
+  cohort::safetensors const file = cohort::safetensors::load(chosen.weights);
+  auto const report = cohort::read_mapped(file.tensors(), file.name(), cohort::name_map::load(chosen.map),
+                                          training.network(), training.parameters());
+  if (training.world().rank() == 0)
+    std::printf("%zu parameters from %s, %zu kept, %zu tensors ignored\n", report.loaded.size(),
+                chosen.weights.c_str(), report.kept.size(), report.ignored.size());
+}
+
 /// Runs one rank. Returns its exit status.
 int run_rank(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const prints = world.rank() == 0;
@@ -219,6 +230,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   cohort::training training =
       make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
   if (what.normalises) training.normalise(images.train);
+  if (!chosen.weights.empty()) read_weights(training, chosen);
   if (!chosen.load.empty()) training.load(chosen.load);
   std::int64_t const last_epoch = training.epoch() + chosen.epochs;
   if (chosen.resume) {

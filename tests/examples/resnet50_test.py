@@ -3,11 +3,42 @@
 # label: slow
 """ResNet-50's program: it is the network of that name, and its loss falls on what it draws."""
 import os
+import pathlib
 import re
 import tempfile
 import unittest
 
+import numpy
 import reference_program as program
+import safetensors.numpy
+
+MAP = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "examples/torchvision_resnet.map"
+
+
+def torchvision_state():
+    """A state of torchvision's resnet50, with its names and shapes."""
+    state, draw = {}, numpy.random.default_rng(1)
+
+    def convolution(name, norm, outputs, inputs, kernel):
+        shape = (outputs, inputs, kernel, kernel)
+        state[f"{name}.weight"] = draw.normal(0, (2 / (inputs * kernel * kernel)) ** 0.5, shape).astype("f4")
+        for key, value in (("weight", 1), ("bias", 0), ("running_mean", 0), ("running_var", 1)):
+            state[f"{norm}.{key}"] = numpy.full(outputs, value, "f4")
+        state[f"{norm}.num_batches_tracked"] = numpy.zeros((), "i8")
+
+    convolution("conv1", "bn1", 64, 3, 7)
+    inputs = 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        width = 64 << stage
+        for block in range(blocks):
+            at = f"layer{stage + 1}.{block}."
+            for k, (outputs, reads, kernel) in enumerate(((width, inputs, 1), (width, width, 3), (4 * width, width, 1)), start=1):
+                convolution(f"{at}conv{k}", f"{at}bn{k}", outputs, reads, kernel)
+            if block == 0:
+                convolution(f"{at}downsample.0", f"{at}downsample.1", 4 * width, inputs, 1)
+            inputs = 4 * width
+    state["fc.weight"], state["fc.bias"] = draw.normal(0, 0.02, (1000, inputs)).astype("f4"), numpy.zeros(1000, "f4")
+    return state
 
 
 class resnet50(program.cases, unittest.TestCase):
@@ -26,6 +57,24 @@ class resnet50(program.cases, unittest.TestCase):
         self.assertEqual((made["steps"], made["data"]), (8, "drawn"))
         first = re.search(r"epoch 1: loss ([\d.]+),", done.stderr)
         self.assertLess(made["loss"], float(first.group(1)))
+
+    def test_reads_the_parameters_of_torchvision(self):
+        state = torchvision_state()
+        with tempfile.TemporaryDirectory() as folder:
+            file, other = pathlib.Path(folder) / "torchvision.safetensors", pathlib.Path(folder) / "other.map"
+            safetensors.numpy.save_file(state, file)
+            done = program.run(self.name, "--weights", file, "--map", MAP, "--epochs", "0", "--threads", "2")
+            other.write_text("fc.bias  head.bias\n" + MAP.read_text(encoding="utf-8"), encoding="utf-8")
+            failed = program.run(self.name, "--weights", file, "--map", other, "--epochs", "0", expect=1)
+        self.assertIn(f"267 parameters from {file}, 0 kept, 53 tensors ignored\n", done.stdout)
+        self.assertEqual(failed.stderr.splitlines()[-1],
+                         f"resnet50: the tensors do not fit the network ({file}, by {other}): expected for each parameter a line and "
+                         "its tensors, and for each tensor a line, got missing tensors: head.bias for fc.bias; unused tensors: fc.bias")
+
+    def test_needs_a_map_for_weights(self):
+        for given, other in (("--weights", "--map"), ("--map", "--weights")):
+            done = program.run(self.name, given, "x", expect=2)
+            self.assertEqual(done.stderr, f"resnet50: {given}: expected {other} FILE as well, got none\n")
 
     def test_has_no_folder_of_data(self):
         program.run(self.name, "--data", ".", expect=2)

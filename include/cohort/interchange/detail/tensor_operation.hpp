@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cohort/tensor/shape.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Orders of the gates of a library: block k of Cohort is block order[k] of the other one.
+///
+/// Source    docs/sequences.md, whose table a test compares with golden numbers.
+struct gate_orders {
+  std::string_view library;
+  std::array<int, 4> lstm;
+  std::array<int, 3> gru;        ///< −1: the library has none
+  std::array<int, 3> peepholes;  ///< −1: the library has none
+};
+
+inline constexpr std::array<gate_orders, 4> known_gate_orders{{
+    {"pytorch", {0, 1, 2, 3}, {1, 0, 2}, {-1}},
+    {"keras", {0, 1, 2, 3}, {0, 1, 2}, {-1}},
+    {"onnx", {0, 2, 3, 1}, {0, 1, 2}, {0, 2, 1}},
+    {"deeplearning4j", {3, 1, 0, 2}, {-1}, {2, 0, 1}},
+}};
+
+/// One operation of a name map.
+struct tensor_operation {
+  enum class kind { transpose, axes, part, gates, reshape };
+  kind what = kind::transpose;
+  std::vector<int> numbers{};           ///< axes: the axes; part: index and number of parts
+  gate_orders const* orders = nullptr;  ///< gates
+
+  /// Reads "axes:3,2,0,1"; nothing for another text.
+  static std::optional<tensor_operation> parse(std::string_view text);
+};
+
+/// One line of a name map.
+struct name_rule {
+  int line = 0;
+  std::string ours;                 ///< "-": nothing reads the tensors
+  std::vector<std::string> theirs;  ///< summands; "-": the parameter keeps its value
+  std::vector<tensor_operation> operations;
+
+  bool ignores() const { return ours == "-"; }
+  bool keeps() const { return theirs.size() == 1 && theirs[0] == "-"; }
+};
+
+/// Returns the texts of the pattern's stars, each at least one character and as short as possible; nothing
+/// if the text does not match.
+std::optional<std::vector<std::string_view>> match_pattern(std::string_view pattern, std::string_view text);
+
+/// Replaces the stars of a pattern.  Before: as many texts as stars.
+std::string expand_pattern(std::string_view pattern, std::vector<std::string_view> const& stars);
+
+/// The parameter that a tensor becomes.
+struct mapped_parameter {
+  std::string_view layer_kind;  ///< "lstm"
+  std::string_view name;        ///< "recurrent_weights"
+  shape dims;
+};
+
+/// The elements of a tensor in the order of a parameter: indices in row-major order.
+///
+/// Shapes    `dims`: those of the result of the operations so far.
+struct element_order {
+  shape dims;
+  std::vector<std::int64_t> from;  ///< empty: the order of the tensor
+
+  /// Applies one operation. Returns what is wrong, or "".
+  std::string apply(tensor_operation const& next, mapped_parameter const& into);
+
+ private:
+  void permute(std::vector<int> const& axes);
+  /// Returns the index of the tensor's element at position i.
+  std::int64_t at(std::int64_t i) const { return from.empty() ? i : from[static_cast<std::size_t>(i)]; }
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/tensor_operation.ipp>
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/safetensors_format.hpp>
+#include <cohort/graph/node.hpp>
+#include <cohort/interchange/detail/tensor_operation.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// Which tensors of another library's file each parameter is read from: a text with one line for each rule.
+///
+///     # ours            theirs                                  operations
+///     *.weights         *.weight
+///     lstm_1.bias       rnn.bias_ih_l0+rnn.bias_hh_l0           gates:pytorch
+///     head.*            -
+///     -                 *.num_batches_tracked
+///
+/// Shapes    a `*` stands for one or more characters, as few as possible; the k-th star of a parameter's name
+///           is the k-th star of each tensor's name. Tensors joined by `+` are added. `-` as tensor: the
+///           parameter keeps its value; as parameter: nothing reads these tensors.
+/// Order     the first line that matches a parameter is its rule. Operations are applied from left to right:
+///           `transpose`: the axes in reverse order. `axes:3,2,0,1`: axis k is the tensor's axis of entry k.
+///           `part:0/2`: the first of two equal parts of the elements, in row-major order, as a vector.
+///           `gates:pytorch`, `keras`, `onnx` or `deeplearning4j`: blocks of rows, in the order of the gates
+///           of that library, into the order of the parameter's layer. `reshape`: the shape of the parameter.
+/// Errors    file_error; data_error with the line.
+class name_map {
+ public:
+  /// Reads a file.
+  static name_map load(std::string const& path);
+  /// Reads a text; `name` is for errors.
+  static name_map parse(std::string_view text, std::string name = "name map");
+
+  std::string const& name() const { return name_; }
+  /// For Cohort's own functions: detail::name_rule is not part of the API.
+  std::span<detail::name_rule const> rules() const { return rules_; }
+
+ private:
+  std::string name_;
+  std::vector<detail::name_rule> rules_;
+};
+
+/// What read_mapped did, by name: parameters in the order of the network, tensors in that of the file.
+struct mapping_report {
+  std::vector<std::string> loaded{};   ///< parameters that were read
+  std::vector<std::string> kept{};     ///< parameters that keep their values by a rule
+  std::vector<std::string> ignored{};  ///< tensors that nothing reads by a rule
+};
+
+/// Reads the parameters of a network from tensors of other names, such as those of a torchvision model.
+///
+///     safetensors const file = safetensors::load("resnet50.safetensors");
+///     read_mapped(file.tensors(), file.name(), name_map::load("torchvision_resnet.map"), run.network(),
+///                 run.parameters());
+///
+/// Shapes    f32, f64 or bf16. After its operations, a tensor has the shape of its parameter.
+/// Before    `file` is for errors.
+/// Errors    data_error that lists all differences: parameters without a line or without their tensors,
+///           tensors of another shape or type, and tensors that no rule reads. Nothing has changed then.
+/// Exact     bits are kept where nothing is added and the types are equal; otherwise as model_file.
+mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
+                           name_map const& map, graph_view net, parameter_set& into);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/name_map.ipp>
+#endif
