@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Reads integers separated by `separator`; nothing for another text.
-COHORT_CORE_INLINE std::optional<std::vector<int>> read_integers(std::string_view text, char separator) {
+COHORT_CORE_INLINE std::optional<std::vector<int>> parse_integers(std::string_view text, char separator) {
   std::vector<int> numbers;
   char const *at = text.data(), *const end = at + text.size();
   while (true) {
@@ -32,7 +32,7 @@ COHORT_CORE_INLINE std::optional<tensor_operation> tensor_operation::parse(std::
   if (text == "transpose") return tensor_operation{.what = kind::transpose};
   if (text == "reshape") return tensor_operation{.what = kind::reshape};
   if (auto const list = argument_of("axes:")) {
-    auto numbers = read_integers(*list, ',');
+    auto numbers = parse_integers(*list, ',');
     if (!numbers || numbers->size() > static_cast<std::size_t>(shape::max_rank)) return std::nullopt;
     std::vector<int> sorted = *numbers;
     std::sort(sorted.begin(), sorted.end());
@@ -41,7 +41,7 @@ COHORT_CORE_INLINE std::optional<tensor_operation> tensor_operation::parse(std::
     return tensor_operation{.what = kind::axes, .numbers = std::move(*numbers)};
   }
   if (auto const which = argument_of("part:")) {
-    auto numbers = read_integers(*which, '/');
+    auto numbers = parse_integers(*which, '/');
     if (!numbers || numbers->size() != 2 || (*numbers)[0] >= (*numbers)[1]) return std::nullopt;
     return tensor_operation{.what = kind::part, .numbers = std::move(*numbers)};
   }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/safetensors_format.hpp>
+#include <cohort/detail/build_check.hpp>
+#include <cohort/interchange/npy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Arrays of a .npz file of NumPy: by numpy.savez or numpy.savez_compressed. As read_mapped needs them:
+///
+///     npz_file const file = npz_file::load("weights.npz");
+///     read_mapped(file.tensors(), file.name(), name_map::load("weights.map"), run.network(),
+///                 run.parameters());
+///
+/// Shapes    as npy_array.
+/// Units     `max_bytes`: largest size of the file, and of all its arrays together.
+/// Before    the file is untrusted: entries must not overlap, and an entry's size is compared with what
+///           deflate can produce from its bytes before memory is allocated.
+/// Order     `tensors`: that of the archive; names without ".npy".
+/// Errors    file_error; data_error with the entry: damage (a CRC-32 is checked), encryption, another
+///           compression, an archive of more than 4 GiB (zip64), or an array that npy_array refuses.
+/// Source    APPNOTE.TXT of the zip format, 6.3.
+class npz_file {
+ public:
+  static npz_file load(std::string const& path, std::size_t max_bytes = std::size_t{1} << 34);
+  static npz_file parse(std::span<std::byte const> bytes, std::string name,
+                        std::size_t max_bytes = std::size_t{1} << 34);
+
+  std::string const& name() const { return name_; }
+  std::span<stored_tensor const> tensors() const { return tensors_; }
+
+ private:
+  std::string name_;
+  std::vector<npy_array> arrays_;
+  std::vector<stored_tensor> tensors_;
+};
+
+/// Compression of a .npz file: none as numpy.savez, deflate as numpy.savez_compressed.
+enum class npz_compression { none, deflate };
+
+/// Writes tensors as a .npz file, completely or not at all. Equal arguments give equal bytes.
+///
+///     save_npz("weights.npz", model_content(run.network()).add_parameters(run.parameters()).tensors());
+///
+/// Errors    data_error for an empty name or two tensors of one name, for bf16, and for a file of 4 GiB or
+///           more; file_error. An existing file of that name is unchanged then.
+void save_npz(std::string const& path, std::span<stored_tensor const> tensors,
+              npz_compression how = npz_compression::none);
+
+}  // namespace cohort
+
+#ifndef COHORT_ZLIB_COMPILED
+#include <cohort/zlib/impl/npz.ipp>
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/byte_sink.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace cohort {
+
+/// An array from a .npy file of NumPy, with its memory.
+///
+/// Shapes    up to six extents, row-major. Types `<f4`, `<f8`, `<i4`, `<i8`, `<u8` and `|u1` are f32, f64,
+///           i32, i64, u64 and u8; `|b1` is u8, 0 or 1. Arrays in Fortran order are copied into row-major
+///           order.
+/// Before    the file is untrusted: versions 1 and 2 of the format, nothing is unpickled, and its size is
+///           compared with its header before memory is allocated.
+/// Errors    file_error; data_error with the byte, or the type that is not supported.
+/// Source    numpy/lib/format.py
+class npy_array {
+ public:
+  /// Reads a file of at most `max_bytes`.
+  static npy_array load(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
+  /// Reads the bytes of a file; `where` is for errors.
+  static npy_array parse(std::span<std::byte const> bytes, std::string const& where);
+
+  /// Valid as long as the array.
+  tensor_view view() const { return {memory_.data(), type_, dims_}; }
+
+ private:
+  shape dims_;
+  element_type type_ = element_type::f32;
+  buffer memory_;
+};
+
+/// Writes an array as NumPy's numpy.save does. Equal arrays give equal bytes.
+///
+/// Errors    data_error for bf16, which NumPy does not have, before anything is written; file_error if the
+///           sink fails.
+void write_npy(io::byte_sink_ref sink, tensor_view array);
+
+/// Writes a .npy file completely or not at all; see file_writer.
+void save_npy(std::string const& path, tensor_view array);
+
+namespace detail {
+
+/// Returns magic, version and header of a .npy file.
+///
+/// Errors    data_error for bf16.
+std::string npy_header(element_type type, shape const& dims);
+
+}  // namespace detail
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/npy.ipp>
+#endif

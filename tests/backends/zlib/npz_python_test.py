@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy reads what Cohort writes, and Cohort reads what NumPy writes."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+import zipfile
+
+import numpy
+
+
+def arrays():
+    numbers = numpy.random.default_rng(5)
+    made = {f"{kind}{shape}": numbers.integers(0, 2, shape).astype(kind)
+            for kind in ("float32", "float64", "uint8", "int32", "int64", "uint64", "bool")
+            for shape in ((), (0,), (3,), (2, 0, 4), (2, 3, 5), (1, 2, 1, 2, 1, 3))}
+    made["fortran"] = numpy.asfortranarray(numbers.normal(size=(3, 4, 5)))
+    made["specials"] = numpy.array([numpy.nan, numpy.inf, -0.0, 5e-324])
+    made["layer1/ä.weights"] = numbers.normal(size=(300, 200)).astype("float32")
+    return made
+
+
+class numpy_and_cohort(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cohort_")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def copy(self, name, *flags):
+        """What Cohort makes of a file; of one that it refuses, the reason."""
+        done = subprocess.run([os.environ["COHORT_PROGRAM"], self.folder / name, self.folder / f"to_{name}", *flags], capture_output=True,
+                              text=True, timeout=60)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return done.stdout.strip() if done.returncode else numpy.load(self.folder / f"to_{name}")
+
+    def expect_equal(self, read, wanted):
+        self.assertEqual(list(read), list(wanted))
+        for name, array in wanted.items():
+            self.assertEqual(read[name].dtype, numpy.dtype("uint8") if array.dtype == bool else array.dtype)
+            numpy.testing.assert_array_equal(read[name], array, err_msg=name)
+            self.assertTrue(read[name].flags.c_contiguous)
+
+    def test_archives_go_there_and_back(self):
+        wanted = arrays()
+        for save in (numpy.savez, numpy.savez_compressed):
+            save(self.folder / "a.npz", **wanted)
+            for flags in ((), ("deflate",)):
+                with self.copy("a.npz", *flags) as read:
+                    self.expect_equal(read, wanted)
+                with zipfile.ZipFile(self.folder / "to_a.npz") as archive:
+                    self.assertIsNone(archive.testzip())
+
+    def test_single_arrays_have_numpys_bytes(self):
+        for name, array in arrays().items():
+            if array.dtype != bool and name != "fortran":
+                numpy.save(self.folder / "a.npy", array)
+                self.copy("a.npy")
+                self.assertEqual((self.folder / "to_a.npy").read_bytes(), (self.folder / "a.npy").read_bytes(), name)
+
+    def test_other_versions_and_types_are_read_or_refused(self):
+        with open(self.folder / "a.npy", "wb") as file:
+            numpy.lib.format.write_array(file, numpy.arange(3.0), version=(2, 0))
+        numpy.testing.assert_array_equal(self.copy("a.npy"), numpy.arange(3.0))
+        for array, named in ((numpy.array([{}], dtype=object), "Python objects, which would be unpickled"),
+                             (numpy.arange(3, dtype=">f4"), "big-endian"), (numpy.arange(3, dtype="float16"), '"<f2"'),
+                             (numpy.array(["text"]), '"<U4"'), (numpy.zeros(2, dtype=[("a", "<f4")]), "an array of records")):
+            numpy.savez(self.folder / "a.npz", x=array)
+            refused = self.copy("a.npz")
+            self.assertIn(", entry x.npy, ", refused)
+            self.assertIn(named, refused)
+
+
+if __name__ == "__main__":
+    unittest.main()
