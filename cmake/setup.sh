@@ -124,12 +124,15 @@ has_boost_mpi() {
 }
 
 has_certificates() { [ -n "${SSL_CERT_FILE:-}${PIP_CERT:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ]; }
+has_python_headers() {
+  python3 -c 'import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")' >/dev/null 2>&1
+}
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 has_onnx_packages() {
   PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import onnx.checker, onnxruntime' >/dev/null 2>&1
 }
 has_python_packages() {
-  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import numpy, safetensors.numpy' >/dev/null 2>&1
+  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import nanobind, numpy, safetensors.numpy' >/dev/null 2>&1
 }
 
 # ---- packages ----------------------------------------------------------------------------------------------
@@ -194,6 +197,7 @@ if [ $with_tests = yes ]; then
   want nlohmann-json3-dev has_header nlohmann/json.hpp
   want xz-utils has_command xz
   want libonnx-testdata test -d /usr/share/libonnx-testdata
+  want python3-dev has_python_headers
 fi
 if [ $with_clang = yes ]; then want clang has_command clang++; fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
@@ -318,10 +322,10 @@ fi
 if [ $with_tests = yes ] && ! has_python_packages; then
   demand_pip
   mkdir -p "$cache"
-  step "Getting numpy and safetensors for the tests into $python_packages (pip install --target)" \
-    pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" numpy==2.2.4 safetensors==0.5.3 \
-    || fail "Python's numpy and safetensors, which the tests need, are missing and could not be installed with pip, is there a network?"
-  has_python_packages || fail "Python cannot import numpy and safetensors from $python_packages."
+  step "Getting nanobind, numpy and safetensors for the tests into $python_packages (pip install --target)" \
+    pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" nanobind==3.1.0 numpy==2.2.4 safetensors==0.5.3 \
+    || fail "Python's nanobind, numpy and safetensors, which the tests need, are missing and could not be installed with pip, is there a network?"
+  has_python_packages || fail "Python cannot import nanobind, numpy and safetensors from $python_packages."
   did=something
 fi
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COHORT_COHORT_H
+#define COHORT_COHORT_H
+// Prediction with model files of Cohort, from C and other languages. C99; link with -lcohort_c.
+//
+//     cohort_model* model = NULL;
+//     if (cohort_open("lenet.safetensors", "auto", 1, &model) != cohort_ok) puts(cohort_last_error());
+//     cohort_input const pixels = {images, sizeof images};
+//     cohort_output const digits = {probabilities, sizeof probabilities};
+//     if (cohort_predict(model, 32, &pixels, 1, NULL, 0, &digits, 1) != cohort_ok) puts(cohort_last_error());
+//     cohort_close(model);
+//
+// Order     all functions are thread-safe. Calls of cohort_predict with one model run at the same time; one
+//           stream is advanced by one thread at a time.
+// Errors    every function returns a code; cohort_last_error returns the text. Null pointers, handles that
+//           were closed, and wrong numbers or sizes are errors. No C++ exception leaves the library.
+// Exact     the outputs of load_trained and training::predict, bit by bit.
+#include <stddef.h>
+#include <stdint.h>
+
+#define COHORT_API __attribute__((visibility("default")))
+
+/// Version of this interface: its functions, structures and codes. A library with the same number is
+/// compatible; libcohort_c.so.1 has number 1.
+#define COHORT_ABI_VERSION 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Codes. Later versions may add further ones: treat an unknown code as an error.
+enum {
+  cohort_ok = 0,
+  cohort_argument_error = 1,  ///< a null pointer, a closed handle, a number out of range
+  cohort_file_error = 2,      ///< the file cannot be opened or read
+  cohort_data_error = 3,      ///< the file is damaged, no model, or of layers that the library does not know
+  cohort_shape_error = 4,     ///< inputs, masks or outputs of another number or size
+  cohort_backend_error = 5,   ///< the backend is unknown, or cannot run this network on this machine
+  cohort_memory_error = 6,
+  cohort_other_error = 7,
+  cohort_busy_error = 8  ///< another thread advances this stream
+};
+
+/// Types of elements.
+enum { cohort_f32 = 0, cohort_i32 = 1 };
+
+/// Most extents of a tensor, without the batch.
+enum { cohort_max_rank = 6 };
+
+/// A model in memory; thread-safe.
+typedef struct cohort_model cohort_model;
+/// Sequences that are continued step by step.
+typedef struct cohort_stream cohort_stream;
+
+/// One input or output of a model.
+typedef struct cohort_tensor_info {
+  char const* name;                  ///< of the layer; valid until the model is closed
+  int32_t type;                      ///< cohort_f32; cohort_i32 for indices
+  int32_t rank;                      ///< number of extents
+  int32_t extents[cohort_max_rank];  ///< of one example, without the batch
+  int32_t masked;                    ///< 1: an input that may have a mask
+  int32_t has_steps;                 ///< 1: a stream replaces extents[0] by its number of steps
+} cohort_tensor_info;
+
+/// Memory that the library reads during a call. `bytes`: its exact size, for checks.
+typedef struct cohort_input {
+  void const* data;
+  size_t bytes;
+} cohort_input;
+
+/// Memory of the caller for f32 numbers. `bytes`: its exact size, for checks.
+typedef struct cohort_output {
+  float* data;
+  size_t bytes;
+} cohort_output;
+
+/// Returns COHORT_ABI_VERSION of the library that is loaded.
+COHORT_API int32_t cohort_abi_version(void);
+/// Returns the version of Cohort, such as "0.1.0".
+COHORT_API char const* cohort_version(void);
+/// Returns the name of a code, such as "shape_error"; "unknown" for other numbers.
+COHORT_API char const* cohort_code_name(int32_t code);
+/// Returns the error of this thread's last call that returned a code: "what (where): expected …, got …"; ""
+/// if it succeeded. Valid until this thread's next call.
+COHORT_API char const* cohort_last_error(void);
+
+/// Opens a model file: network, parameters, and the normalisation of its inputs and outputs.
+///
+/// `backend`: "auto" (NULL: the same), the first of onednn and reference that can run the network; "onednn",
+/// "onednn_bf16" or "reference". `threads`: threads of one cohort_predict, 1 to 1024; with many callers, 1 is
+/// fastest. After an error `*model` is NULL.
+COHORT_API int32_t cohort_open(char const* path, char const* backend, int32_t threads, cohort_model** model);
+/// Closes a model; NULL is allowed. Calls that are running end first, and its streams stay usable.
+COHORT_API int32_t cohort_close(cohort_model* model);
+
+/// Gets the name of the model's backend. It is valid until the model is closed.
+COHORT_API int32_t cohort_backend(cohort_model const* model, char const** name);
+/// Gets the numbers of inputs and outputs.
+COHORT_API int32_t cohort_count(cohort_model const* model, int32_t* inputs, int32_t* outputs);
+/// Describes input or output `index`, from 0.
+COHORT_API int32_t cohort_describe_input(cohort_model const* model, int32_t index, cohort_tensor_info* info);
+COHORT_API int32_t cohort_describe_output(cohort_model const* model, int32_t index, cohort_tensor_info* info);
+
+/// Computes outputs for `count` examples.
+///
+/// Shapes    `inputs`: all inputs, each count × extents elements of its type, row-major. `masks`: NULL and 0
+///           (all steps exist), or one for each masked input, in order: count × extents[0] bytes, 0 for
+///           padding. `outputs`: the first `output_count` outputs, each count × extents numbers.
+/// Before    inputs are not written, and outputs not used, by other threads during the call.
+/// After     an error: outputs may be partly written.
+COHORT_API int32_t cohort_predict(cohort_model const* model, int32_t count, cohort_input const* inputs,
+                                  size_t input_count, cohort_input const* masks, size_t mask_count,
+                                  cohort_output const* outputs, size_t output_count);
+
+/// Opens a stream of `sequences` sequences, with states of its own and a copy of the parameters.
+///
+/// A network that needs all steps at once (attention, `reverse`, pools) is an error that names the layer.
+COHORT_API int32_t cohort_open_stream(cohort_model const* model, int32_t sequences, cohort_stream** stream);
+/// Continues all sequences by `steps` steps and gets the first output.
+///
+/// Shapes    `inputs` and `masks` as cohort_predict, with `sequences` examples, and `steps` instead of
+///           extents[0] where has_steps is 1; so is `*output`, of `*output_bytes` bytes: sequences × steps × …,
+///           or sequences × … of a layer with `last_step`. It is valid until the stream is advanced or closed.
+/// Errors    cohort_busy_error if another thread advances the stream. After cohort_argument_error,
+///           cohort_shape_error and cohort_busy_error the states are unchanged.
+COHORT_API int32_t cohort_advance(cohort_stream* stream, int32_t steps, cohort_input const* inputs,
+                                  size_t input_count, cohort_input const* masks, size_t mask_count,
+                                  float const** output, size_t* output_bytes);
+/// Begins a new sequence in place of sequence `sequence`, from 0; −1: of all.
+COHORT_API int32_t cohort_reset(cohort_stream* stream, int32_t sequence);
+/// Closes a stream; NULL is allowed. A call that is running ends first.
+COHORT_API int32_t cohort_close_stream(cohort_stream* stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

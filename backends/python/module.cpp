@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python module cohort_predict: cohort/cohort.h for NumPy arrays and DLPack objects.
+#include <cohort/cohort.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace {
+
+using any_array = nb::ndarray<nb::ro>;
+using numpy_array = nb::ndarray<nb::numpy, float>;
+
+nb::handle error_type;  // lives as long as the module, which is never unloaded
+
+/// Throws cohort_predict.Error with the attribute `code`.
+[[noreturn]] void raise(std::int32_t code, std::string const& text) {
+  nb::object const problem = error_type(nb::str(text.c_str(), text.size()));
+  nb::setattr(problem, "code", nb::str(cohort_code_name(code)));
+  PyErr_SetObject(error_type.ptr(), problem.ptr());
+  throw nb::python_error();
+}
+
+void check(std::int32_t code) {
+  if (code != cohort_ok) raise(code, cohort_last_error());
+}
+
+std::string text_of(std::vector<std::int64_t> const& extents) {
+  std::string text;
+  for (std::int64_t const extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text.empty() ? "scalar" : text;
+}
+
+std::string name_of(nb::dlpack::dtype const& type) {
+  constexpr char const* kinds[]{"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  std::string const bits =
+      type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool) ? "" : std::to_string(type.bits);
+  return (type.code < std::size(kinds) ? kinds[type.code] : "type") + bits;
+}
+
+/// Arrays that a call reads in place, and the views of them.
+struct arguments {
+  std::vector<any_array> arrays{};
+  std::vector<cohort_input> views{};
+  std::int64_t examples = -1;  ///< first extent of all arrays
+  std::int64_t steps = -1;     ///< of a stream: second extent of sequences
+};
+
+enum class wanted { numbers, indices, flags };
+
+/// Adds an array of these extents; −1: any.
+void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t> const& extents,
+         std::string const& where) {
+  auto const refuse = [&](std::int32_t code, std::string const& problem, std::string const& expected,
+                          std::string const& got) {
+    raise(code, problem + " (" + where + "): expected " + expected + ", got " + got);
+  };
+  any_array array;
+  if (!nb::try_cast(object, array, false))
+    refuse(cohort_argument_error, "the argument is no array", "a NumPy array or an object with __dlpack__",
+           nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))))));
+  if (array.device_type() != nb::device::cpu::value)
+    refuse(cohort_argument_error, "the array is not in the memory of the CPU", "a CPU array",
+           "device type " + std::to_string(array.device_type()));
+  nb::dlpack::dtype const type = array.dtype();
+  char const* const names[]{"float32", "int32", "bool or uint8"};
+  bool const fits = what == wanted::flags
+                        ? type.bits == 8
+                              && (type == nb::dtype<std::uint8_t>()
+                                  || type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool))
+                    : what == wanted::indices ? type == nb::dtype<std::int32_t>()
+                                              : type == nb::dtype<float>();
+  if (!fits)
+    refuse(cohort_shape_error, "the array has another type",
+           std::string(names[static_cast<int>(what)]) + ", which is read without a copy", name_of(type));
+  std::vector<std::int64_t> got(array.ndim());
+  bool matches = array.ndim() == extents.size(), contiguous = true;
+  std::int64_t stride = 1, bytes = type.bits / 8;
+  for (std::size_t axis = array.ndim(); axis-- > 0;) {
+    got[axis] = static_cast<std::int64_t>(array.shape(axis));
+    contiguous = contiguous && (array.stride(axis) == stride || got[axis] <= 1);
+    stride *= got[axis];
+    bytes *= got[axis];
+  }
+  std::string expected;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    matches = matches && (extents[axis] < 0 || extents[axis] == got[axis]);
+    expected += (axis > 0 ? "x" : "")
+                + (extents[axis] < 0 ? std::string(axis == 0 ? "n" : "k") : std::to_string(extents[axis]));
+  }
+  if (!matches) refuse(cohort_shape_error, "the array has another shape", expected, text_of(got));
+  if (!contiguous && bytes > 0)
+    refuse(cohort_shape_error, "the array is not contiguous",
+           "numpy.ascontiguousarray(…), because it is read without a copy", "strides");
+  to.views.push_back({array.data(), static_cast<std::size_t>(bytes)});
+  to.arrays.push_back(std::move(array));
+}
+
+/// The arrays of an argument: a list or tuple of arrays, or one array.
+std::vector<nb::object> listed(nb::handle object) {
+  std::vector<nb::object> all;
+  if (object.is_none()) return all;
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object))
+    for (nb::handle const one : object) all.push_back(nb::borrow(one));
+  else
+    all.push_back(nb::borrow(object));
+  return all;
+}
+
+/// Takes over memory that was allocated by new[].
+nb::object owned(std::unique_ptr<float[]> memory, std::vector<std::size_t> const& extents) {
+  float* const data = memory.get();
+  nb::capsule const owner(data, [](void* pointer) noexcept { delete[] static_cast<float*>(pointer); });
+  memory.release();
+  return nb::cast(numpy_array(data, extents.size(), extents.data(), owner));
+}
+
+/// A description in Python: name, shape, dtype, masked.
+struct tensor_info {
+  std::string name;
+  std::vector<std::int64_t> extents;
+  bool is_indices, is_masked, has_steps;
+};
+
+struct model {
+  cohort_model* handle = nullptr;
+  std::vector<tensor_info> inputs{}, outputs{};
+
+  model(std::string const& path, std::string const& backend, int threads) {
+    std::int32_t code = 0;
+    std::string problem;
+    {
+      nb::gil_scoped_release const without_lock;
+      code = cohort_open(path.c_str(), backend.c_str(), threads, &handle);
+      if (code != cohort_ok) problem = cohort_last_error();
+    }
+    if (code != cohort_ok) raise(code, problem);
+    std::int32_t counts[2];
+    check(cohort_count(handle, &counts[0], &counts[1]));
+    for (std::int32_t i = 0; i < counts[0]; ++i) inputs.push_back(described(cohort_describe_input, i));
+    for (std::int32_t i = 0; i < counts[1]; ++i) outputs.push_back(described(cohort_describe_output, i));
+  }
+  model(model const&) = delete;
+  model& operator=(model const&) = delete;
+  ~model() { cohort_close(handle); }
+
+  template <class Describe>
+  tensor_info described(Describe describe, std::int32_t index) const {
+    cohort_tensor_info info;
+    check(describe(handle, index, &info));
+    return {info.name,
+            {info.extents, info.extents + info.rank},
+            info.type == cohort_i32,
+            info.masked != 0,
+            info.has_steps != 0};
+  }
+
+  nb::object predict(nb::handle given, nb::handle given_masks) const {
+    arguments arrays, masks;
+    read(arrays, masks, given, given_masks, -1);
+    auto const count = static_cast<std::size_t>(arrays.views.empty() ? 0 : arrays.arrays[0].shape(0));
+    std::vector<std::unique_ptr<float[]>> memory;
+    std::vector<std::vector<std::size_t>> extents;
+    std::vector<cohort_output> to;
+    for (tensor_info const& one : outputs) {
+      std::size_t elements = count;
+      extents.push_back({count});
+      for (std::int64_t const extent : one.extents) {
+        extents.back().push_back(static_cast<std::size_t>(extent));
+        elements *= static_cast<std::size_t>(extent);
+      }
+      memory.push_back(std::unique_ptr<float[]>(new float[elements]));
+      to.push_back({memory.back().get(), elements * sizeof(float)});
+    }
+    std::int32_t code = 0;
+    std::string problem;
+    {
+      nb::gil_scoped_release const without_lock;
+      code = cohort_predict(handle, static_cast<std::int32_t>(std::min<std::size_t>(count, INT32_MAX)),
+                            arrays.views.data(), arrays.views.size(), masks.views.data(), masks.views.size(),
+                            to.data(), to.size());
+      if (code != cohort_ok) problem = cohort_last_error();
+    }
+    if (code != cohort_ok) raise(code, problem);
+    if (outputs.size() == 1) return owned(std::move(memory[0]), extents[0]);
+    nb::list all;
+    for (std::size_t i = 0; i < outputs.size(); ++i) all.append(owned(std::move(memory[i]), extents[i]));
+    return nb::tuple(all);
+  }
+
+  /// Reads arrays for all inputs and for masks or none. `sequences`: of a stream, whose sequences may have
+  /// any number of steps; −1: predict.
+  void read(arguments& arrays, arguments& masks, nb::handle given, nb::handle given_masks,
+            std::int64_t sequences) const {
+    std::vector<nb::object> const objects = listed(given), mask_objects = listed(given_masks);
+    if (objects.size() != inputs.size())
+      raise(cohort_shape_error, "a call has the wrong number of inputs: expected "
+                                    + std::to_string(inputs.size()) + ", got "
+                                    + std::to_string(objects.size()));
+    std::int64_t count = sequences, steps = -1;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      tensor_info const& one = inputs[i];
+      std::vector<std::int64_t> extents{count};
+      extents.insert(extents.end(), one.extents.begin(), one.extents.end());
+      bool const has_steps = sequences >= 0 && one.has_steps;
+      if (has_steps) extents[1] = steps;
+      add(arrays, objects[i], one.is_indices ? wanted::indices : wanted::numbers, extents,
+          "input " + one.name);
+      count = static_cast<std::int64_t>(arrays.arrays.back().shape(0));
+      if (has_steps) steps = static_cast<std::int64_t>(arrays.arrays.back().shape(1));
+    }
+    arrays.examples = count;
+    arrays.steps = steps;
+    std::vector<tensor_info const*> masked;
+    for (tensor_info const& one : inputs)
+      if (one.is_masked) masked.push_back(&one);
+    if (mask_objects.empty()) return;
+    if (mask_objects.size() != masked.size())
+      raise(cohort_shape_error,
+            "a call has the wrong number of masks: expected " + std::to_string(masked.size())
+                + ", one for each masked input, or none, got " + std::to_string(mask_objects.size()));
+    for (std::size_t i = 0; i < masked.size(); ++i)
+      add(masks, mask_objects[i], wanted::flags,
+          {count, sequences >= 0 && masked[i]->has_steps ? steps : masked[i]->extents[0]},
+          "mask of " + masked[i]->name);
+  }
+};
+
+struct stream {
+  nb::object owner;  // the model, for its descriptions
+  model const& of;
+  std::int64_t sequences;
+  cohort_stream* handle = nullptr;
+  std::mutex busy{};  // a call's output is valid until the next call
+
+  stream(nb::object from, int count)
+      : owner(std::move(from)), of(nb::cast<model const&>(owner)), sequences(count) {
+    check(cohort_open_stream(of.handle, count, &handle));
+  }
+  stream(stream const&) = delete;
+  stream& operator=(stream const&) = delete;
+  ~stream() { cohort_close_stream(handle); }
+
+  nb::object advance(nb::handle given, nb::handle given_masks) {
+    arguments arrays, masks;
+    of.read(arrays, masks, given, given_masks, sequences);
+    std::int64_t const steps = arrays.steps < 0 ? 1 : arrays.steps;
+    std::unique_lock const one_call(busy, std::try_to_lock);
+    if (!one_call)
+      raise(cohort_busy_error, "another thread advances this stream: expected one call at a time");
+    float const* output = nullptr;
+    std::size_t bytes = 0;
+    std::unique_ptr<float[]> memory;
+    std::int32_t code = 0;
+    std::string problem;
+    {
+      nb::gil_scoped_release const without_lock;
+      code = cohort_advance(handle, static_cast<std::int32_t>(std::min<std::int64_t>(steps, INT32_MAX)),
+                            arrays.views.data(), arrays.views.size(), masks.views.data(), masks.views.size(),
+                            &output, &bytes);
+      if (code != cohort_ok) {
+        problem = cohort_last_error();
+      } else {
+        memory.reset(new float[bytes / sizeof(float)]);
+        std::memcpy(memory.get(), output, bytes);
+      }
+    }
+    if (code != cohort_ok) raise(code, problem);
+    std::vector<std::size_t> extents{static_cast<std::size_t>(sequences)};
+    for (std::int64_t const extent : of.outputs[0].extents)
+      extents.push_back(static_cast<std::size_t>(extent));
+    if (of.outputs[0].has_steps) extents[1] = static_cast<std::size_t>(steps);
+    return owned(std::move(memory), extents);
+  }
+
+  void reset(int sequence) { check(cohort_reset(handle, sequence)); }
+};
+
+std::string path_of(nb::handle path) {
+  return nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(path));
+}
+
+nb::tuple tuple_of(std::vector<std::int64_t> const& extents) {
+  nb::list all;
+  for (std::int64_t const extent : extents) all.append(extent);
+  return nb::tuple(all);
+}
+
+nb::list list_of(std::vector<tensor_info> const& all) {
+  nb::list made;
+  for (tensor_info const& one : all) made.append(nb::cast(one));
+  return made;
+}
+
+std::string shown(tensor_info const& one) {
+  return "TensorInfo(name='" + one.name + "', shape=" + nb::cast<std::string>(nb::str(tuple_of(one.extents)))
+         + ", dtype='" + (one.is_indices ? "int32" : "float32") + "'"
+         + (one.is_masked ? ", masked=True)" : ")");
+}
+
+}  // namespace
+
+NB_MODULE(cohort_predict, module) {
+  module.doc() =
+      "Prediction with model files of Cohort, a C++ library for distributed training.\n\n"
+      "    model = cohort_predict.Model('lenet.safetensors')\n"
+      "    probabilities = model.predict(images)   # float32, n x 1 x 28 x 28\n";
+  module.attr("__version__") = cohort_version();
+  error_type =
+      nb::handle(PyErr_NewExceptionWithDoc("cohort_predict.Error",
+                                           "What went wrong, where, what was expected and what was got.\n\n"
+                                           "`code`: 'argument_error', 'file_error', 'data_error', "
+                                           "'shape_error', 'backend_error', 'memory_error',\n"
+                                           "'busy_error' or 'other_error'.",
+                                           PyExc_RuntimeError, nullptr));
+  module.attr("Error") = error_type;
+
+  nb::class_<tensor_info>(module, "TensorInfo", "One input or output of a model, without the batch.")
+      .def_ro("name", &tensor_info::name, "Name of the layer.")
+      .def_prop_ro(
+          "shape", [](tensor_info const& one) { return tuple_of(one.extents); }, "Extents of one example.")
+      .def_prop_ro(
+          "dtype", [](tensor_info const& one) { return one.is_indices ? "int32" : "float32"; },
+          "'float32', or 'int32' for indices.")
+      .def_ro("masked", &tensor_info::is_masked, "Whether the input may have a mask.")
+      .def("__repr__", &shown);
+
+  nb::class_<model>(module, "Model",
+                    "A model file that is opened for prediction. Thread-safe: calls run at the same time.")
+      .def(
+          "__init__",
+          [](model* made, nb::object path, std::string const& backend, int threads) {
+            new (made) model(path_of(path), backend, threads);
+          },
+          nb::arg("path"), nb::arg("backend") = "auto", nb::arg("threads") = 1,
+          "Opens a model file on 'auto', 'onednn', 'onednn_bf16' or 'reference', with this number of threads "
+          "per call.")
+      .def_prop_ro(
+          "backend",
+          [](model const& of) {
+            char const* name = "";
+            check(cohort_backend(of.handle, &name));
+            return std::string(name);
+          },
+          "Name of the backend.")
+      .def_prop_ro(
+          "inputs", [](model const& of) { return list_of(of.inputs); }, "Descriptions of the inputs.")
+      .def_prop_ro(
+          "outputs", [](model const& of) { return list_of(of.outputs); }, "Descriptions of the outputs.")
+      .def(
+          "predict",
+          [](model const& of, nb::object inputs, nb::object masks) { return of.predict(inputs, masks); },
+          nb::arg("inputs"), nb::arg("masks") = nb::none(),
+          "Computes the outputs of n examples: a NumPy array, or a tuple of arrays if the model has several "
+          "outputs.\n\n"
+          "inputs: an array, or a list with one array per input: NumPy arrays or objects with __dlpack__, "
+          "such as\n"
+          "torch tensors on the CPU; n x shape, contiguous, of the input's dtype. They are read without a "
+          "copy.\n"
+          "masks: None, an array or a list: n x steps, bool or uint8, 0 for padding.")
+      .def(
+          "stream", [](nb::object of, int sequences) { return std::make_unique<stream>(of, sequences); },
+          nb::arg("sequences") = 1, "Opens sequences that are continued step by step.");
+
+  nb::class_<stream>(module, "Stream",
+                     "Sequences that are continued step by step, with the states of recurrent layers.")
+      .def(
+          "advance",
+          [](stream& of, nb::object inputs, nb::object masks) { return of.advance(inputs, masks); },
+          nb::arg("inputs"), nb::arg("masks") = nb::none(),
+          "Continues all sequences by k steps: inputs are sequences x k x features, or sequences x k "
+          "indices.")
+      .def("reset", &stream::reset, nb::arg("sequence") = -1,
+           "Begins a new sequence in place of one, or of all (-1).");
+}

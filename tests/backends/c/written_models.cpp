@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "written_models.h"
+#include <cohort/backend/reference.hpp>
+#include <cohort/layer/recurrent.hpp>
+#include <cohort/onednn.hpp>
+#include <cohort/trainer/load.hpp>
+#include <cohort/trainer/trainer.hpp>
+
+#include <cohort/graph/graph.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+
+void save(graph net, std::string const& path, bool normalises) {
+  training run = trainer<reference<float>>(std::move(net), {.seed = 7});
+  if (normalises) run.normalise({.inputs = {{{.scale = 0.5, .offset = -1}}}});
+  run.save(path);
+}
+
+template <class Choice>
+void predict(std::string const& path, int count, bool masked, float* outputs) {
+  training const run = load_trained<Choice>(path);
+  graph_view const net = run.network();
+  int const input = net.with_role(layer_role::input)[0];
+  shape const dims = net[input].output.batched(count);
+  std::vector<float> numbers(static_cast<std::size_t>(dims.elements()));
+  std::vector<std::int32_t> indices(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = input_number(static_cast<int>(i));
+    indices[i] = input_index(static_cast<int>(i));
+  }
+  std::vector<std::uint8_t> mask;
+  batch_view call;
+  call.count = count;
+  call.inputs = {net.is_indices(input) ? tensor_view(indices.data(), dims)
+                                       : tensor_view(numbers.data(), dims)};
+  if (masked) {
+    for (int i = 0; i < count * dims[1]; ++i) mask.push_back(i % dims[1] < 3);
+    call.masks = {tensor_view(mask.data(), {count, dims[1]})};
+  }
+  for (predictions const& one : run.outputs_of({}, call))
+    for (float const value : one.values) *outputs++ = value;
+}
+
+template <class Action>
+int guarded(Action action) {
+  try {
+    action();
+    return 0;
+  } catch (std::exception const& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 1;
+  }
+}
+
+}  // namespace
+
+float input_number(int i) { return static_cast<float>(i * 37 % 17) / 8 - 1; }
+int input_index(int i) { return i * 5 % 7; }
+
+int write_models(char const* folder) {
+  return guarded([&] {
+    std::string const begin = std::string(folder) + '/';
+    save(graph::build([](builder& b) {
+           tensor const body =
+               b.input({1, 6, 6}, "pixels") | conv2d{.filters = 2, .kernel = 3} | batch_norm{} | relu{};
+           body | dense{.units = 3} | softmax_cross_entropy{.name = "digit"};
+           body | dense{.units = 2} | softmax_cross_entropy{.name = "even"};
+         }),
+         begin + "image.safetensors", true);
+    save(graph::build([](builder& b) {
+           b.masked_input({5, 2}, "series") | lstm{.units = 4, .name = "memory"} | mean_squared_error{};
+         }),
+         begin + "series.safetensors", false);
+    save(graph::build([](builder& b) {
+           b.input({5, 2}) | lstm{.units = 4, .reverse = true, .name = "memory"} | mean_squared_error{};
+         }),
+         begin + "backward.safetensors", false);
+    save(graph::build([](builder& b) {
+           b.input({4}, "words") | embedding{.vocabulary = 7, .width = 3} | flatten{} | dense{.units = 3}
+               | softmax_cross_entropy{};
+         }),
+         begin + "words.safetensors", false);
+  });
+}
+
+int expected_outputs(char const* folder, char const* model, char const* backend, int count, int masked,
+                     float* outputs) {
+  return guarded([&] {
+    std::string const path = std::string(folder) + '/' + model + ".safetensors";
+    if (std::string(backend) == "onednn")
+      predict<onednn>(path, count, masked != 0, outputs);
+    else
+      predict<reference<float>>(path, count, masked != 0, outputs);
+  });
+}

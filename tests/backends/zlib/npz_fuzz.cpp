@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: zlib
+// Malformed files of NumPy: a file is rejected by a data_error with its position or entry, or it is read and
+// its arrays are within the file's bounds. The first byte selects .npy (even) or .npz (odd).
+// To run it by hand for any time, with new inputs written to the first folder:
+//   build/…/tests/backends_zlib_npz_fuzz some/folder tests/backends/zlib/npz_fuzz
+#include <cohort/error/exceptions.hpp>
+#include <cohort/npz.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// Reads every byte, so that the address sanitizer sees a view that is too large. Returns their number.
+std::size_t read_all(tensor_view view) {
+  unsigned sum = 0;
+  for (std::size_t i = 0; i < view.bytes(); ++i) sum += std::to_integer<unsigned>(view.data[i]);
+  require(sum <= 255 * view.bytes());
+  return view.bytes();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  if (size == 0) return 0;
+  constexpr std::size_t max_bytes = 1 << 20;
+  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  auto const* const first = reinterpret_cast<std::byte const*>(data);
+  std::vector<std::byte> const file(first + 1, first + size);
+  try {
+    if (data[0] % 2 == 0) {
+      require(read_all(npy_array::parse(file, "file").view()) < file.size());
+    } else {
+      std::size_t sum = 0;
+      for (stored_tensor const& one : npz_file::parse(file, "file", max_bytes).tensors()) {
+        require(!one.name.empty());
+        sum += read_all(one.view);
+      }
+      require(sum <= max_bytes);
+    }
+  } catch (data_error const& refused) {
+    require(std::string_view(refused.why().where).starts_with("file, "));
+  }
+  return 0;
+}
