@@ -144,7 +144,7 @@ run_document read_document(std::string const& path) {
   if (!path.ends_with(".yaml") && !path.ends_with(".yml"))
     throw usage_error("expected a file that ends in .yaml, .yml or .json, got '" + path + "'");
 #if HAS_YAML
-  cohort::io::json_document const parsed = cohort::parse_yaml(text, path);
+  cohort::io::json_document const parsed = cohort::io::parse_yaml(text, path);
   return run_document::from(parsed.root());
 #else
   throw usage_error(path

@@ -290,7 +290,7 @@ TEST(run_document, set_names_the_origin_and_the_path) {
             "cannot set a field of the document (--set x): expected a path such as training.batch, got \"\"");
 }
 
-// ---- all documents ------------------------------------------------------------------------------------
+// ---- all documents --------------------------------------------------------------------------------------
 
 /// A value for any member, to count the members of an aggregate.
 struct any_member {

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import tempfile
 import unittest
 
@@ -52,7 +53,7 @@ class cohort_train(unittest.TestCase):
         path = self.write(document or SMALL)
         return json.loads(self.run_it(path, "--print-config", *flags, **how).stdout)
 
-    # ---- training -------------------------------------------------------------------------------------------
+    # ---- training ------------------------------------------------------------------------------------------
     def test_has_the_bits_of_the_program_in_cpp(self):
         document = {"version": 1, "network": {"layers": LAYERS}, "optimizer": OPTIMIZER,
                     "data": {"mnist": {"folder": self.digits}}}
@@ -134,7 +135,29 @@ class cohort_train(unittest.TestCase):
         made, _ = self.report(document)
         self.assertLess(made["rmse"], 1)
 
-    # ---- precedence -----------------------------------------------------------------------------------------
+    def test_reads_idx_files_as_mnist(self):
+        mnist, _ = self.report({**SMALL, "data": {"mnist": {"folder": self.digits}}})
+        files = {name: os.path.join(self.digits, stem) for name, stem in
+                 (("images", "train-images-idx3-ubyte"), ("labels", "train-labels-idx1-ubyte"),
+                  ("test_images", "t10k-images-idx3-ubyte"), ("test_labels", "t10k-labels-idx1-ubyte"))}
+        files = {name: path if os.path.exists(path) else path + ".gz" for name, path in files.items()}
+        idx, _ = self.report({**SMALL, "data": {"idx": files}})
+        self.assertEqual((idx["checksum"], idx["accuracy"]), (mnist["checksum"], mnist["accuracy"]))
+
+    def test_trains_on_images_if_built_with_them(self):
+        folder = os.path.join(self.folder, "images")
+        reference_program.write_images(folder, 2, 20, 8)
+        document = {"version": 1, "network": {"layers": [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]},
+                    "data": {"images": {"folder": folder, "flip": True, "padding": 1}},
+                    "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 40, "batch": 8}}
+        done = self.run_it(self.write(document), "--set", f"output.report={self.folder}/images.json", expect=(0, 1))
+        if "without it: install libturbojpeg0-dev" in done.stderr:
+            return
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(pathlib.Path(self.folder, "images.json").read_text(encoding="utf-8"))["accuracy"], 1)
+        self.assertIn("32 training and 8 test examples", done.stdout)
+
+    # ---- precedence ----------------------------------------------------------------------------------------
     def test_flags_override_the_environment_which_overrides_the_file(self):
         batch = lambda *flags, **how: self.effective(*flags, document={**SMALL, "training": {"batch": 8}}, **how)["training"]["batch"]
         environment = {"COHORT_SET_TRAINING__BATCH": "16"}
@@ -154,7 +177,28 @@ class cohort_train(unittest.TestCase):
         again = self.run_it(self.write(text, "again.json"), "--print-config").stdout
         self.assertEqual(again, text)
 
-    # ---- errors ---------------------------------------------------------------------------------------------
+    # ---- YAML ----------------------------------------------------------------------------------------------
+    def test_reads_yaml_if_built_with_it(self):
+        done = self.run_it(self.write("version: 1\nnetwork:\n  layers: [{input: [4]}, {dense: 2}, softmax_cross_entropy]\n"
+                                      "training: {batch: 8, shuffel: no}\n", "run.yaml"), "--print-config", expect=2)
+        if "without the component yaml" in done.stderr:
+            return
+        self.assertIn("run.yaml:4:31, $.training.shuffel): expected one of the fields", done.stderr)
+        self.assertIn('the nearest name is shuffle, got "shuffel"', done.stderr)
+
+    def test_documents_of_the_page_are_read(self):
+        page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
+        documents = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(documents), 3)
+        for document in documents:
+            done = self.run_it(self.write(document, "page.yaml"), "--print-config", expect=(0, 2))
+            if "without the component yaml" in done.stderr:
+                return
+            self.assertEqual(done.returncode, 0, done.stderr)
+        sections = set(json.loads(done.stdout)) - {"version"}
+        self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)), sections)
+
+    # ---- errors --------------------------------------------------------------------------------------------
     def refused(self, *flags, document=SMALL, status=2, **how):
         done = self.run_it(*((self.write(document),) if document is not None else ()), *flags, expect=status, **how)
         return done.stderr.replace(self.folder + "/", "")

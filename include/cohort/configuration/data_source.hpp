@@ -15,8 +15,8 @@ namespace cohort {
 /// the component zlib.
 namespace source {
 
-/// Synthetic digits (drawn_digits): examples [0, train) of the seed for training, the next `test` ones for the
-/// test.
+/// Synthetic digits (drawn_digits): examples [0, train) of the seed for training, the next `test` ones for
+/// the test.
 struct digits {
   int train = 12'000;
   int test = 2'000;

@@ -23,8 +23,8 @@
 
 /// Fields of a document: one table per struct, from which reading, writing and JSON Schema follow.
 ///
-/// A table is a function `document_fields(visitor, value)` that calls `visitor.field(name, member, codec)` for
-/// each field. A codec has three functions: read(json_value, T&), write(json_writer&, T const&) and
+/// A table is a function `document_fields(visitor, value)` that calls `visitor.field(name, member, codec)`
+/// for each field. A codec has three functions: read(json_value, T&), write(json_writer&, T const&) and
 /// schema(json_writer&). `read` keeps what the JSON value omits.
 namespace cohort::detail {
 

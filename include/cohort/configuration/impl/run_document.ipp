@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-// ---- names --------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------
 inline constexpr std::array<std::string_view, 7> backend_names{
     "auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"};
 inline constexpr std::array<std::string_view, 5> communicator_names{"auto", "self", "threads", "mpi", "nccl"};
@@ -37,7 +37,7 @@ inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", 
 inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
 inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
 
-// ---- values of types without a table ------------------------------------------------------------------
+// ---- values of types without a table --------------------------------------------------------------------
 
 /// An element type among some.
 struct element_codec {
@@ -107,7 +107,7 @@ struct outer_codec {
   }
 };
 
-// ---- strategies ---------------------------------------------------------------------------------------
+// ---- strategies -----------------------------------------------------------------------------------------
 template <class Visitor>
 void document_fields(Visitor&, automatic_strategy&) {}
 template <class Visitor>
@@ -234,7 +234,7 @@ void document_fields(Visitor& v, top_k_sharing& s) {
   document_fields(v, s.settings);
 }
 
-// ---- data ---------------------------------------------------------------------------------------------
+// ---- data -----------------------------------------------------------------------------------------------
 inline constexpr real_codec fraction_codec{.least = std::nullopt, .most = 1};
 
 template <class Visitor>
@@ -351,7 +351,7 @@ void document_fields(Visitor& v, normalisation_settings& s) {
   v.field("targets", s.targets, enum_codec{rescaling_names});
 }
 
-// ---- training -----------------------------------------------------------------------------------------
+// ---- training -------------------------------------------------------------------------------------------
 template <class Visitor>
 void document_fields(Visitor& v, network_source& s) {
   v.field("layers", s.layers, layers_codec{});
