@@ -186,6 +186,7 @@ want zlib1g-dev has_header zlib.h
 want libturbojpeg0-dev has_header turbojpeg.h
 want libpng-dev has_header png.h
 want libzip-dev has_header zip.h
+want libyaml-cpp-dev has_header yaml-cpp/yaml.h
 want libxtensor-dev has_header xtensor
 want libboost-mpi-dev has_boost_mpi
 want libopenmpi-dev has_mpi

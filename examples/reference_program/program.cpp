@@ -133,13 +133,6 @@ struct evaluations final : cohort::listener {
   double evaluating_ = 0;  // seconds of evaluation in this epoch
 };
 
-/// Returns the bytes that all ranks sent. Collective.
-std::uint64_t bytes_sent(cohort::communicator& world) {
-  std::uint64_t sum = world.sent().bytes_sent;
-  world.allreduce(std::span<std::uint64_t>(&sum, 1));
-  return sum;
-}
-
 std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
                         evaluations const& results, std::string const& kind, std::uint64_t bytes) {
   double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
@@ -186,26 +179,6 @@ std::string forecast_of(options const& chosen, cohort::training& training, cohor
   return cohort::forecast(
       cohort::costs_of(measured, fitted.steps, world.size(), compute, cohort::measure_link(world)),
       chosen.batch, ranks);
-}
-
-/// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
-/// or 1 if the steps since an older checkpoint are lost.
-int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {
-  auto const step = static_cast<long long>(training.step());
-  bool const prints = training.world().rank() == 0;
-  if (saving && saving->newest_step() == training.step()) {
-    if (prints) std::printf("stopped after %lld steps: saved in %s\n", step, saving->newest().c_str());
-    return cohort::communicator_exit_status;
-  }
-  if (!prints) return 1;
-  std::string const reason = saving ? saving->last_error() : "--checkpoints is not set";
-  std::string const older = !saving || saving->newest().empty()
-                                ? "no checkpoint was saved"
-                                : "the newest checkpoint, " + saving->newest() + ", is "
-                                      + std::to_string(step - saving->newest_step()) + " steps older";
-  std::fprintf(stderr, "stopped after %lld steps, state not saved: %s; %s\n", step, reason.c_str(),
-               older.c_str());
-  return 1;
 }
 
 /// Reads the initial parameters from a file of another library.
@@ -341,7 +314,34 @@ training_factory factory_for(std::string_view backend) {
   throw usage_error{"--backend: this program was built without the component cudnn"};
 }
 
-/// Calls `body` on every rank. Its result on rank 0 of threads, or on the process's rank, is the exit status.
+}  // namespace
+
+cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
+                               cohort::communicator& world) {
+  std::unique_ptr<cohort::strategy> how = make_strategy(chosen, world);
+  settings.seed = chosen.seed;
+  settings.workers = chosen.workers;
+  settings.recompute.cheap = chosen.recompute;
+  settings.threads = std::max(chosen.threads, 1);
+  if (chosen.tune) settings.tune = make_tuner(chosen.batch, world);
+  settings.log = cohort::stderr_sink();
+  return make_training(chosen.backend, std::move(net), settings, world, std::move(how));
+}
+
+cohort::training make_training(std::string_view backend, cohort::graph net,
+                               cohort::training_settings const& settings, cohort::communicator& world,
+                               std::unique_ptr<cohort::strategy> how) {
+  return factory_for(backend)(std::move(net), world, std::move(how), settings);
+}
+
+void require_backend(std::string_view backend) { factory_for(backend); }
+
+std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {
+  int const ranks_here = world.name() == "threads" ? world.size() : 1;
+  int const processors = std::max(1, cohort::usable_processors() / ranks_here);
+  return cohort::tune<tunable_backends>({.batch = batch, .processors = processors});
+}
+
 int launch(options const& chosen, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body_of_rank) {
 #if !HAS_NCCL
@@ -387,22 +387,28 @@ int launch(options const& chosen, int argc, char** argv,
   return status;
 }
 
-}  // namespace
+std::uint64_t bytes_sent(cohort::communicator& world) {
+  std::uint64_t sum = world.sent().bytes_sent;
+  world.allreduce(std::span<std::uint64_t>(&sum, 1));
+  return sum;
+}
 
-cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
-                               cohort::communicator& world) {
-  std::unique_ptr<cohort::strategy> how = make_strategy(chosen, world);
-  settings.seed = chosen.seed;
-  settings.workers = chosen.workers;
-  settings.recompute.cheap = chosen.recompute;
-  settings.threads = std::max(chosen.threads, 1);
-  if (chosen.tune) {
-    int const ranks_here = world.name() == "threads" ? world.size() : 1;
-    int const processors = std::max(1, cohort::usable_processors() / ranks_here);
-    settings.tune = cohort::tune<tunable_backends>({.batch = chosen.batch, .processors = processors});
+int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {
+  auto const step = static_cast<long long>(training.step());
+  bool const prints = training.world().rank() == 0;
+  if (saving && saving->newest_step() == training.step()) {
+    if (prints) std::printf("stopped after %lld steps: saved in %s\n", step, saving->newest().c_str());
+    return cohort::communicator_exit_status;
   }
-  settings.log = cohort::stderr_sink();
-  return factory_for(chosen.backend)(std::move(net), world, std::move(how), settings);
+  if (!prints) return 1;
+  std::string const reason = saving ? saving->last_error() : "--checkpoints is not set";
+  std::string const older = !saving || saving->newest().empty()
+                                ? "no checkpoint was saved"
+                                : "the newest checkpoint, " + saving->newest() + ", is "
+                                      + std::to_string(step - saving->newest_step()) + " steps older";
+  std::fprintf(stderr, "stopped after %lld steps, state not saved: %s; %s\n", step, reason.c_str(),
+               older.c_str());
+  return 1;
 }
 
 void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }

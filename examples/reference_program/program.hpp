@@ -5,12 +5,17 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/trainer/settings.hpp>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include "options.hpp"
 
 namespace cohort {
+class checkpoint_listener;
 class communicator;
+class strategy;
 class training;
 }  // namespace cohort
 
@@ -44,6 +49,31 @@ struct program {
 /// outlive it.
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
                                cohort::communicator& world);
+
+/// Makes a training on the backend of this name, auto, onednn, …, with all other settings given.
+///
+/// Errors    usage_error if this program was built without that backend.
+cohort::training make_training(std::string_view backend, cohort::graph net,
+                               cohort::training_settings const& settings, cohort::communicator& world,
+                               std::unique_ptr<cohort::strategy> how);
+
+/// Throws usage_error if this program was built without the backend of this name.
+void require_backend(std::string_view backend);
+
+/// Returns the autotuner of this program's backends, for `batch` examples per rank.
+std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world);
+
+/// Returns the bytes that all ranks sent. Collective.
+std::uint64_t bytes_sent(cohort::communicator& world);
+
+/// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
+/// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.
+int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving);
+
+/// Calls `body` on every rank that `chosen` asks for. Its result on rank 0 of threads, or on the process's
+/// rank, is the exit status.
+int launch(options const& chosen, int argc, char** argv,
+           std::function<int(cohort::communicator&)> const& body);
 
 /// Writes the parameters and the updater's state to a file.
 void save(cohort::training& trained, std::string const& path);

@@ -41,6 +41,12 @@
 #define COHORT_ONEDNN_INLINE inline
 #endif
 
+#ifdef COHORT_YAML_COMPILED
+#define COHORT_YAML_INLINE
+#else
+#define COHORT_YAML_INLINE inline
+#endif
+
 #ifdef COHORT_ZLIB_COMPILED
 #define COHORT_ZLIB_INLINE
 #else

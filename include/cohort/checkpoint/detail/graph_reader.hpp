@@ -3,6 +3,7 @@
 #include <array>
 #include <cohort/graph/builder.hpp>
 #include <cohort/io/json_value.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -18,6 +19,18 @@ inline constexpr std::array<std::string_view, 3> padding_names{"valid", "same", 
 
 /// Name of a layer without a given name, as in graph_view::name.
 std::string generated_name(kind const& kind, int ordinal);
+
+/// Reads the value of a field into its slots.
+///
+/// Errors    data_error at `value` for another type, or a number beyond the limits of untrusted files.
+void read_field(field_info const& info, io::json_value value, double* to);
+
+/// Writes a field's name and value.
+void write_field(io::json_writer& out, field_info const& info, double const* from);
+
+/// Throws graph_error, with `where`, for a tensor without elements or with more than an untrusted file may
+/// define.
+void check_layer_size(shape const& dims, std::string const& where);
 
 /// Reads a list of layers into a builder: first all names, then each layer after its inputs.
 class graph_reader {

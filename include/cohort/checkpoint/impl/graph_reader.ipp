@@ -245,12 +245,16 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
 }
 
 COHORT_CORE_INLINE void graph_reader::check_size(layer_entry const& layer, shape const& dims) const {
+  check_layer_size(dims, where(layer));
+}
+
+COHORT_CORE_INLINE void check_layer_size(shape const& dims, std::string const& where) {
   std::int64_t product = 1;
   for (int axis = 0; axis < dims.rank; ++axis) {
     product = dims[axis] < 1 ? 0 : product * dims[axis];
     if (product >= 1 && product <= max_layer_elements) continue;
     throw graph_error({.what = "a layer is too large",
-                       .where = where(layer),
+                       .where = where,
                        .expected = {"tensors of 1 to ", max_layer_elements, " elements"},
                        .got = to_string(dims)});
   }

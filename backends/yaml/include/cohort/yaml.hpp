@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/json.hpp>
+#include <string_view>
+
+namespace cohort::io {
+
+/// Parses one YAML document as JSON values. Lines and columns in errors are those of the text.
+///
+/// Plain scalars have the types of YAML 1.2's core schema:
+///     null, Null, NULL, ~, nothing         null
+///     true, True, TRUE, false, …           booleans. yes, no, on and off are texts
+///     12, -3, 0o17, 0x1f                   integers
+///     0.5, .5, 5e-4                        numbers
+///     anything else, or quoted             a text
+///
+/// Before    the text is untrusted: UTF-8 of at most `limits` bytes, values and levels.
+/// Errors    data_error with `name`, line and column for a text that is not YAML, a key that is no text or
+///           occurs twice, an anchor, alias or tag, a second document, or a number that is not finite.
+///           Parsing stops at a limit.
+/// Exact     as parse_json.
+json_document parse_yaml(std::string_view text, std::string_view name = "YAML text",
+                         json_limits limits = {.max_bytes = std::size_t{4} << 20});
+
+}  // namespace cohort::io
+
+#ifndef COHORT_YAML_COMPILED
+#include <cohort/yaml/impl/yaml.ipp>
+#endif

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# yaml-cpp: YamlCpp::YamlCpp. The target of its own CMake package has another name in each version.
+find_path(YamlCpp_INCLUDE_DIR yaml-cpp/eventhandler.h)
+find_library(YamlCpp_LIBRARY yaml-cpp)
+mark_as_advanced(YamlCpp_INCLUDE_DIR YamlCpp_LIBRARY)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(YamlCpp REQUIRED_VARS YamlCpp_LIBRARY YamlCpp_INCLUDE_DIR)
+if(YamlCpp_FOUND AND NOT TARGET YamlCpp::YamlCpp)
+  add_library(YamlCpp::YamlCpp UNKNOWN IMPORTED)
+  set_target_properties(YamlCpp::YamlCpp PROPERTIES
+    IMPORTED_LOCATION "${YamlCpp_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${YamlCpp_INCLUDE_DIR}")
+endif()

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn zlib
+// uses: image yaml
+// Trains the network that a file describes, without C++: cohort-train --help
+#include <algorithm>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/configuration/run_document.hpp>
+#include <cohort/evaluation/regression.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <cohort/io/json_writer.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/exchange_text.hpp>
+#include <cohort/trainer/progress_listener.hpp>
+#include <cohort/trainer/stop_on_signal.hpp>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+#include "cohort_train/document_data.hpp"
+#include "reference_program/program.hpp"
+#if __has_include(<cohort/yaml.hpp>)
+#include <cohort/yaml.hpp>
+#define HAS_YAML 1
+#endif
+
+extern char** environ;  // NOLINT: POSIX
+
+namespace {
+
+using cohort::run_document;
+using cohort_train::document_data;
+using reference_program::usage_error;
+
+constexpr char const* help =
+    R"(Trains the network that a document describes: its layers, data, optimiser, strategy and all settings.
+
+  cohort-train FILE [flags]      FILE ends in .yaml, .yml or .json
+
+  --set PATH=VALUE   sets a field, as in --set training.batch=64 or --set strategy.averaging.every=3.
+                     VALUE is JSON, or else a text; lists are replaced as a whole
+  --ranks N          the same as --set ranks.count=N: ranks as threads of this process.
+                     Under mpirun, mpirun starts the ranks
+  --resume           the same as --set output.resume=true: starts from the newest checkpoint
+  --print-config     prints the document with all fields, as JSON, and ends
+  --print-schema     prints the JSON Schema of documents, and ends
+  --help             prints this text
+
+A variable COHORT_SET_TRAINING__BATCH=64 does the same as --set training.batch=64: two underscores stand for a
+point, capitals for small letters. Flags override variables, and these override the file; of a repeated flag the
+last one counts. With mpirun on several hosts, export the variables by its flag -x.
+
+Exit status: 0; 1 after an error in a run; 2 for an invalid document or flag; 75 if the same command can be
+restarted with --resume.
+)";
+
+/// One field to set, and where it was given.
+struct assignment {
+  std::string path, value, origin;
+};
+
+struct command {
+  std::string file{};
+  std::vector<assignment> fields{};
+  bool prints_config = false;
+  bool prints_schema = false;
+  bool prints_help = false;
+};
+
+assignment assignment_of(std::string const& text, std::string origin) {
+  std::size_t const equals = text.find('=');
+  if (equals == std::string::npos) throw usage_error(origin + ": expected PATH=VALUE, got '" + text + "'");
+  return {text.substr(0, equals), text.substr(equals + 1), std::move(origin)};
+}
+
+/// The fields that the environment sets, in the order of the variables' names.
+std::vector<assignment> assignments_of_environment() {
+  constexpr std::string_view prefix = "COHORT_SET_";
+  std::map<std::string, std::string> sorted;
+  for (char** one = environ; *one; ++one) {
+    std::string_view const entry = *one;
+    std::size_t const equals = entry.find('=');
+    if (!entry.starts_with(prefix) || equals == entry.npos) continue;
+    sorted.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  std::vector<assignment> fields;
+  for (auto const& [name, value] : sorted) {
+    std::string path;
+    for (std::size_t k = prefix.size(); k < name.size(); ++k) {
+      bool const is_point = name.compare(k, 2, "__") == 0;
+      path += is_point                           ? '.'
+              : name[k] >= 'A' && name[k] <= 'Z' ? static_cast<char>(name[k] - 'A' + 'a')
+                                                 : name[k];
+      if (is_point) ++k;
+    }
+    fields.push_back({path, value, name});
+  }
+  return fields;
+}
+
+command parse(int argc, char** argv) {
+  command made{.fields = assignments_of_environment()};
+  for (int k = 1; k < argc; ++k) {
+    std::string const given = argv[k];
+    std::string const flag = given.substr(0, given.find('='));
+    auto const value = [&]() -> std::string {
+      if (flag.size() < given.size()) return given.substr(flag.size() + 1);
+      if (++k == argc) throw usage_error(flag + ": expected a value, got none");
+      return argv[k];
+    };
+    if (flag == "--set") {
+      std::string const text = value();
+      made.fields.push_back(assignment_of(text, "--set " + text));
+    } else if (flag == "--ranks") {
+      made.fields.push_back({"ranks.count", value(), "--ranks"});
+    } else if (given == "--resume") {
+      made.fields.push_back({"output.resume", "true", "--resume"});
+    } else if (given == "--print-config") {
+      made.prints_config = true;
+    } else if (given == "--print-schema") {
+      made.prints_schema = true;
+    } else if (given == "--help") {
+      made.prints_help = true;
+    } else if (given.starts_with("-") && given != "-") {
+      throw usage_error("unknown flag '" + given + "'; --help lists the flags");
+    } else if (!made.file.empty()) {
+      throw usage_error("expected one file, got '" + made.file + "' and '" + given + "'");
+    } else {
+      made.file = given;
+    }
+  }
+  return made;
+}
+
+run_document read_document(std::string const& path) {
+  std::string const text = cohort::io::read_text(path);
+  if (path.ends_with(".json")) return run_document::from_json(text, path);
+  if (!path.ends_with(".yaml") && !path.ends_with(".yml"))
+    throw usage_error("expected a file that ends in .yaml, .yml or .json, got '" + path + "'");
+#if HAS_YAML
+  cohort::io::json_document const parsed = cohort::io::parse_yaml(text, path);
+  return run_document::from(parsed.root());
+#else
+  throw usage_error(path
+                    + ": this program was built without the component yaml: expected a document in JSON; or "
+                      "install libyaml-cpp-dev and build again");
+#endif
+}
+
+/// The document of a command: its file, then the environment, then the flags.
+run_document document_of(command const& given) {
+  if (given.file.empty())
+    throw usage_error("expected a file, got none; --help shows how to use this program");
+  run_document run = read_document(given.file);
+  for (assignment const& one : given.fields) run.set(one.path, one.value, one.origin);
+  run.check();
+  return run;
+}
+
+std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
+                                                cohort::communicator& world) {
+  return std::visit(
+      [&]<class T>(T const& how) -> std::unique_ptr<cohort::strategy> {
+        if constexpr (std::is_same_v<T, cohort::automatic_strategy>) {
+          if (world.size() > 1) return cohort::allreduce{}.on(world);
+          return cohort::no_exchange{}.on(world);
+        } else if constexpr (std::is_same_v<T, cohort::no_strategy>) {
+          if (world.size() > 1)
+            throw cohort::setting_error(
+                {.what = "ranks without a strategy do not train one network",
+                 .where = "strategy",
+                 .expected = "auto, allreduce, averaging, sharing or top_k with several ranks",
+                 .got = "none"});
+          return cohort::no_exchange{}.on(world);
+        } else {
+          return how.on(world);
+        }
+      },
+      from);
+}
+
+char const* name_of(cohort::strategy_source const& from, cohort::communicator const& world) {
+  constexpr char const* names[]{"auto", "none", "allreduce", "averaging", "sharing", "top_k"};
+  if (from.index() == 0) return world.size() > 1 ? "allreduce" : "none";
+  return names[from.index()];
+}
+
+/// Results on the test set: of a classification, or of a regression.
+struct test_report {
+  std::string text;
+  std::vector<std::pair<std::string, double>> numbers;
+};
+
+/// Collective.
+test_report evaluate(cohort::training& training, cohort::dataset const& test,
+                     cohort::evaluation_settings const& how) {
+  cohort::tensor_description const target = test.describe().targets.at(0);
+  test_report made;
+  auto const add = [&](char const* name, std::optional<double> const& value) {
+    if (value) made.numbers.push_back({name, *value});
+  };
+  if (target.classes > 0) {
+    cohort::evaluation_settings limited = how;
+    limited.top = std::min(how.top, target.classes);
+    cohort::classification_report const report = training.evaluate(test, limited);
+    made.text = report.stats();
+    add("accuracy", report.accuracy());
+    if (limited.top > 1) add("top_accuracy", report.top_accuracy());
+  } else {
+    cohort::regression_report report(static_cast<int>(target.example.elements()));
+    training.evaluate(test, {&report}, how);
+    made.text = report.stats();
+    add("rmse", report.rmse());
+    add("mae", report.mae());
+    add("r2", report.r2());
+  }
+  return made;
+}
+
+std::string json_report(run_document const& run, cohort::training& training, cohort::fit_report const& fitted,
+                        test_report const& results, std::uint64_t bytes) {
+  cohort::communicator const& world = training.world();
+  cohort::io::json_writer out(2);
+  out.begin_object();
+  for (auto const& [name, value] : results.numbers) out.field(name, value);
+  out.field("seconds", fitted.seconds).field("samples_per_second", fitted.samples_per_second());
+  out.field("ranks", world.size()).field("communicator", world.name());
+  out.field("strategy", name_of(run.strategy, world)).field("bytes_sent", bytes);
+  out.field("exchange_seconds", fitted.exchange_seconds).field("backend", training.backend());
+  out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
+  fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
+  out.field("checksum", training.checksum()).key("history").begin_object();
+  for (std::string const& name : fitted.history.names()) {
+    out.key(name).begin_array(cohort::io::json_lines::one);
+    for (double const value : fitted.history[name])
+      value == value ? out.value(value) : out.value(nullptr);  // NaN: undefined
+    out.end_array();
+  }
+  return out.end_object().end_object().text();
+}
+
+cohort::graph network_of(cohort::network_source const& from) {
+  if (from.layers) return *from.layers;
+  return cohort::model_file::open(from.model).network();
+}
+
+/// Runs one rank. Returns its exit status.
+int run_rank(run_document const& run, cohort::communicator& world, document_data const& data) {
+  bool const prints = world.rank() == 0;
+  if (prints) {
+    if (!data.notice.empty()) std::puts(data.notice.c_str());
+    std::printf("data: %s, %lld training and %lld test examples\n", data.where.c_str(),
+                static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()));
+    std::fflush(stdout);
+  }
+  cohort::training_settings settings = run.training;
+  settings.log = cohort::stderr_sink();
+  if (run.tune) settings.tune = reference_program::make_tuner(run.fit.batch, world);
+  cohort::training training = reference_program::make_training(run.backend, network_of(run.network), settings,
+                                                               world, make_strategy(run.strategy, world));
+  if (data.encoder) training.keep(*data.encoder);
+  if (run.normalise.inputs != cohort::rescaling::none || run.normalise.targets != cohort::rescaling::none)
+    training.normalise(data.train, run.normalise);
+  if (!run.network.model.empty() && run.network.parameters) training.load(run.network.model);
+  std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
+  if (run.output.resume) {
+    auto const from = cohort::resume(training, run.output.checkpoints);
+    if (prints && from)
+      std::printf("resumed from %s, after %lld steps\n", from->c_str(),
+                  static_cast<long long>(training.step()));
+    if (prints && !from)
+      std::printf("no checkpoint in %s: starting from scratch\n", run.output.checkpoints.c_str());
+    std::fflush(stdout);
+  }
+
+  cohort::progress_listener progress;
+  std::optional<cohort::checkpoint_listener> saving;
+  std::optional<cohort::stop_on_signal> stopping;
+  cohort::fit_settings how = run.fit;
+  how.epochs = static_cast<int>(std::max<std::int64_t>(last_epoch - training.epoch(), 0));
+  how.validation = data.test;
+  bool const classifies = data.test.describe().targets.at(0).classes > 0;
+  how.metrics = {classifies ? cohort::metric(cohort::metrics::accuracy)
+                            : cohort::metric(cohort::metrics::rmse)};
+  how.listeners = {&progress};
+  if (!run.output.checkpoints.empty()) {
+    how.listeners.push_back(
+        &saving.emplace(run.output.checkpoints, run.output.checkpoint_every, run.output.keep));
+    how.listeners.push_back(&stopping.emplace());
+  }
+  cohort::fit_report const fitted = training.fit(data.train, how);
+  if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
+
+  test_report const results = evaluate(training, data.test, run.evaluation);
+  std::uint64_t const bytes = reference_program::bytes_sent(world);
+  if (!run.output.model.empty()) reference_program::save(training, run.output.model);
+  if (!prints) return 0;
+  std::printf("\n%s\n", results.text.c_str());
+  if (fitted.steps > 0)
+    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),
+                fitted.seconds, fitted.samples_per_second());
+  if (world.size() > 1)
+    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
+                name_of(run.strategy, world), static_cast<double>(bytes) / 1e6);
+  std::printf("checksum %s\n", training.checksum().c_str());
+  if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
+      !text.empty() && fitted.steps > 0)
+    std::printf("exchange by rank 0: %s\n", text.c_str());
+  std::fflush(stdout);
+  if (!run.output.report.empty())
+    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, bytes));
+  return 0;
+}
+
+int train(run_document const& run, int argc, char** argv) {
+  if (!run.output.checkpoints.empty() && !run.output.resume
+      && cohort::has_checkpoints(run.output.checkpoints))
+    throw usage_error("output.checkpoints: " + run.output.checkpoints
+                      + " contains a checkpoint: expected --resume to continue from it, or another folder");
+  reference_program::require_backend(run.backend);
+  document_data const data = cohort_train::load(run.data, run.training.seed);
+  auto const seconds = [](std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1e3; };
+  reference_program::options const how{.ranks = run.ranks.count,
+                                       .communicator = run.ranks.communicator,
+                                       .deadline = seconds(run.ranks.deadline),
+                                       .heartbeat = seconds(run.ranks.heartbeat)};
+  return reference_program::launch(how, argc, argv,
+                                   [&](cohort::communicator& world) { return run_rank(run, world, data); });
+}
+
+int print_error(std::exception const& problem, int status) {
+  std::fprintf(stderr, "cohort-train: %s\n", problem.what());
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  run_document run;
+  try {
+    command const given = parse(argc, argv);
+    if (given.prints_help) return std::fputs(help, stdout) < 0;
+    if (given.prints_schema) return std::fputs(cohort::run_document_schema().c_str(), stdout) < 0;
+    run = document_of(given);
+    if (given.prints_config) return std::fputs(to_json(run).c_str(), stdout) < 0;
+  } catch (std::exception const& problem) {
+    return print_error(problem, 2);
+  }
+  try {
+    return train(run, argc, argv);
+  } catch (usage_error const& mistake) {
+    return print_error(mistake, 2);
+  } catch (cohort::communicator_error const& problem) {
+    return print_error(problem, cohort::communicator_exit_status);
+  } catch (std::exception const& problem) {
+    return print_error(problem, 1);
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/read_table.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/data/windows.hpp>
+#include <cohort/text/token_crops.hpp>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace cohort {
+
+/// Data sets that a document names. Paths are relative to the current directory. Files that end in .gz need
+/// the component zlib.
+namespace source {
+
+/// Synthetic digits (drawn_digits): examples [0, train) of the seed for training, the next `test` ones for
+/// the test.
+struct digits {
+  int train = 12'000;
+  int test = 2'000;
+  std::uint64_t seed = 1;
+};
+
+/// MNIST: the four files in `folder`. Without a folder, $COHORT_DATA, data/ and the cache are searched, and
+/// digits are drawn if none of them has the files.
+struct mnist {
+  std::string folder{};
+};
+
+/// Images and labels in IDX files, scaled to [0, 1].
+struct idx {
+  std::string images{};
+  std::string labels{};
+  std::string test_images{};
+  std::string test_labels{};
+  int classes = 0;  ///< 0: largest label + 1
+};
+
+/// A table of comma- or tab-separated values, encoded by a table_encoder that is fitted to the training rows.
+/// Without `test_file`, the fraction `test_fraction` of the rows is held out.
+struct table {
+  std::string file{};
+  std::string test_file{};
+  double test_fraction = 0.25;
+  std::uint64_t split_seed = 0;
+  bool stratified = false;  ///< each class of the target is divided in the same proportion
+  encoder_settings encode{};
+  table_settings format{};
+};
+
+/// How a text becomes tokens: see tokenizer.
+struct byte_tokens {};
+struct character_tokens {};  ///< of the text
+struct byte_pair_tokens {    ///< trained on the text
+  int size = 512;
+};
+struct gpt2_tokens {
+  std::string vocabulary{};
+  std::string merges{};
+};
+struct saved_tokens {  ///< of tokenizer::save
+  std::string file{};
+};
+using text_tokens = std::variant<character_tokens, byte_tokens, byte_pair_tokens, gpt2_tokens, saved_tokens>;
+
+/// Crops of a text for a network that predicts the next token: of its first part for training, of the last
+/// `test_fraction` for the test.
+struct text {
+  std::string file{};
+  text_tokens tokens{};
+  int length = 64;     ///< tokens of a crop
+  int vocabulary = 0;  ///< of the network; 0: of the tokenizer
+  double test_fraction = 0.1;
+};
+
+/// Windows over the columns of a table, oldest row first; the last `test_fraction` of the rows for the test.
+struct series {
+  std::string file{};
+  std::vector<std::string> columns{};  ///< empty: all
+  window_settings window{};
+  double test_fraction = 0.2;
+  table_settings format{};
+};
+
+/// Images in folders named after their classes; needs the component image. Without `test_folder`, the
+/// fraction `test_fraction` of the images is held out.
+///
+/// Units     `crop`, `padding`: pixels, of a random window of the training images; 0: none. `rotation`:
+///           degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or empty.
+struct images {
+  enum class fit : std::uint8_t { refuse, stretch, cover };
+
+  std::string folder{};
+  std::string test_folder{};
+  double test_fraction = 0.2;
+  std::uint64_t split_seed = 0;
+  int channels = 3;
+  int height = 0;  ///< 0: of the first file
+  int width = 0;
+  fit other_sizes = fit::refuse;
+  std::vector<double> mean{};
+  std::vector<double> deviation{};
+  int padding = 0;
+  bool flip = false;
+  double rotation = 0;
+};
+
+}  // namespace source
+
+/// One of the data sets of namespace source.
+using data_source = std::variant<source::digits, source::mnist, source::idx, source::table, source::text,
+                                 source::series, source::images>;
+
+}  // namespace cohort

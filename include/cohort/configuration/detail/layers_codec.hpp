@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/configuration/detail/document_fields.hpp>
+#include <cohort/graph/graph.hpp>
+#include <optional>
+
+namespace cohort::detail {
+
+/// A network as a list of layers, as a user writes it; null: none.
+///
+///     [{input: [1, 28, 28]}, {conv2d: {filters: 20, kernel: 5}}, relu, softmax_cross_entropy]
+///
+/// Order     a layer reads the layer above it, unless `inputs` names others above it. `name`, `inputs` and
+///           `settings` are beside the layer's own fields. A value that is no object is the first field.
+/// Errors    data_error with line and path: also if the layers do not form a network.
+/// Exact     read(write(net)) has the hash of net, with the exception of to_json(graph_view).
+struct layers_codec {
+  void read(io::json_value from, std::optional<graph>& value) const;
+  void write(io::json_writer& out, std::optional<graph> const& value) const;
+  void schema(io::json_writer& out) const;
+  /// Writes the definition "layer".
+  static void define(io::json_writer& out);
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/configuration/impl/layers_codec.ipp>
+#endif

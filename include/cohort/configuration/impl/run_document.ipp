@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cohort/configuration/detail/document_fields.hpp>
+#include <cohort/configuration/detail/layers_codec.hpp>
+#include <cohort/configuration/detail/optimizer_fields.hpp>
+#include <cohort/configuration/run_document.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+// ---- names ----------------------------------------------------------------------------------------------
+inline constexpr std::array<std::string_view, 7> backend_names{
+    "auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"};
+inline constexpr std::array<std::string_view, 5> communicator_names{"auto", "self", "threads", "mpi", "nccl"};
+inline constexpr std::array<std::string_view, 7> data_names{"digits", "mnist",  "idx",   "table",
+                                                            "text",   "series", "images"};
+inline constexpr std::array<std::string_view, 5> token_names{"characters", "bytes", "byte_pairs", "gpt2",
+                                                             "file"};
+inline constexpr std::array<std::string_view, 6> strategy_names{"auto",      "none",    "allreduce",
+                                                                "averaging", "sharing", "top_k"};
+inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standardise", "min_max"};
+inline constexpr std::array<std::string_view, 4> imputation_names{"refuse", "mean", "median", "constant"};
+inline constexpr std::array<std::string_view, 3> missing_names{"refuse", "keep", "drop"};
+inline constexpr std::array<std::string_view, 3> fitting_names{"refuse", "stretch", "cover"};
+inline constexpr std::array<std::string_view, 2> not_finite_names{"stop", "skip"};
+inline constexpr std::array<std::string_view, 2> share_names{"gradient", "update"};
+inline constexpr std::array<std::string_view, 3> route_names{"by_size", "to_all", "merged"};
+inline constexpr std::array<std::string_view, 2> group_names{"process", "rank"};
+inline constexpr std::array<std::string_view, 4> threshold_names{"fixed", "adaptive", "target_density",
+                                                                 "quantile"};
+inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", "decay"};
+inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
+inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
+
+// ---- values of types without a table --------------------------------------------------------------------
+
+/// An element type among some.
+struct element_codec {
+  std::span<std::string_view const> names;
+
+  void read(io::json_value from, element_type& value) const {
+    std::string name;
+    name_codec{names, "element types"}.read(from, name);
+    for (element_type const one : {element_type::f32, element_type::bf16, element_type::f64})
+      if (name_of(one) == name) value = one;
+  }
+  void write(io::json_writer& out, element_type value) const { out.value(name_of(value)); }
+  void schema(io::json_writer& out) const { write_enum(out, names); }
+};
+
+/// Steps, or "unbounded".
+struct staleness_codec {
+  void read(io::json_value from, int& value) const {
+    if (from.kind() == io::json_kind::string && from.string() == "unbounded")
+      value = unbounded;
+    else if (from.kind() == io::json_kind::number)
+      integer_codec<int>{0, 99}.read(from, value);
+    else
+      from.refuse("an integer from 0 to 99, or \"unbounded\"");
+  }
+  void write(io::json_writer& out, int value) const {
+    if (value == unbounded)
+      out.value("unbounded");
+    else
+      out.value(value);
+  }
+  void schema(io::json_writer& out) const {
+    constexpr std::array<std::string_view, 1> names{"unbounded"};
+    out.begin_object().key("anyOf").begin_array();
+    integer_codec<int>{0, 99}.schema(out);
+    write_enum(out, names);
+    out.end_array().end_object();
+  }
+};
+
+template <class Visitor>
+void document_fields(Visitor& v, outer_step& s) {
+  v.field("rate", s.rate, real_codec{});
+  v.field("momentum", s.momentum, nullable_codec<real_codec>{});
+  v.field("nesterov", s.nesterov, boolean_codec{});
+}
+
+/// An outer step: its fields, or one of the names of namespace outer.
+struct outer_codec {
+  static constexpr std::array<std::string_view, 3> names{"plain", "bmuf", "diloco"};
+
+  void read(io::json_value from, outer_step& value) const {
+    if (from.kind() != io::json_kind::string) return object_codec<outer_step>().read(from, value);
+    int which = 0;
+    enum_codec{names, "outer steps"}.read(from, which);
+    value = std::array<outer_step, 3>{outer::plain{}, outer::bmuf{},
+                                      outer::diloco{}}[static_cast<std::size_t>(which)];
+  }
+  void write(io::json_writer& out, outer_step const& value) const {
+    object_codec<outer_step>().write(out, value);
+  }
+  void schema(io::json_writer& out) const {
+    out.begin_object().key("anyOf").begin_array();
+    write_enum(out, names);
+    object_codec<outer_step>().schema(out);
+    out.end_array().end_object();
+  }
+};
+
+// ---- strategies -----------------------------------------------------------------------------------------
+template <class Visitor>
+void document_fields(Visitor&, automatic_strategy&) {}
+template <class Visitor>
+void document_fields(Visitor&, no_strategy&) {}
+
+template <class Visitor>
+void document_fields(Visitor& v, allreduce& s) {
+  v.field("resync", s.resync, integer_codec<int>{});
+  v.field("wire", s.wire, nullable_codec<element_codec>{{wire_names}});
+  v.field("overlap_next_forward", s.overlap_next_forward, boolean_codec{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, parameter_averaging& s) {
+  v.field("every", s.every, integer_codec<int>{1});
+  v.field("seconds", s.seconds, real_codec{});
+  v.field("average_updater_state", s.average_updater_state, boolean_codec{});
+  v.field("outer", s.outer, outer_codec{});
+  v.field("overlap", s.overlap, boolean_codec{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, sharing_settings& s) {
+  v.field("share", s.share, enum_codec{share_names});
+  v.field("mean", s.mean, boolean_codec{});
+  v.field("warm_up", s.warm_up, integer_codec<int>{});
+  v.field("sync_buffers", s.sync_buffers, integer_codec<int>{});
+  v.field("route", s.route, enum_codec{route_names});
+  v.field("group", s.group, enum_codec{group_names});
+  v.field("max_staleness", s.max_staleness, staleness_codec{});
+  v.field("slower_if_stale", s.slower_if_stale, boolean_codec{});
+}
+
+inline constexpr real_codec density_codec{.least = std::nullopt, .most = 1};
+
+template <class Visitor>
+void document_fields(Visitor& v, threshold::fixed& s) {
+  v.field("value", s.value, real_codec{.least = std::nullopt});
+}
+template <class Visitor>
+void document_fields(Visitor& v, threshold::adaptive& s) {
+  v.field("initial", s.initial, real_codec{.least = std::nullopt});
+  v.field("lo", s.lo, density_codec);
+  v.field("hi", s.hi, density_codec);
+  v.field("factor", s.factor, density_codec);
+}
+template <class Visitor>
+void document_fields(Visitor& v, threshold::target_density& s) {
+  v.field("density", s.density, density_codec);
+  v.field("initial", s.initial, real_codec{.least = std::nullopt});
+  v.field("factor", s.factor, density_codec);
+}
+template <class Visitor>
+void document_fields(Visitor& v, threshold::quantile& s) {
+  v.field("density", s.density, density_codec);
+  v.field("sample", s.sample, integer_codec<int>{1});
+}
+
+template <class Visitor>
+void document_fields(Visitor&, residual::none&) {}
+template <class Visitor>
+void document_fields(Visitor& v, residual::clip& s) {
+  v.field("at", s.at, real_codec{.least = 1});
+  v.field("every", s.every, integer_codec<int>{1});
+}
+template <class Visitor>
+void document_fields(Visitor& v, residual::decay& s) {
+  v.field("factor", s.factor, density_codec);
+  v.field("every", s.every, integer_codec<int>{1});
+}
+
+using any_threshold =
+    std::variant<threshold::fixed, threshold::adaptive, threshold::target_density, threshold::quantile>;
+inline any_threshold alternatives_of(threshold_policy const& p) {
+  switch (p.which) {
+    case threshold_policy::kind::fixed:
+      return threshold::fixed{p.initial};
+    case threshold_policy::kind::adaptive:
+      return threshold::adaptive{p.initial, p.lo, p.hi, p.factor};
+    case threshold_policy::kind::target_density:
+      return threshold::target_density{p.lo, p.initial, p.factor};
+    default:
+      return threshold::quantile{p.lo, p.sample};
+  }
+}
+using any_residual = std::variant<residual::none, residual::clip, residual::decay>;
+inline any_residual alternatives_of(residual_policy const& p) {
+  if (p.which == residual_policy::kind::clip) return residual::clip{p.number, p.every};
+  if (p.which == residual_policy::kind::decay) return residual::decay{p.number, p.every};
+  return residual::none{};
+}
+
+/// A policy as one of the structs from which it is made.
+template <class Policy>
+struct policy_codec {
+  std::span<std::string_view const> names;
+  std::string_view what;
+
+  using alternatives = decltype(alternatives_of(Policy()));
+  auto codec() const { return alternatives_codec<alternatives>{{names, what}}; }
+
+  void read(io::json_value from, Policy& value) const {
+    alternatives chosen = alternatives_of(value);
+    codec().read(from, chosen);
+    Policy const made = std::visit([](auto const& one) { return Policy(one); }, chosen);
+    with_path(from, [&] { made.check(); });
+    value = made;
+  }
+  void write(io::json_writer& out, Policy const& value) const { codec().write(out, alternatives_of(value)); }
+  void schema(io::json_writer& out) const { codec().schema(out); }
+};
+
+template <class Visitor>
+void document_fields(Visitor& v, threshold_sharing& s) {
+  v.field("threshold", s.threshold, policy_codec<threshold_policy>{threshold_names, "thresholds"});
+  v.field("residual", s.residual, policy_codec<residual_policy>{residual_names, "residual policies"});
+  v.field("per_parameter", s.per_parameter, boolean_codec{});
+  document_fields(v, s.settings);
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, top_k_sharing& s) {
+  v.field("density", s.density, density_codec);
+  document_fields(v, s.settings);
+}
+
+// ---- data -----------------------------------------------------------------------------------------------
+inline constexpr real_codec fraction_codec{.least = std::nullopt, .most = 1};
+
+template <class Visitor>
+void document_fields(Visitor& v, source::digits& s) {
+  v.field("train", s.train, integer_codec<int>{1});
+  v.field("test", s.test, integer_codec<int>{1});
+  v.field("seed", s.seed, integer_codec<std::uint64_t>{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::mnist& s) {
+  v.field("folder", s.folder, text_codec{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::idx& s) {
+  v.field("images", s.images, text_codec{});
+  v.field("labels", s.labels, text_codec{});
+  v.field("test_images", s.test_images, text_codec{});
+  v.field("test_labels", s.test_labels, text_codec{});
+  v.field("classes", s.classes, integer_codec<int>{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, encoder_settings& s) {
+  v.field("inputs", s.inputs, texts_codec);
+  v.field("target", s.target, text_codec{});
+  v.field("regression", s.regression, boolean_codec{});
+  v.field("indexed", s.indexed, texts_codec);
+  v.field("other", s.other, boolean_codec{});
+  v.field("impute", s.impute, enum_codec{imputation_names});
+  v.field("constant", s.constant, any_real);
+}
+template <class Visitor>
+void document_fields(Visitor& v, table_settings& s) {
+  v.field("separator", s.separator, character_codec{});
+  v.field("header", s.header, nullable_codec<boolean_codec>{});
+  v.field("columns", s.columns, texts_codec);
+  v.field("number_columns", s.number_columns, texts_codec);
+  v.field("text_columns", s.text_columns, texts_codec);
+  v.field("number_type", s.number_type, element_codec{number_names});
+  v.field("missing", s.missing, enum_codec{missing_names});
+  v.field("missing_texts", s.missing_texts, texts_codec);
+  v.field("trim", s.trim, boolean_codec{});
+  v.field("max_columns", s.max_columns, integer_codec<std::size_t>{});
+  v.field("max_field_bytes", s.max_field_bytes, integer_codec<std::size_t>{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::table& s) {
+  v.field("file", s.file, text_codec{});
+  v.field("test_file", s.test_file, text_codec{});
+  v.field("test_fraction", s.test_fraction, fraction_codec);
+  v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
+  v.field("stratified", s.stratified, boolean_codec{});
+  document_fields(v, s.encode);
+  v.field("format", s.format, object_codec<table_settings>{});
+}
+template <class Visitor>
+void document_fields(Visitor&, source::byte_tokens&) {}
+template <class Visitor>
+void document_fields(Visitor&, source::character_tokens&) {}
+template <class Visitor>
+void document_fields(Visitor& v, source::byte_pair_tokens& s) {
+  v.field("size", s.size, integer_codec<int>{256});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::gpt2_tokens& s) {
+  v.field("vocabulary", s.vocabulary, text_codec{});
+  v.field("merges", s.merges, text_codec{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::saved_tokens& s) {
+  v.field("file", s.file, text_codec{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::text& s) {
+  v.field("file", s.file, text_codec{});
+  v.field("tokens", s.tokens, alternatives_codec<source::text_tokens>{{token_names, "tokenizers"}});
+  v.field("length", s.length, integer_codec<int>{1});
+  v.field("vocabulary", s.vocabulary, integer_codec<int>{});
+  v.field("test_fraction", s.test_fraction, fraction_codec);
+}
+template <class Visitor>
+void document_fields(Visitor& v, window_settings& s) {
+  v.field("length", s.length, integer_codec<int>{});
+  v.field("horizon", s.horizon, integer_codec<int>{1});
+  v.field("targets", s.targets, texts_codec);
+  v.field("stride", s.stride, integer_codec<int>{1});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::series& s) {
+  v.field("file", s.file, text_codec{});
+  v.field("columns", s.columns, texts_codec);
+  document_fields(v, s.window);
+  v.field("test_fraction", s.test_fraction, fraction_codec);
+  v.field("format", s.format, object_codec<table_settings>{});
+}
+template <class Visitor>
+void document_fields(Visitor& v, source::images& s) {
+  v.field("folder", s.folder, text_codec{});
+  v.field("test_folder", s.test_folder, text_codec{});
+  v.field("test_fraction", s.test_fraction, fraction_codec);
+  v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
+  v.field("channels", s.channels, integer_codec<int>{1, 3});
+  v.field("height", s.height, integer_codec<int>{});
+  v.field("width", s.width, integer_codec<int>{});
+  v.field("other_sizes", s.other_sizes, enum_codec{fitting_names});
+  v.field("mean", s.mean, list_codec<real_codec>{any_real});
+  v.field("deviation", s.deviation, list_codec<real_codec>{{.least = std::nullopt}});
+  v.field("padding", s.padding, integer_codec<int>{});
+  v.field("flip", s.flip, boolean_codec{});
+  v.field("rotation", s.rotation, real_codec{.most = 180});
+}
+template <class Visitor>
+void document_fields(Visitor& v, normalisation_settings& s) {
+  v.field("inputs", s.inputs, enum_codec{rescaling_names});
+  v.field("targets", s.targets, enum_codec{rescaling_names});
+}
+
+// ---- training -------------------------------------------------------------------------------------------
+template <class Visitor>
+void document_fields(Visitor& v, network_source& s) {
+  v.field("layers", s.layers, layers_codec{});
+  v.field("model", s.model, text_codec{});
+  v.field("parameters", s.parameters, boolean_codec{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, recomputation& s) {
+  v.field("cheap", s.cheap, boolean_codec{});
+  v.field("blocks", s.blocks, texts_codec);
+}
+
+/// Part of a struct that has an object of its own.
+struct optimizer_part {
+  training_settings& of;
+};
+struct initial_part {
+  training_settings& of;
+};
+struct training_part {
+  run_document& of;
+};
+
+template <class Visitor>
+void document_fields(Visitor& v, optimizer_part part) {
+  training_settings& s = part.of;
+  v.field("updater", s.updater, updater_codec{});
+  v.field("bias_updater", s.bias_updater, nullable_codec<updater_codec>{});
+  v.field("l1", s.l1, real_codec{});
+  v.field("l2", s.l2, real_codec{});
+  v.field("bias_l1", s.bias_l1, real_codec{});
+  v.field("bias_l2", s.bias_l2, real_codec{});
+  v.field("normalisation", s.normalisation, normalisation_codec);
+  v.field("constraint", s.constraint, constraint_codec);
+  v.field("bias_constraint", s.bias_constraint, constraint_codec);
+  v.field("decay_from_rank", s.decay_from_rank,
+          integer_codec<int>{0, optimizer_settings::largest_decay_rank});
+  v.field("layers", s.layers, list_codec<object_codec<layer_override>>{});
+  v.field("plateau", s.plateau, nullable_codec<object_codec<reduce_on_plateau>>{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, initial_part part) {
+  v.field("weights", part.of.weights, initialiser_codec{});
+  v.field("bias", part.of.bias, initialiser_codec{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, training_part part) {
+  training_settings& s = part.of.training;
+  fit_settings& f = part.of.fit;
+  v.field("seed", s.seed, integer_codec<std::uint64_t>{});
+  v.field("batch", f.batch, integer_codec<int>{1});
+  v.field("epochs", f.epochs, integer_codec<int>{});
+  v.field("shuffle", f.shuffle, boolean_codec{});
+  v.field("accumulate", f.accumulate, integer_codec<int>{1});
+  v.field("prefetch", f.prefetch, integer_codec<int>{});
+  v.field("bucket", f.bucket, integer_codec<std::int64_t>{});
+  v.field("readers", f.readers, integer_codec<int>{1});
+  v.field("workers", s.workers, integer_codec<int>{});
+  v.field("threads", s.threads, integer_codec<int>{1});
+  v.field("max_bytes", s.max_bytes, integer_codec<std::size_t>{});
+  v.field("recompute", s.recompute, object_codec<recomputation>{});
+  v.field("tune", part.of.tune, boolean_codec{});
+  v.field("not_finite", s.not_finite, enum_codec{not_finite_names});
+  v.field("deadline", s.deadline, seconds_codec{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, rank_settings& s) {
+  v.field("count", s.count, integer_codec<int>{1, 1024});
+  v.field("communicator", s.communicator, name_codec{communicator_names, "communicators"});
+  v.field("deadline", s.deadline, seconds_codec{});
+  v.field("heartbeat", s.heartbeat, seconds_codec{});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, evaluation_settings& s) {
+  v.field("batch", s.batch, integer_codec<int>{1});
+  v.field("top", s.top, integer_codec<int>{1});
+  v.field("readers", s.readers, integer_codec<int>{1});
+}
+
+template <class Visitor>
+void document_fields(Visitor& v, output_settings& s) {
+  v.field("model", s.model, text_codec{});
+  v.field("checkpoints", s.checkpoints, text_codec{});
+  v.field("checkpoint_every", s.checkpoint_every, integer_codec<std::int64_t>{});
+  v.field("keep", s.keep, integer_codec<int>{1});
+  v.field("resume", s.resume, boolean_codec{});
+  v.field("report", s.report, text_codec{});
+}
+
+/// A part: an object whose fields belong to a struct of the document.
+template <class Part>
+struct part_codec {
+  template <class Whole>
+  void read(io::json_value from, Whole& value) const {
+    fields_reader reader(from);
+    document_fields(reader, Part{value});
+    reader.finish();
+  }
+  template <class Whole>
+  void write(io::json_writer& out, Whole const& value) const {
+    fields_writer writer{out};
+    Whole copy = value;
+    out.begin_object();
+    document_fields(writer, Part{copy});
+    out.end_object();
+  }
+  template <class Whole>
+  void schema(io::json_writer& out, Whole& example) const {
+    fields_schema writer{out};
+    write_object_schema(out, [&] { document_fields(writer, Part{example}); });
+  }
+};
+
+struct version_codec {
+  void read(io::json_value from, int& value) const {
+    if (from.kind() != io::json_kind::number || from.number() != run_document::version)
+      from.refuse(
+          "version " + std::to_string(run_document::version)
+          + ", the one that this library reads; convert the document, or use the library of its version");
+    value = run_document::version;
+  }
+  void write(io::json_writer& out, int value) const { out.value(value); }
+  void schema(io::json_writer& out) const {
+    out.begin_object(io::json_lines::one).field("const", run_document::version).end_object();
+  }
+};
+
+template <class Visitor>
+void document_fields(Visitor& v, run_document& s) {
+  int version = run_document::version;
+  v.field("version", version, version_codec{});
+  v.field("network", s.network, object_codec<network_source>{});
+  v.field("data", s.data, alternatives_codec<data_source>{{data_names, "data sets"}});
+  v.field("normalise", s.normalise, object_codec<normalisation_settings>{});
+  v.field("initial", s.training, part_codec<initial_part>{});
+  v.field("optimizer", s.training, part_codec<optimizer_part>{});
+  v.field("training", s, part_codec<training_part>{});
+  v.field("strategy", s.strategy, alternatives_codec<strategy_source>{{strategy_names, "strategies"}});
+  v.field("backend", s.backend, name_codec{backend_names, "backends"});
+  v.field("ranks", s.ranks, object_codec<rank_settings>{});
+  v.field("evaluation", s.evaluation, object_codec<evaluation_settings>{});
+  v.field("output", s.output, object_codec<output_settings>{});
+}
+
+/// The schema of all fields of a document; parts need the document itself.
+struct root_schema {
+  io::json_writer& out;
+
+  template <class T, class Codec>
+  void field(std::string_view name, T& value, Codec const& codec) {
+    out.key(name);
+    if constexpr (requires { codec.schema(out); })
+      codec.schema(out);
+    else
+      codec.schema(out, value);
+  }
+};
+
+/// Throws setting_error with the field's path.
+[[noreturn]] inline void refuse_field(std::string path, std::string expected, std::string got) {
+  throw setting_error({.what = "a document does not describe a run",
+                       .where = std::move(path),
+                       .expected = std::move(expected),
+                       .got = std::move(got)});
+}
+
+inline void require_path(std::string const& value, char const* path, char const* what) {
+  if (value.empty()) refuse_field(path, what, "none");
+}
+
+inline void check_source(source::digits const&) {}
+inline void check_source(source::mnist const&) {}
+inline void check_source(source::idx const& s) {
+  require_path(s.images, "data.idx.images", "a file of images");
+  require_path(s.labels, "data.idx.labels", "a file of labels");
+  require_path(s.test_images, "data.idx.test_images", "a file of images");
+  require_path(s.test_labels, "data.idx.test_labels", "a file of labels");
+}
+inline void check_source(source::table const& s) {
+  require_path(s.file, "data.table.file", "a file with a table");
+  require_path(s.encode.target, "data.table.target", "the name of a column");
+}
+inline void check_source(source::text const& s) { require_path(s.file, "data.text.file", "a text file"); }
+inline void check_source(source::series const& s) {
+  require_path(s.file, "data.series.file", "a file with a table");
+  if (s.window.length < 1) refuse_field("data.series.length", "the rows of a window, at least 1", "0");
+}
+inline void check_source(source::images const& s) {
+  require_path(s.folder, "data.images.folder", "a folder with one folder per class");
+  if (s.channels == 2) refuse_field("data.images.channels", "1 or 3", "2");
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE run_document run_document::from(io::json_value root) {
+  try {
+    if (root.kind() != io::json_kind::object) root.refuse("an object");
+    if (!root.find("version"))
+      root.refuse("a field \"version\": 1, the format of the document", "no such field");
+    run_document run;
+    detail::object_codec<run_document>().read(root, run);
+    return run;
+  } catch (data_error const& problem) {
+    refusal const& why = problem.why();
+    throw data_error({.what = "cannot read the document",
+                      .where = why.where,
+                      .expected = why.expected,
+                      .got = why.got});
+  }
+}
+
+COHORT_CORE_INLINE run_document run_document::from_json(std::string_view text, std::string_view name) {
+  io::json_document const parsed = io::parse_json(text, name);
+  return from(parsed.root());
+}
+
+COHORT_CORE_INLINE void run_document::set(std::string_view path, std::string_view value,
+                                          std::string_view origin) {
+  auto const refuse = [&](std::string expected, std::string got) {
+    throw data_error({.what = "cannot set a field of the document",
+                      .where = std::string(origin),
+                      .expected = std::move(expected),
+                      .got = std::move(got)});
+  };
+  std::string text, closing;
+  for (std::string_view rest = path;;) {
+    std::size_t const end = std::min(rest.find('.'), rest.size());
+    std::string_view const name = rest.substr(0, end);
+    if (name.find('[') != name.npos)
+      refuse("a path without indices: a list is set as a whole", std::string(path));
+    if (name.empty() || detail::invalid_utf8_at(name) != name.size())
+      refuse("a path such as training.batch", detail::quote_for_error(path));
+    text += '{';
+    detail::append_quoted(text, name);
+    text += ':';
+    closing += '}';
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  try {
+    io::parse_json(value);
+    text += value;
+  } catch (data_error const&) {
+    if (detail::invalid_utf8_at(value) != value.size()) refuse("UTF-8", detail::quote_for_error(value));
+    detail::append_quoted(text, value);
+  }
+  io::json_document const parsed = io::parse_json(text + closing, origin);
+  run_document changed = *this;
+  try {
+    detail::object_codec<run_document>().read(parsed.root(), changed);
+  } catch (data_error const& problem) {
+    refusal const& why = problem.why();
+    std::size_t const at = why.where.find(", $");
+    throw data_error({.what = "cannot set a field of the document",
+                      .where = std::string(origin) + (at == why.where.npos ? "" : why.where.substr(at)),
+                      .expected = why.expected,
+                      .got = why.got});
+  }
+  *this = std::move(changed);
+}
+
+COHORT_CORE_INLINE void run_document::check() const {
+  if (network.layers.has_value() == !network.model.empty())
+    detail::refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
+  std::visit([](auto const& one) { detail::check_source(one); }, data);
+  if (output.checkpoints.empty() && (output.resume || output.checkpoint_every > 0))
+    detail::refuse_field("output.checkpoints", "a folder, because resume or checkpoint_every is set", "none");
+  if (training.workers == 0 && !tune)
+    detail::refuse_field("training.workers", "at least 1, or training.tune: true, which chooses", "0");
+}
+
+COHORT_CORE_INLINE std::span<std::string_view const> run_document::backends() {
+  return detail::backend_names;
+}
+
+COHORT_CORE_INLINE bool operator==(run_document const& a, run_document const& b) {
+  return to_json(a) == to_json(b);
+}
+
+COHORT_CORE_INLINE std::string to_json(run_document const& run) {
+  io::json_writer out(2);
+  detail::object_codec<run_document>().write(out, run);
+  return out.text();
+}
+
+COHORT_CORE_INLINE std::string run_document_schema() {
+  io::json_writer out(2);
+  out.begin_object().field("$schema", "https://json-schema.org/draft/2020-12/schema");
+  out.field("title", "Cohort run document").field("type", "object").field("additionalProperties", false);
+  out.key("required").begin_array(io::json_lines::one).value("version").value("network").end_array();
+  out.key("properties").begin_object();
+  run_document example;
+  detail::root_schema visitor{out};
+  detail::document_fields(visitor, example);
+  out.end_object().key("$defs").begin_object();
+  detail::layers_codec::define(out.key("layer"));
+  detail::updater_codec::define(out.key("updater"));
+  detail::schedule_codec::define(out.key("schedule"));
+  detail::initialiser_codec::define(out.key("initialiser"));
+  return out.end_object().end_object().text();
+}
+
+}  // namespace cohort

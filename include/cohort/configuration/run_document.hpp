@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <chrono>
+#include <cohort/configuration/data_source.hpp>
+#include <cohort/data/normalisation.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/io/json_value.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/parameter_averaging.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/strategy/top_k_sharing.hpp>
+#include <cohort/trainer/evaluation_settings.hpp>
+#include <cohort/trainer/settings.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace cohort {
+
+/// The network of a document: its layers, or a model file, of which training may also take the parameters.
+struct network_source {
+  std::optional<graph> layers{};
+  std::string model{};
+  bool parameters = true;  ///< starts with the parameters of `model`; false: with initial ones
+};
+
+/// Selects allreduce for several ranks, and no exchange for one.
+struct automatic_strategy {};
+/// No exchange: for one rank.
+struct no_strategy {};
+
+/// The strategy of a document.
+using strategy_source = std::variant<automatic_strategy, no_strategy, allreduce, parameter_averaging,
+                                     threshold_sharing, top_k_sharing>;
+
+/// The ranks of a run. Under mpirun, mpirun starts them, and `count` is not used.
+struct rank_settings {
+  int count = 1;  ///< threads of this process
+  std::string communicator = "auto";
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for every wait for another rank
+  std::chrono::milliseconds heartbeat = std::chrono::seconds(10);
+};
+
+/// What a run writes; an empty path: nothing.
+struct output_settings {
+  std::string model{};                ///< the trained model, with the updaters' state
+  std::string checkpoints{};          ///< folder
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: only when SIGTERM stops the run
+  int keep = 3;                       ///< number of checkpoints
+  bool resume = false;                ///< starts from the newest checkpoint of the folder, if there is one
+  std::string report{};               ///< results as JSON
+};
+
+/// A training run as a value: what cohort-train reads from a file.
+///
+///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
+///     std::string const all = to_json(run);  // every setting, also those that the file omits
+///
+/// Units     `training`: without `tune` and `log`; `fit`: without `sharding`, `validation`, `metrics` and
+///           `listeners`. `tune`: whether to measure the alternatives of the backend.
+/// Errors    from_json: data_error with file, line, column and path for an unknown field, with the nearest
+///           known one, a value of another type or out of range, another version, or layers that do not form
+///           a network.
+/// Exact     from_json(to_json(run)) equals run. Two documents are equal if their to_json is.
+struct run_document {
+  static constexpr int version = 1;
+
+  network_source network{};
+  data_source data{};
+  normalisation_settings normalise{.inputs = rescaling::none};
+  training_settings training{};
+  fit_settings fit{};
+  bool tune = false;
+  strategy_source strategy{};
+  std::string backend = "auto";
+  rank_settings ranks{};
+  evaluation_settings evaluation{};
+  output_settings output{};
+
+  /// Reads a document. Fields that it omits have their defaults; `version` and a network are required.
+  static run_document from_json(std::string_view text, std::string_view name = "JSON text");
+  /// Reads a parsed document, such as one that was written in YAML.
+  static run_document from(io::json_value root);
+
+  /// Sets one field: set("training.batch", "64"). In a choice, the path selects:
+  /// set("strategy.averaging.every", "3"). `value` is JSON, or else a text. Lists are replaced as a whole.
+  ///
+  /// Errors    data_error with `origin` ("--set training.batch=64") and the path. The document is unchanged
+  ///           then.
+  void set(std::string_view path, std::string_view value, std::string_view origin);
+
+  /// Throws setting_error for fields that contradict each other, or one that this document needs.
+  void check() const;
+
+  /// The backends' names, of which a program may offer a part.
+  static std::span<std::string_view const> backends();
+
+  friend bool operator==(run_document const& a, run_document const& b);
+};
+
+/// Writes all fields of a document, indented.
+std::string to_json(run_document const& run);
+
+/// Returns the JSON Schema (draft 2020-12) of documents, with the layers, updaters, schedules and strategies
+/// of this library.
+std::string run_document_schema();
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/configuration/impl/run_document.ipp>
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// Returns the name with the smallest edit distance to `wanted`; of equal ones the first. Returns "" if every
+/// distance is more than (n + 1) / 3, where n is the length of the longer name.
+std::string_view nearest_name(std::string_view wanted, std::span<std::string_view const> names);
+
+/// Returns "a, b, c; the nearest name is b", or without the second half if no name is near.
+std::string names_and_nearest(std::string_view wanted, std::span<std::string_view const> names);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/error/impl/nearest_name.ipp>
+#endif

@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: Apache-2.0
+// covers: configuration/data_source
+#include <gtest/gtest.h>
+#include <cohort/configuration/run_document.hpp>
+
+#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/layer/lstm.hpp>
+#include <random>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../checkpoint/refusals.hpp"
+
+namespace run_document_test {
+
+using namespace cohort;
+
+constexpr std::string_view lenet_text = R"({
+  "version": 1,
+  "network": {"layers": [
+    {"input": [1, 28, 28]},
+    {"conv2d": {"filters": 20, "kernel": 5}}, "relu", {"max_pool": {"window": 2}},
+    {"conv2d": {"filters": 50, "kernel": 5, "stride": 2}}, "relu", {"max_pool": {"window": 2}},
+    {"dense": 200}, "relu",
+    {"dense": 10}, "softmax_cross_entropy"]},
+  "optimizer": {"updater": {"adagrad": {"rate": 0.02}}, "l2": 0.0005}
+})";
+
+// clang-format off
+constexpr auto lenet = network<[](builder& net) {
+  return net.input({1, 28, 28})
+       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+       | dense{.units = 200} | relu{}
+       | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+// clang-format on
+
+/// A document with other values in one section.
+std::string with(std::string_view fields) {
+  return R"({"version": 1, "network": {"layers": [{"input": [4]}, {"dense": 2}, "softmax_cross_entropy"]}, )"
+         + std::string(fields) + "}";
+}
+std::string refused(std::string const& text) {
+  return refusal_of<data_error>([&] { run_document::from_json(text, "run.json"); });
+}
+
+TEST(run_document, has_the_network_and_the_settings_of_a_program) {
+  run_document const run = run_document::from_json(lenet_text);
+  ASSERT_TRUE(run.network.layers);
+  EXPECT_EQ(run.network.layers->hash(), lenet.hash());
+  EXPECT_EQ(run.training.updater, updater(adagrad{.rate = 0.02}));
+  EXPECT_EQ(run.training.l2, 5e-4);
+  run.check();
+}
+
+TEST(run_document, omits_what_has_a_default) {
+  run_document const run = run_document::from_json(lenet_text);
+  EXPECT_EQ(run.fit.batch, fit_settings{}.batch);
+  EXPECT_EQ(run.training.seed, training_settings{}.seed);
+  EXPECT_TRUE(std::holds_alternative<source::digits>(run.data));
+  EXPECT_TRUE(std::holds_alternative<automatic_strategy>(run.strategy));
+  EXPECT_TRUE(run.normalise.inputs == rescaling::none && run.normalise.targets == rescaling::none);
+}
+
+TEST(run_document, reads_what_it_writes) {
+  run_document const run = run_document::from_json(lenet_text);
+  std::string const text = to_json(run);
+  run_document const again = run_document::from_json(text);
+  EXPECT_EQ(to_json(again), text);
+  EXPECT_EQ(again, run);
+  EXPECT_EQ(again.network.layers->hash(), lenet.hash());
+  EXPECT_NE(text.find(R"("every")"), 0u);
+}
+
+TEST(run_document, branches_by_the_names_of_layers) {
+  run_document const run = run_document::from_json(R"({"version": 1, "network": {"layers": [
+    {"input": {"extents": [8], "name": "x"}},
+    {"dense": {"units": 8, "name": "left", "settings": {"weights": "relu", "bias": {"constant": {"value": 0.1}}}}},
+    {"dense": {"units": 8, "inputs": "x", "settings": {"shares": "left"}}},
+    {"add": {"inputs": ["left", "dense_2"]}},
+    {"dense": {"units": 3}}, "softmax_cross_entropy"]}})");
+  graph const expected = graph::build([](builder& net) {
+    tensor const x = net.input({8}, "x");
+    tensor const left =
+        x
+        | dense{
+            .units = 8, .settings = {.weights = init::relu{}, .bias = init::constant{0.1}}, .name = "left"};
+    tensor const right = x | dense{.units = 8, .settings = {.shares = "left"}};
+    return join(add{}, left, right) | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  EXPECT_EQ(to_json(graph_view(*run.network.layers)), to_json(graph_view(expected)));
+  EXPECT_EQ(run_document::from_json(to_json(run)).network.layers->hash(), expected.hash());
+}
+
+TEST(run_document, has_masked_sequences_and_indices) {
+  run_document const run = run_document::from_json(R"({"version": 1, "network": {"layers": [
+    {"masked_input": [60]}, {"embedding": {"vocabulary": 30, "width": 8}},
+    {"lstm": {"units": 16, "last_step": true}}, {"dense": 6}, "softmax_cross_entropy"]}})");
+  graph const& net = *run.network.layers;
+  EXPECT_EQ(net.view().masks().size(), 1u);
+  EXPECT_TRUE(net.view().is_indices(0));
+  EXPECT_EQ(run_document::from_json(to_json(run)), run);
+}
+
+TEST(run_document, reads_schedules_and_choices) {
+  run_document const run = run_document::from_json(with(R"(
+    "initial": {"weights": "relu", "bias": {"normal": {"deviation": 0.5}}},
+    "optimizer": {
+      "updater": {"nesterov": {"rate": {"cosine": {"initial": 0.2, "length": 10, "restarts": true, "warm_up": 3}},
+                               "momentum": {"map": {"values": [{"from": 0, "value": 0.5}, {"from": 4, "value": 0.9}]}}}},
+      "bias_updater": "sgd",
+      "normalisation": {"clip_global_norm": {"at": 5}}, "constraint": "unit_norm",
+      "layers": [{"layer": "dense_*", "l1": 0.25, "frozen": true}],
+      "plateau": {"patience": 3}},
+    "strategy": {"sharing": {"threshold": {"fixed": {"value": 0.25}}, "residual": "clip", "max_staleness": "unbounded",
+                             "share": "update"}})"));
+  training_settings const& s = run.training;
+  EXPECT_EQ(s.weights, initialiser(init::relu{}));
+  EXPECT_EQ(s.bias, initialiser(init::normal{0.5}));
+  schedule::map momentum_of_epoch;
+  momentum_of_epoch.values[0] = {0, 0.5};
+  momentum_of_epoch.values[1] = {4, 0.9};
+  EXPECT_EQ(
+      s.updater,
+      updater(nesterov{
+          .rate = schedule::warm_up{.length = 3,
+                                    .rate = schedule::cosine{.initial = 0.2, .length = 10, .restarts = true}},
+          .momentum = momentum_of_epoch}));
+  EXPECT_EQ(*s.bias_updater, updater(sgd{}));
+  EXPECT_EQ(s.normalisation, gradient_normalisation(normalise::clip_global_norm{5}));
+  EXPECT_EQ(s.constraint, parameter_constraint(constraint::unit_norm{}));
+  ASSERT_EQ(s.layers.size(), 1u);
+  EXPECT_EQ(s.layers[0], (layer_override{.layer = "dense_*", .l1 = 0.25, .frozen = true}));
+  EXPECT_EQ(*s.plateau, reduce_on_plateau{.patience = 3});
+  auto const& how = std::get<threshold_sharing>(run.strategy);
+  EXPECT_EQ(how.threshold, threshold_policy(threshold::fixed{0.25}));
+  EXPECT_EQ(how.residual, residual_policy(residual::clip{}));
+  EXPECT_EQ(how.settings.max_staleness, unbounded);
+  EXPECT_EQ(how.settings.share, share::update);
+}
+
+TEST(run_document, names_file_line_path_and_the_nearest_field) {
+  EXPECT_EQ(
+      refused(
+          "{\"version\": 1,\n \"network\": {\"layers\": [{\"input\": [4]}]},\n \"ranks\": {\"cuont\": 2}}"),
+      "cannot read the document (run.json:3:21, $.ranks.cuont): expected one of the fields count, "
+      "communicator, "
+      "deadline, heartbeat; the nearest name is count, got \"cuont\"");
+  EXPECT_EQ(refused(with(R"("ranks": {"counts": 2})")),
+            "cannot read the document (run.json:1:116, $.ranks.counts): expected one of the fields count, "
+            "communicator, "
+            "deadline, heartbeat; the nearest name is count, got \"counts\"");
+  EXPECT_EQ(refused(with(R"("ranks": {"count": "two"})")),
+            "cannot read the document (run.json:1:115, $.ranks.count): expected an integer from 1 to 1024, "
+            "got the string "
+            "\"two\"");
+  EXPECT_EQ(
+      refused(with(R"("optimizer": {"l2": -1})")),
+      "cannot read the document (run.json:1:116, $.optimizer.l2): expected a number of at least 0, got -1");
+  EXPECT_EQ(refused(with(R"("strategy": {"averging": {}})")),
+            "cannot read the document (run.json:1:108, $.strategy): expected one of the strategies auto, "
+            "none, allreduce, "
+            "averaging, sharing, top_k; the nearest name is averaging, got \"averging\"");
+  EXPECT_EQ(refused(with(R"("strategy": {"allreduce": {}, "averaging": {}})")),
+            "cannot read the document (run.json:1:108, $.strategy): expected one of the strategies: a name, "
+            "or an object "
+            "with one field of that name, got an object");
+  EXPECT_EQ(refused(with(R"("optimizer": {"updater": {"adam": {"beta": 0.5}}})")),
+            "cannot read the document (run.json:1:139, $.optimizer.updater.adam.beta): expected one of the "
+            "fields rate, "
+            "beta1, beta2, epsilon; the nearest name is beta1, got \"beta\"");
+  EXPECT_EQ(
+      refused(with(R"("optimizer": {"updater": {"adam": {"beta1": 2}}})")),
+      "cannot read the document (run.json:1:121, $.optimizer.updater): expected at least 0 and below 1, got "
+      "adam.beta1 2");
+  EXPECT_EQ(refused(with(R"("optimizer": {"updater": {"sgd": {"rate": {"step": {"evry": 2}}}}})")),
+            "cannot read the document (run.json:1:156, $.optimizer.updater.sgd.rate.step.evry): expected one "
+            "of the fields "
+            "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
+}
+
+TEST(run_document, refuses_another_version) {
+  EXPECT_EQ(refused(R"({"version": 2})"),
+            "cannot read the document (run.json:1:13, $.version): expected version 1, the one that this "
+            "library reads; "
+            "convert the document, or use the library of its version, got 2");
+  EXPECT_EQ(refused("{}"),
+            "cannot read the document (run.json:1:1, $): expected a field \"version\": 1, the format of the "
+            "document, got no "
+            "such field");
+}
+
+TEST(run_document, names_the_layer_that_does_not_fit) {
+  auto const of = [](std::string const& layers) {
+    return refused(R"({"version": 1, "network": {"layers": [)" + layers + "]}}");
+  };
+  EXPECT_EQ(of(R"({"input": [1, 4, 4]}, {"conv2d": {"filters": 2, "kernel": 5}})"),
+            "cannot read the document (run.json:1:61, $.network.layers[1]): expected a layer that fits its "
+            "inputs, got conv2d: "
+            "the kernel is larger than its input (input 1x4x4, kernel 5x5)");
+  EXPECT_EQ(of(R"({"input": [4]}, {"dens": 3})"),
+            "cannot read the document (run.json:1:55, $.network.layers[1]): expected a kind of layer; the "
+            "nearest name is "
+            "dense, got \"dens\"");
+  EXPECT_EQ(of(R"({"input": [4]}, {"dense": {"unit": 3}})"),
+            "cannot read the document (run.json:1:74, $.network.layers[1].dense.unit): expected one of the "
+            "fields units, bias, "
+            "name, inputs, settings; the nearest name is units, got \"unit\"");
+  EXPECT_EQ(of(R"({"input": [4]}, "dense")"),
+            "cannot read the document (run.json:1:55, $.network.layers[1]): expected a field \"units\", got "
+            "no such field");
+  EXPECT_EQ(of(R"("relu")"),
+            "cannot read the document (run.json:1:39, $.network.layers[0]): expected an input as the first "
+            "layer, such as "
+            "input: [1, 28, 28], got the string \"relu\"");
+  EXPECT_EQ(of(R"({"input": {"extents": [4], "name": "pixels"}}, {"relu": {"inputs": "pixel"}})"),
+            "cannot read the document (run.json:1:106, $.network.layers[1].relu.inputs): expected the name "
+            "of a layer above "
+            "this one; the nearest is pixels, got \"pixel\"");
+  EXPECT_EQ(
+      of(R"({"input": [4]}, {"dense": {"units": 3, "name": "a"}}, {"dense": {"units": 3, "name": "a"}})"),
+      "cannot read the document (run.json:1:124, $.network.layers[2].dense.name): expected a unique name, "
+      "got \"a\"");
+}
+
+TEST(run_document, is_checked_as_a_whole) {
+  auto const problem = [](std::string_view path, std::string_view value) {
+    run_document run = run_document::from_json(lenet_text);
+    run.set(path, value, "--set");
+    return refusal_of<setting_error>([&] { run.check(); });
+  };
+  EXPECT_EQ(problem("network.model", "a.safetensors"),
+            "a document does not describe a run (network): expected either layers or a model, got both");
+  EXPECT_EQ(problem("network.layers", "null"),
+            "a document does not describe a run (network): expected either layers or a model, got none");
+  EXPECT_EQ(problem("data", "table"),
+            "a document does not describe a run (data.table.file): expected a file with a table, got none");
+  EXPECT_EQ(problem("output.resume", "true"),
+            "a document does not describe a run (output.checkpoints): expected a folder, because resume or "
+            "checkpoint_every is set, got none");
+}
+
+TEST(run_document, set_changes_one_field_and_keeps_the_others) {
+  run_document run = run_document::from_json(lenet_text);
+  run.set("training.batch", "64", "--set");
+  run.set("optimizer.updater.adagrad.epsilon", "0.5", "--set");
+  EXPECT_EQ(run.fit.batch, 64);
+  EXPECT_EQ(run.training.updater, updater(adagrad{.rate = 0.02, .epsilon = 0.5}));
+  run.set("strategy.averaging.every", "3", "--set");
+  run.set("strategy.averaging.overlap", "true", "--set");
+  EXPECT_EQ(std::get<parameter_averaging>(run.strategy).every, 3);
+  EXPECT_TRUE(std::get<parameter_averaging>(run.strategy).overlap);
+  run.set("strategy", "top_k", "--set");
+  EXPECT_TRUE(std::holds_alternative<top_k_sharing>(run.strategy));
+  run.set("output.model", "a b.safetensors", "--set");
+  EXPECT_EQ(run.output.model, "a b.safetensors");
+  run.set("data.table.inputs", R"(["x", "y"])", "--set");
+  EXPECT_EQ(std::get<source::table>(run.data).encode.inputs, (std::vector<std::string>{"x", "y"}));
+}
+
+TEST(run_document, set_names_the_origin_and_the_path) {
+  run_document run = run_document::from_json(lenet_text);
+  auto const refused_set = [&](std::string_view path, std::string_view value) {
+    std::string const before = to_json(run);
+    std::string const text = refusal_of<data_error>([&] { run.set(path, value, "--set x"); });
+    EXPECT_EQ(to_json(run), before);
+    return text;
+  };
+  EXPECT_EQ(refused_set("training.batch", "0"),
+            "cannot set a field of the document (--set x, $.training.batch): expected an integer from 1 to "
+            "2147483647, "
+            "got 0");
+  EXPECT_EQ(
+      refused_set("training.batches", "1"),
+      "cannot set a field of the document (--set x, $.training.batches): expected one of the fields seed, "
+      "batch, "
+      "epochs, shuffle, accumulate, prefetch, bucket, readers, workers, threads, max_bytes, recompute, tune, "
+      "not_finite, deadline; the nearest name is batch, got \"batches\"");
+  EXPECT_EQ(refused_set("network.layers[0].dense", "1"),
+            "cannot set a field of the document (--set x): expected a path without indices: a list is set as "
+            "a whole, "
+            "got network.layers[0].dense");
+  EXPECT_EQ(refused_set("", "1"),
+            "cannot set a field of the document (--set x): expected a path such as training.batch, got \"\"");
+}
+
+// ---- all documents --------------------------------------------------------------------------------------
+
+/// A value for any member, to count the members of an aggregate.
+struct any_member {
+  template <class T>
+  operator T() const;
+};
+template <class T, class... Member>
+constexpr int members_of() {
+  if constexpr (requires { T{Member()..., any_member()}; })
+    return members_of<T, Member..., any_member>();
+  else
+    return static_cast<int>(sizeof...(Member));
+}
+
+int size_at(std::string const& text, std::initializer_list<std::string_view> path) {
+  io::json_document const parsed = io::parse_json(text);
+  io::json_value at = parsed.root();
+  for (std::string_view const name : path) at = at.at(name);
+  return static_cast<int>(at.size());
+}
+
+TEST(run_document, has_every_member_of_the_settings) {
+  run_document run = run_document::from_json(lenet_text);
+  std::string const text = to_json(run);
+  // Of training_settings, tune is a flag, and log is missing; of fit_settings, sharding, validation, metrics
+  // and listeners are.
+  EXPECT_EQ(size_at(text, {"optimizer"}) + size_at(text, {"initial"}) + size_at(text, {"training"}),
+            members_of<training_settings>() - 1 + members_of<fit_settings>() - 4);
+  EXPECT_EQ(size_at(text, {"normalise"}), members_of<normalisation_settings>());
+  EXPECT_EQ(size_at(text, {"evaluation"}), members_of<evaluation_settings>() - 1);  // sharding
+  EXPECT_EQ(size_at(text, {"ranks"}), members_of<rank_settings>());
+  EXPECT_EQ(size_at(text, {"output"}), members_of<output_settings>());
+  EXPECT_EQ(size_at(text, {"network"}), members_of<network_source>());
+  EXPECT_EQ(size_at(text, {"data", "digits"}), members_of<source::digits>());
+  run.set("optimizer.plateau", "{}", "");
+  run.set("optimizer.layers", R"([{"layer": "a"}])", "");
+  run.set("strategy", "allreduce", "");
+  run.set("data", "table", "");
+  std::string const other = to_json(run);
+  EXPECT_EQ(size_at(other, {"optimizer", "plateau"}), members_of<reduce_on_plateau>());
+  EXPECT_EQ(size_at(other, {"training", "recompute"}), members_of<recomputation>());
+  EXPECT_EQ(size_at(other, {"strategy", "allreduce"}), members_of<allreduce>());
+  EXPECT_EQ(size_at(other, {"data", "table"}),
+            members_of<source::table>() - 1 + members_of<encoder_settings>());
+  EXPECT_EQ(size_at(other, {"data", "table", "format"}), members_of<table_settings>());
+  io::json_document const parsed = io::parse_json(other);
+  EXPECT_EQ(static_cast<int>(parsed.root().at("optimizer").at("layers").at(std::size_t{0}).size()),
+            members_of<layer_override>());
+  auto const strategy = [&](std::string_view name) {
+    run.set("strategy", name, "");
+    return size_at(to_json(run), {"strategy", name});
+  };
+  EXPECT_EQ(strategy("averaging"), members_of<parameter_averaging>());
+  EXPECT_EQ(strategy("sharing"), members_of<threshold_sharing>() - 1 + members_of<sharing_settings>());
+  EXPECT_EQ(strategy("top_k"), members_of<top_k_sharing>() - 1 + members_of<sharing_settings>());
+  auto const data = [&](std::string_view name) {
+    run.set("data", name, "");
+    return size_at(to_json(run), {"data", name});
+  };
+  EXPECT_EQ(data("mnist"), members_of<source::mnist>());
+  EXPECT_EQ(data("idx"), members_of<source::idx>());
+  EXPECT_EQ(data("text"), members_of<source::text>());
+  EXPECT_EQ(data("series"), members_of<source::series>() - 1 + members_of<window_settings>());
+  EXPECT_EQ(data("images"), members_of<source::images>());
+}
+
+/// Random documents.
+struct chance {
+  std::mt19937_64 engine;
+
+  int below(int n) { return static_cast<int>(engine() % static_cast<std::uint64_t>(n)); }
+  bool coin() { return below(2) == 1; }
+  double real() { return std::ldexp(static_cast<double>(engine() >> 11), -below(60) - 40); }
+  double share() { return std::ldexp(static_cast<double>((engine() >> 12) + 1), -53); }  // in (0, 1)
+  template <class T>
+  T of(std::initializer_list<T> list) {
+    return list.begin()[below(static_cast<int>(list.size()))];
+  }
+  std::string text() {
+    std::string made;
+    for (int k = below(5); k > 0; --k)
+      made += of<char const*>({"a", " ", "ü", "\"", "\\", "\n", "#", "yes", "1", ":"});
+    return made;
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> made;
+    for (int k = below(3); k > 0; --k) made.push_back(text());
+    return made;
+  }
+  template <class Make>
+  auto maybe(Make make) -> std::optional<decltype(make())> {
+    if (coin()) return std::nullopt;
+    return make();
+  }
+
+  rate_schedule rate() {
+    auto const unit = of({schedule::unit::step, schedule::unit::epoch});
+    std::int64_t const length = 1 + below(1000);
+    schedule::map map{.by = unit};
+    map.values[0] = {0, share()};
+    map.values[1] = {1 + below(9), share()};
+    rate_schedule made = share();
+    switch (below(9)) {
+      case 0:
+        made = schedule::step{share(), share(), length, unit};
+        break;
+      case 1:
+        made = schedule::exponential{share(), share(), unit};
+        break;
+      case 2:
+        made = schedule::inverse{share(), share(), real(), unit};
+        break;
+      case 3:
+        made = schedule::polynomial{share(), length, real(), unit};
+        break;
+      case 4:
+        made = schedule::sigmoid{share(), -share(), length, unit};
+        break;
+      case 5:
+        made = map;
+        break;
+      case 6:
+        made = schedule::cosine{share(), length, share(), coin(), 1 + share(), unit};
+        break;
+      case 7:
+        made = schedule::one_cycle{share(), share(), share(), length, share(), unit};
+        break;
+      default:
+        break;
+    }
+    if (coin())
+      made = schedule::warm_up{1 + below(9), made, of({schedule::unit::step, schedule::unit::epoch})};
+    return made;
+  }
+  cohort::updater updater() {
+    double const a = share(), b = share(), e = share();
+    switch (below(16)) {
+      case 0:
+        return sgd{rate()};
+      case 1:
+        return momentum{rate(), coin() ? rate_schedule(a) : rate()};
+      case 2:
+        return nesterov{rate(), a};
+      case 3:
+        return adam{rate(), a, b, e};
+      case 4:
+        return adamw{rate(), a, b, e, share()};
+      case 5:
+        return amsgrad{rate(), a, b, e};
+      case 6:
+        return adamax{rate(), a, b, e};
+      case 7:
+        return nadam{rate(), a, b, e};
+      case 8:
+        return adabelief{rate(), a, b, e};
+      case 9:
+        return adagrad{rate(), e, share()};
+      case 10:
+        return adadelta{rate(), a, e};
+      case 11:
+        return rmsprop{rate(), a, e};
+      case 12:
+        return lion{rate(), a, b, share()};
+      case 13:
+        return lamb{rate(), a, b, e, share()};
+      case 14:
+        return lars{rate(), a, share(), e};
+      default:
+        return no_op{};
+    }
+  }
+  initialiser initial() {
+    return of<initialiser>({init::zeros{}, init::ones{}, init::constant{-real()}, init::normal{real()},
+                            init::uniform{real()}, init::orthogonal{}, init::lecun_uniform{},
+                            init::identity{}});
+  }
+  gradient_normalisation normalisation() {
+    return of<gradient_normalisation>(
+        {normalise::none{}, normalise::renormalize_l2_per_layer{}, normalise::clip_elementwise{share()},
+         normalise::clip_l2_per_layer{share()}, normalise::clip_global_norm{share()}});
+  }
+  parameter_constraint constrained() {
+    return of<parameter_constraint>(
+        {{}, constraint::max_norm{share()}, constraint::unit_norm{}, constraint::non_negative{}});
+  }
+  sharing_settings sharing() {
+    sharing_settings s{.share = of({share::gradient, share::update}),
+                       .mean = coin(),
+                       .warm_up = below(9),
+                       .sync_buffers = below(9),
+                       .route = of({route::by_size, route::to_all}),
+                       .group = of({sharing_group::process, sharing_group::rank}),
+                       .max_staleness = below(5),
+                       .slower_if_stale = coin()};
+    if (s.share == share::update && coin()) s.max_staleness = unbounded;
+    return s;
+  }
+  using share_enum = cohort::share;
+  table_settings table() {
+    return {.separator = of({'\0', ';', '\t'}),
+            .header = maybe([&] { return coin(); }),
+            .columns = texts(),
+            .number_columns = texts(),
+            .text_columns = texts(),
+            .number_type = of({element_type::f32, element_type::f64}),
+            .missing = of({missing_values::refuse, missing_values::keep, missing_values::drop}),
+            .missing_texts = texts(),
+            .trim = coin()};
+  }
+  graph layers() {
+    int const units = 1 + below(9);
+    initialiser const how = initial();
+    return graph::build([&](builder& net) {
+      tensor const x = net.input({2, 12 + below(9), 12}, coin() ? "x" : "");
+      tensor const a = x
+                       | conv2d{.filters = units,
+                                .kernel = {1 + below(3), 3},
+                                .padding = of<padding>({padding::valid, padding::same, padding(0, 0, 1, 2)}),
+                                .bias = coin(),
+                                .settings = {.weights = how}};
+      tensor const y = a | relu{} | global_avg_pool{} | dropout{.rate = share()};
+      tensor const z = y | dense{.units = units, .name = coin() ? "second \"branch\"" : ""};
+      return (coin() ? join(add{}, y, z) : z) | dense{.units = 3} | softmax_cross_entropy{};
+    });
+  }
+
+  run_document document() {
+    run_document run;
+    if (coin())
+      run.network = {.layers = layers(), .parameters = coin()};
+    else
+      run.network = {.model = text(), .parameters = coin()};
+    switch (below(7)) {
+      case 0:
+        run.data = source::digits{1 + below(99), 1 + below(99), engine()};
+        break;
+      case 1:
+        run.data = source::mnist{text()};
+        break;
+      case 2:
+        run.data = source::idx{text(), text(), text(), text(), below(9)};
+        break;
+      case 3:
+        run.data = source::table{
+            .file = text(),
+            .test_file = text(),
+            .test_fraction = share(),
+            .split_seed = engine(),
+            .stratified = coin(),
+            .encode = {texts(), text(), coin(), texts(), coin(),
+                       of({imputation::refuse, imputation::median, imputation::constant}), -real()},
+            .format = table()};
+        break;
+      case 4: {
+        source::text made{
+            .file = text(), .length = 1 + below(99), .vocabulary = below(9), .test_fraction = share()};
+        switch (below(5)) {
+          case 0:
+            made.tokens = source::byte_tokens{};
+            break;
+          case 1:
+            made.tokens = source::byte_pair_tokens{256 + below(9)};
+            break;
+          case 2:
+            made.tokens = source::gpt2_tokens{text(), text()};
+            break;
+          case 3:
+            made.tokens = source::saved_tokens{text()};
+            break;
+          default:
+            break;
+        }
+        run.data = made;
+        break;
+      }
+      case 5:
+        run.data = source::series{.file = text(),
+                                  .columns = texts(),
+                                  .window = {1 + below(9), 1 + below(9), texts(), 1 + below(9)},
+                                  .test_fraction = share(),
+                                  .format = table()};
+        break;
+      default:
+        run.data =
+            source::images{.folder = text(),
+                           .test_folder = text(),
+                           .test_fraction = share(),
+                           .split_seed = engine(),
+                           .channels = of({1, 3}),
+                           .height = below(9),
+                           .width = below(9),
+                           .other_sizes = of({source::images::fit::refuse, source::images::fit::cover}),
+                           .mean = {share(), -share()},
+                           .deviation = {share()},
+                           .padding = below(9),
+                           .flip = coin(),
+                           .rotation = 180 * share()};
+    }
+    run.normalise = {of({rescaling::none, rescaling::min_max}),
+                     of({rescaling::none, rescaling::standardise})};
+    training_settings& s = run.training;
+    s.updater = updater();
+    if (coin()) s.bias_updater = updater();
+    s.l1 = real(), s.l2 = real(), s.bias_l1 = real(), s.bias_l2 = real();
+    s.normalisation = normalisation();
+    s.constraint = constrained(), s.bias_constraint = constrained();
+    s.decay_from_rank = below(3);
+    for (int k = below(3); k > 0; --k)
+      s.layers.push_back({.layer = text(),
+                          .updater = maybe([&] { return updater(); }),
+                          .bias_updater = maybe([&] { return updater(); }),
+                          .l1 = maybe([&] { return real(); }),
+                          .l2 = maybe([&] { return real(); }),
+                          .bias_l1 = maybe([&] { return real(); }),
+                          .bias_l2 = maybe([&] { return real(); }),
+                          .constraint = maybe([&] { return constrained(); }),
+                          .bias_constraint = maybe([&] { return constrained(); }),
+                          .frozen = maybe([&] { return coin(); }),
+                          .decays = maybe([&] { return coin(); })});
+    if (coin()) s.plateau = {share(), below(9), share(), below(9), share()};
+    s.weights = initial(), s.bias = initial();
+    s.seed = engine();
+    s.workers = below(4), s.threads = 1 + below(4);
+    s.max_bytes = engine() >> 1;
+    s.recompute = {coin(), texts()};
+    s.not_finite = of({when_not_finite::stop, when_not_finite::skip});
+    s.deadline = std::chrono::milliseconds(1 + below(1'000'000));
+    run.fit = {.batch = 1 + below(99),
+               .epochs = below(9),
+               .shuffle = coin(),
+               .prefetch = below(9),
+               .bucket = below(9),
+               .readers = 1 + below(9),
+               .accumulate = 1 + below(9)};
+    run.tune = coin();
+    double const hi = share();
+    switch (below(6)) {
+      case 0:
+        run.strategy = no_strategy{};
+        break;
+      case 1:
+        run.strategy = allreduce{below(9), maybe([&] { return element_type::bf16; }), coin()};
+        break;
+      case 2:
+        run.strategy = parameter_averaging{
+            1 + below(9), real(), coin(), {share(), maybe([&] { return share(); }), coin()}, coin()};
+        break;
+      case 3:
+        run.strategy = threshold_sharing{
+            of<threshold_policy>({threshold::fixed{share()},
+                                  threshold::adaptive{share(), hi / 2, hi, share()},
+                                  threshold::target_density{share(), share(), share()},
+                                  threshold::quantile{share(), 1 + below(999)}}),
+            of<residual_policy>({residual::none{}, residual::clip{1 + share(), 1 + below(9)},
+                                 residual::decay{share(), 1 + below(9)}}),
+            coin(), sharing()};
+        break;
+      case 4:
+        run.strategy = top_k_sharing{share(), sharing()};
+        break;
+      default:
+        break;
+    }
+    run.backend = run_document::backends()[static_cast<std::size_t>(below(7))];
+    run.ranks = {1 + below(9), of<char const*>({"auto", "threads", "nccl"}),
+                 std::chrono::milliseconds(1 + below(99'999)), std::chrono::milliseconds(1 + below(99'999))};
+    run.evaluation = {.batch = 1 + below(999), .top = 1 + below(5), .readers = 1 + below(5)};
+    run.output = {text(), text(), below(99), 1 + below(9), coin(), text()};
+    return run;
+  }
+};
+
+TEST(run_document, random_documents_are_read_as_written) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    run_document const run = chance{std::mt19937_64(seed)}.document();
+    std::string const text = to_json(run);
+    run_document const again = run_document::from_json(text);
+    ASSERT_EQ(to_json(again), text);
+    EXPECT_EQ(again.training.optimizer(), run.training.optimizer());
+    EXPECT_EQ(again.training.plateau, run.training.plateau);
+    EXPECT_EQ(again.training.weights, run.training.weights);
+    if (run.network.layers) {
+      EXPECT_EQ(again.network.layers->hash(), run.network.layers->hash());
+    }
+  }
+}
+
+}  // namespace run_document_test

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib mpi
+# ranks: 2
+"""cohort-train trains what a document says: the bits of the C++ program, a table, a text, and who overrides whom."""
+import json
+import os
+import pathlib
+import random
+import re
+import tempfile
+import unittest
+
+import lenet_mnist_program as lenet
+import reference_program
+
+LAYERS = [{"input": [1, 28, 28]},
+          {"conv2d": {"filters": 20, "kernel": 5}}, "relu", {"max_pool": {"window": 2}},
+          {"conv2d": {"filters": 50, "kernel": 5, "stride": 2}}, "relu", {"max_pool": {"window": 2}},
+          {"dense": 200}, "relu",
+          {"dense": 10}, "softmax_cross_entropy"]
+OPTIMIZER = {"updater": {"adagrad": {"rate": 0.02}}, "l2": 0.0005}
+SMALL = {"version": 1, "network": {"layers": [{"input": [1, 28, 28]}, "flatten", {"dense": 10}, "softmax_cross_entropy"]},
+         "data": {"digits": {"train": 128, "test": 64}}}
+
+
+class cohort_train(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        cls.digits = lenet.write_digits(os.path.join(cls.folder, "digits"), train=640)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def write(self, document, name="run.json"):
+        path = os.path.join(self.folder, name)
+        pathlib.Path(path).write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        return path
+
+    def run_it(self, *flags, **how):
+        how.setdefault("cwd", self.folder)
+        environment = os.environ | how.pop("environment", {})
+        return reference_program.run("cohort-train", *flags, env=environment, **how)
+
+    def report(self, document, *flags, **how):
+        path = os.path.join(self.folder, "results.json")
+        done = self.run_it(self.write(document), *flags, "--set", f"output.report={path}", **how)
+        return json.loads(pathlib.Path(path).read_text(encoding="utf-8")), done
+
+    def effective(self, *flags, document=None, **how):
+        path = self.write(document or SMALL)
+        return json.loads(self.run_it(path, "--print-config", *flags, **how).stdout)
+
+    # ---- training ------------------------------------------------------------------------------------------
+    def test_has_the_bits_of_the_program_in_cpp(self):
+        document = {"version": 1, "network": {"layers": LAYERS}, "optimizer": OPTIMIZER,
+                    "data": {"mnist": {"folder": self.digits}}}
+        for strategy in ("allreduce", "averaging", "sharing"):
+            with self.subTest(strategy):
+                flags = ("--data", self.digits, "--epochs", "2", "--ranks", "2", "--strategy", strategy)
+                expected, _ = lenet.report(self.folder, *flags)
+                ours, done = self.report(document, "--set", "training.epochs=2", "--ranks", "2", "--set", f"strategy={strategy}")
+                for same in ("checksum", "accuracy", "loss", "steps", "strategy", "ranks"):
+                    self.assertEqual(ours[same], expected[same], same)
+                self.assertIn(f"checksum {ours['checksum']}", done.stdout)
+
+    def test_has_the_bits_of_threads_under_mpirun(self):
+        threads, _ = self.report(SMALL, "--ranks", "2")
+        processes, done = self.report(SMALL, before=lenet.under_mpirun(2))
+        self.assertEqual((processes["communicator"], processes["ranks"]), ("mpi", 2))
+        self.assertEqual(processes["checksum"], threads["checksum"])
+        self.assertEqual(done.stdout.count("checksum"), 1)
+
+    def test_saves_a_model_that_another_document_continues(self):
+        model = os.path.join(self.folder, "small.safetensors")
+        first, _ = self.report(SMALL, "--set", f"output.model={model}")
+        other = {**SMALL, "network": {"model": model}}
+        again, _ = self.report(other, "--set", "training.epochs=0")
+        self.assertEqual(again["checksum"], first["checksum"])
+        fresh, _ = self.report(other, "--set", "training.epochs=0", "--set", "network.parameters=false")
+        initial, _ = self.report(SMALL, "--set", "training.epochs=0")
+        self.assertEqual(fresh["checksum"], initial["checksum"])
+
+    def test_resumes_from_a_checkpoint(self):
+        whole, _ = self.report(SMALL, "--set", "training.epochs=3")
+        with tempfile.TemporaryDirectory() as kept:
+            flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=4")
+            self.report(SMALL, "--set", "training.epochs=2", *flags)
+            refused = self.run_it(self.write(SMALL), *flags, expect=2)
+            self.assertEqual(refused.stderr, f"cohort-train: output.checkpoints: {kept} contains a checkpoint: expected --resume "
+                             "to continue from it, or another folder\n")
+            resumed, done = self.report(SMALL, "--set", "training.epochs=3", "--resume", *flags)
+        self.assertIn("after 8 steps", done.stdout)
+        self.assertEqual(resumed["checksum"], whole["checksum"])
+
+    def test_trains_on_a_table(self):
+        numbers = random.Random(1)
+        lines = ["x,colour,y,kind"]
+        for _ in range(400):
+            x, colour = numbers.uniform(-1, 1), numbers.choice(["red", "blue"])
+            lines.append(f"{x:.4f},{colour},{2 * x + (colour == 'red'):.4f},{'high' if 2 * x + (colour == 'red') > 0.5 else 'low'}")
+        table = self.write("\n".join(lines) + "\n", "rows.csv")
+        document = {"version": 1, "backend": "reference",
+                    "network": {"layers": [{"input": [3]}, {"dense": 16}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
+                    "data": {"table": {"file": table, "target": "kind", "inputs": ["x", "colour"]}},
+                    "normalise": {"inputs": "standardise"}, "optimizer": {"updater": {"adam": {"rate": 0.02}}},
+                    "training": {"epochs": 15}}
+        made, _ = self.report(document)
+        self.assertGreater(made["accuracy"], 0.9)
+        self.assertEqual(made["backend"], "reference<float>")
+        document["network"]["layers"][-2:] = [{"dense": 1}, "mean_squared_error"]
+        document["data"]["table"].update(target="y", regression=True)
+        made, _ = self.report(document)
+        self.assertLess(made["rmse"], 0.2)
+        self.assertEqual(len(made["history"]["rmse"]), 15)
+
+    def test_trains_on_a_text(self):
+        text = self.write("the king sees the sea. a sailor hears the king. " * 60, "words.txt")
+        layers = [{"input": [16]}, {"embedding": {"vocabulary": 17, "width": 8}}, {"lstm": 24}, {"dense": 17}, "softmax_cross_entropy"]
+        document = {"version": 1, "network": {"layers": layers}, "data": {"text": {"file": text, "length": 16}},
+                    "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 8}}
+        characters = len(set(pathlib.Path(text).read_text(encoding="utf-8")))
+        layers[1]["embedding"]["vocabulary"] = layers[3]["dense"] = characters
+        made, _ = self.report(document)
+        self.assertGreater(made["accuracy"], 0.5)
+
+    def test_trains_on_a_series(self):
+        rows = self.write("t\n" + "\n".join(str(i % 7) for i in range(300)) + "\n", "series.csv")
+        document = {"version": 1, "network": {"layers": [{"input": [8, 1]}, "flatten", {"dense": 16}, "relu", {"dense": 1},
+                                                         "mean_squared_error"]},
+                    "data": {"series": {"file": rows, "length": 8}}, "optimizer": {"updater": {"adam": {"rate": 0.01}}},
+                    "training": {"epochs": 20}}
+        made, _ = self.report(document)
+        self.assertLess(made["rmse"], 1)
+
+    def test_reads_idx_files_as_mnist(self):
+        mnist, _ = self.report({**SMALL, "data": {"mnist": {"folder": self.digits}}})
+        files = {name: os.path.join(self.digits, stem) for name, stem in
+                 (("images", "train-images-idx3-ubyte"), ("labels", "train-labels-idx1-ubyte"),
+                  ("test_images", "t10k-images-idx3-ubyte"), ("test_labels", "t10k-labels-idx1-ubyte"))}
+        files = {name: path if os.path.exists(path) else path + ".gz" for name, path in files.items()}
+        idx, _ = self.report({**SMALL, "data": {"idx": files}})
+        self.assertEqual((idx["checksum"], idx["accuracy"]), (mnist["checksum"], mnist["accuracy"]))
+
+    def test_trains_on_images_if_built_with_them(self):
+        folder = os.path.join(self.folder, "images")
+        reference_program.write_images(folder, 2, 20, 8)
+        document = {"version": 1, "network": {"layers": [{"input": [3, 8, 8]}, "flatten", {"dense": 2}, "softmax_cross_entropy"]},
+                    "data": {"images": {"folder": folder, "flip": True, "padding": 1}},
+                    "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 40, "batch": 8}}
+        done = self.run_it(self.write(document), "--set", f"output.report={self.folder}/images.json", expect=(0, 1))
+        if "without it: install libturbojpeg0-dev" in done.stderr:
+            return
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(pathlib.Path(self.folder, "images.json").read_text(encoding="utf-8"))["accuracy"], 1)
+        self.assertIn("32 training and 8 test examples", done.stdout)
+
+    # ---- precedence ----------------------------------------------------------------------------------------
+    def test_flags_override_the_environment_which_overrides_the_file(self):
+        batch = lambda *flags, **how: self.effective(*flags, document={**SMALL, "training": {"batch": 8}}, **how)["training"]["batch"]
+        environment = {"COHORT_SET_TRAINING__BATCH": "16"}
+        self.assertEqual(self.effective()["training"]["batch"], 32)
+        self.assertEqual(batch(), 8)
+        self.assertEqual(batch(environment=environment), 16)
+        self.assertEqual(batch("--set", "training.batch=24", environment=environment), 24)
+        self.assertEqual(batch("--set=training.batch=24", "--set", "training.batch=40", environment=environment), 40)
+
+    def test_a_path_selects_in_a_choice(self):
+        self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)
+        self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__UPDATER": '{"sgd": {"rate": 0.5}}'})["optimizer"]["updater"],
+                         {"sgd": {"rate": 0.5}})
+
+    def test_print_config_is_a_document_with_all_fields(self):
+        text = self.run_it(self.write(SMALL), "--print-config").stdout
+        again = self.run_it(self.write(text, "again.json"), "--print-config").stdout
+        self.assertEqual(again, text)
+
+    # ---- YAML ----------------------------------------------------------------------------------------------
+    def test_reads_yaml_if_built_with_it(self):
+        done = self.run_it(self.write("version: 1\nnetwork:\n  layers: [{input: [4]}, {dense: 2}, softmax_cross_entropy]\n"
+                                      "training: {batch: 8, shuffel: no}\n", "run.yaml"), "--print-config", expect=2)
+        if "without the component yaml" in done.stderr:
+            return
+        self.assertIn("run.yaml:4:31, $.training.shuffel): expected one of the fields", done.stderr)
+        self.assertIn('the nearest name is shuffle, got "shuffel"', done.stderr)
+
+    def test_documents_of_the_page_are_read(self):
+        page = (pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "docs/configuration.md").read_text(encoding="utf-8")
+        documents = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(documents), 3)
+        for document in documents:
+            done = self.run_it(self.write(document, "page.yaml"), "--print-config", expect=(0, 2))
+            if "without the component yaml" in done.stderr:
+                return
+            self.assertEqual(done.returncode, 0, done.stderr)
+        sections = set(json.loads(done.stdout)) - {"version"}
+        self.assertEqual(set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)), sections)
+
+    # ---- errors --------------------------------------------------------------------------------------------
+    def refused(self, *flags, document=SMALL, status=2, **how):
+        done = self.run_it(*((self.write(document),) if document is not None else ()), *flags, expect=status, **how)
+        return done.stderr.replace(self.folder + "/", "")
+
+    def test_errors_say_where_and_what_to_do(self):
+        self.assertEqual(self.refused(document={**SMALL, "trainig": {}}),
+                         "cohort-train: cannot read the document (run.json:1:175, $.trainig): expected one of the fields version, "
+                         "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, output; "
+                         'the nearest name is training, got "trainig"\n')
+        self.assertEqual(self.refused("--set", "training.batch=0"),
+                         "cohort-train: cannot set a field of the document (--set training.batch=0, $.training.batch): expected an "
+                         "integer from 1 to 2147483647, got 0\n")
+        self.assertEqual(self.refused(environment={"COHORT_SET_TRAINING__EPOCH": "3"}).split("; ")[-1],
+                         'the nearest name is epochs, got "epoch"\n')
+        self.assertIn("(COHORT_SET_TRAINING__EPOCH, $.training.epoch)", self.refused(environment={"COHORT_SET_TRAINING__EPOCH": "3"}))
+        self.assertEqual(self.refused("--set", "training.batch"), "cohort-train: --set training.batch: expected PATH=VALUE, got "
+                         "'training.batch'\n")
+        self.assertEqual(self.refused("--epochs", "3"), "cohort-train: unknown flag '--epochs'; --help lists the flags\n")
+        self.assertEqual(self.refused(document=None), "cohort-train: expected a file, got none; --help shows how to use this program\n")
+        self.assertEqual(self.refused("other.json"), "cohort-train: expected one file, got 'run.json' and 'other.json'\n")
+        self.assertEqual(self.refused("--set", "data=table"), "cohort-train: a document does not describe a run (data.table.file): "
+                         "expected a file with a table, got none\n")
+        self.assertEqual(self.refused("missing.json", document=None).split(":")[1].split("(")[0].strip(), "cannot open the file")
+        self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort-train: cannot")
+
+    def test_data_that_does_not_fit_the_network_is_an_error_of_the_run(self):
+        self.assertIn("28x28", self.refused("--set", 'network.layers=[{"input": [5]}, {"dense": 10}, "softmax_cross_entropy"]', status=1))
+        self.assertEqual(self.refused("--set", "strategy=none", "--ranks", "2", status=1),
+                         "cohort-train: ranks without a strategy do not train one network (strategy): expected auto, allreduce, "
+                         "averaging, sharing or top_k with several ranks, got none\n")
+
+    def test_helps(self):
+        done = self.run_it("--help")
+        for flag in ("--set", "--ranks", "--resume", "--print-config", "--print-schema", "COHORT_SET_TRAINING__BATCH"):
+            self.assertIn(flag, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
