@@ -12,6 +12,13 @@
 /// Readers of Keras' configurations in the dialects of Keras 1, 2 and 3.
 namespace cohort::detail {
 
+namespace keras_limits {
+
+/// Extents above this bound are refused: products of three fit into 64 bits.
+inline constexpr int largest_extent = 1 << 20;
+
+}  // namespace keras_limits
+
 /// Throws data_error: "cannot import the Keras model: what (where): expected …, got …".
 [[noreturn]] void refuse_keras(std::string where, std::string what, std::string expected = {},
                                std::string got = {});

@@ -52,7 +52,8 @@ struct keras_call {
   std::vector<keras_reference> inputs{};
   std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
   std::map<std::string, io::json_value> options{};  // arguments that are no tensors
-  bool has_constants = false;                       // a positional argument is a number
+  bool has_constants = false;                       // a positional argument is no tensor
+  std::optional<double> constant{};                 // the first one, if it is a number
 };
 
 /// A layer object of Keras. Every call of it uses the same parameters.
@@ -71,7 +72,7 @@ struct keras_layer_state {
 struct keras_layer_call {
   std::string class_name;
   keras_fields fields;
-  std::vector<keras_value> inputs;
+  std::vector<keras_value> inputs{};
   std::map<std::string, std::vector<keras_value>> named_inputs{};
   std::map<std::string, io::json_value> options{};
   std::set<std::size_t> wanted{};  // numbers of the outputs that are read
@@ -230,11 +231,11 @@ class keras_translation {
   keras_layer_state* state_ = nullptr;  // of the layer that is being translated
   std::string suffix_{};                // of the part of it: "forward"
   std::set<std::string, std::less<>> names_{};
-  std::set<std::string> masked_inputs_{};
+  std::map<std::string, double> masked_values_{};  // of Masking, by the name of the input
   std::vector<keras_weight> weights_{};
   std::vector<std::pair<std::string, float>> filled_{};
   std::vector<std::pair<std::string, std::vector<float>>> constant_parameters_{};
-  bool has_packed_parameters_ = false;
+  bool has_other_groups_ = false;  // an array of Keras is a part of a parameter, or two parameters
   int recurrent_node_ = -1;  // the one recorded last
   std::vector<std::string> input_names_{}, output_names_{};
   training_settings settings_{};

@@ -9,6 +9,12 @@
 
 namespace cohort::detail {
 
+/// A version of Keras; 0.0: unknown.
+struct keras_version {
+  int major = 0;
+  int minor = 0;
+};
+
 /// An array of a file of weights, in Keras' order.
 struct keras_array {
   std::vector<int> dims{};

@@ -26,7 +26,7 @@ class stored_zip {
 
  private:
   struct entry {
-    std::string name;
+    std::string name{};
     std::uint64_t bytes = 0;
     std::uint64_t packed_bytes = 0;
     std::uint64_t header = 0;  // offset of its local header

@@ -6,6 +6,7 @@
 #include <cohort/io/json.hpp>
 #include <cohort/keras.hpp>
 #include <cohort/keras/detail/hdf5_file.hpp>
+#include <cohort/keras/detail/import_keras.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/keras/detail/stored_zip.hpp>
 #include <memory>
@@ -15,13 +16,8 @@ namespace cohort {
 
 namespace detail::keras_files {
 
-struct version {
-  int major = 0;  // 0: unknown
-  int minor = 0;
-};
-
-inline version read_version(std::string_view text) {
-  version made;
+inline keras_version read_version(std::string_view text) {
+  keras_version made;
   auto const [after, problem] = std::from_chars(text.data(), text.data() + text.size(), made.major);
   if (problem == std::errc() && after < text.data() + text.size() && *after == '.')
     std::from_chars(after + 1, text.data() + text.size(), made.minor);
@@ -29,10 +25,10 @@ inline version read_version(std::string_view text) {
 }
 
 /// The version by the form of a configuration: that of Keras 3 has modules, that of Keras 1 other fields.
-inline version guess_version(io::json_value model) {
+inline keras_version guess_version(io::json_value model) {
   if (model.find("module")) return {3, 0};
   std::vector<io::json_value> pending{model};
-  version made{2, 3};
+  keras_version made{2, 3};
   while (!pending.empty()) {
     io::json_value const at = pending.back();
     pending.pop_back();
@@ -50,14 +46,22 @@ inline version guess_version(io::json_value model) {
   return made;
 }
 
-inline imported_model translate(std::string_view config, std::string const& origin, keras_options const& how,
-                                version given, std::string const* training, keras_weight_source const* weights) {
+inline std::string text_of(std::vector<std::byte> const& bytes) {
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace detail::keras_files
+
+namespace detail {
+
+COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
+                                keras_version given, std::string const* training, keras_weight_source const* weights) {
   auto const document = io::parse_json(config, origin);
   io::json_value const model = document.root();
   if (given.major == 0)
     if (auto const text = model.find("keras_version"); text && text->kind() == io::json_kind::string)
-      given = read_version(text->string());
-  if (given.major == 0) given = guess_version(model);
+      given = keras_files::read_version(text->string());
+  if (given.major == 0) given = keras_files::guess_version(model);
   if (given.major < 1 || given.major > 3)
     refuse_keras(origin, "the version of Keras is unknown", "1, 2 or 3", std::to_string(given.major));
   if (given.major == 1)
@@ -73,15 +77,11 @@ inline imported_model translate(std::string_view config, std::string const& orig
   return translation.run(model, compile, weights);
 }
 
-inline std::string text_of(std::vector<std::byte> const& bytes) {
-  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
-}
-
-}  // namespace detail::keras_files
+}  // namespace detail
 
 COHORT_KERAS_INLINE imported_model from_keras_config(std::string_view json, keras_options const& how,
                                                      std::string const& origin) {
-  return detail::keras_files::translate(json, origin, how, {}, nullptr, nullptr);
+  return detail::import_keras(json, origin, how, {}, nullptr, nullptr);
 }
 
 COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_options const& how) {
@@ -91,7 +91,7 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
     if (how.weights.empty()) return from_keras_config(config, how, path);
     detail::hdf5_file const file(how.weights, how.weights);
     detail::hdf5_weights const weights(file);
-    return translate(config, path, how, {}, nullptr, &weights);
+    return detail::import_keras(config, path, how, {}, nullptr, &weights);
   }
   if (path.ends_with(".keras")) {
     detail::stored_zip const archive(path, how.max_bytes);
@@ -99,7 +99,7 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
     std::string const config = text_of(archive.read("config.json"));
     detail::hdf5_file const file(path + ", model.weights.h5", archive.read("model.weights.h5"));
     detail::hdf5_weights const weights(file);
-    return translate(config, path, how, read_version(metadata.root().at("keras_version").string()), nullptr, &weights);
+    return detail::import_keras(config, path, how, read_version(metadata.root().at("keras_version").string()), nullptr, &weights);
   }
   if (path.ends_with(".weights.h5"))
     detail::refuse_keras(path, "a file of weights has no layers", "the model's configuration .json, with keras_options::weights");
@@ -112,7 +112,7 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
     auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"), version = file.text("/", "keras_version");
     if (!config) detail::refuse_keras(path, "the file has no model_config: it has weights only", "a file of model.save()");
     detail::hdf5_weights const weights(file);
-    return translate(*config, path, how, version ? read_version(*version) : detail::keras_files::version{}, training ? &*training : nullptr, &weights);
+    return detail::import_keras(*config, path, how, version ? read_version(*version) : detail::keras_version{}, training ? &*training : nullptr, &weights);
   }
   detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json");
 }

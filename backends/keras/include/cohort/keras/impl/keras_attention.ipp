@@ -74,7 +74,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     // One product for all three: this form of Cohort's attention accepts masks.
     int const columns = heads * width, channels = query->dims[1];
     int const packed = record(dense{.units = 3 * columns, .bias = bias}, {id_of(*query)}, "query_key_value");
-    has_packed_parameters_ = true;
+    has_other_groups_ = true;
     static constexpr char const* parts[]{"query_dense", "key_dense", "value_dense"};
     for (std::size_t k = 0; k < 3; ++k) {
       weigh(packed, "weights", {parts[k], 0}, {channels, heads, width}, {1, 2, 0}, {}, k * static_cast<std::size_t>(columns) * static_cast<std::size_t>(channels));
@@ -84,9 +84,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     id = record(attention{.heads = heads, .causal = causal}, {packed});
   } else {
     if (causal && query->dims[0] != keys->dims[0]) refuse("causal attention needs as many queries as keys in Cohort", keras_text(query->dims), keras_text(keys->dims));
-    int const q = project(*query, "query", "query_dense", heads, width);
-    int k = project(*keys, "key", "key_dense", key_heads, width);
-    int v = project(*values_in, "value", "value_dense", key_heads, value_width);
+    int const q = project(*query, "query", is_grouped ? "_query_dense" : "query_dense", heads, width);
+    int k = project(*keys, "key", is_grouped ? "_key_dense" : "key_dense", key_heads, width);
+    int v = project(*values_in, "value", is_grouped ? "_value_dense" : "value_dense", key_heads, value_width);
     if (key_heads != heads) {
       // Each head of keys and values serves heads / key_heads queries.
       auto const repeat = [&](int from, int size, std::string const& name) {
@@ -104,8 +104,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     id = record(attention{.heads = heads, .causal = causal}, {q, k, v});
   }
   int const made = record(dense{.units = outputs, .bias = bias}, {id}, "output");
-  weigh(made, "weights", {is_grouped ? "output_dense" : "output_dense", 0}, {heads, value_width, outputs}, {2, 0, 1});
-  if (bias) weigh(made, "bias", {"output_dense", 1}, {outputs});
+  weigh(made, "weights", {is_grouped ? "_output_dense" : "output_dense", 0}, {heads, value_width, outputs}, {2, 0, 1});
+  if (bias) weigh(made, "bias", {is_grouped ? "_output_dense" : "output_dense", 1}, {outputs});
   override_layer(made, f, "kernel", "bias");
   return {value(made, {query->dims[0], outputs})};
 }

@@ -50,13 +50,6 @@ COHORT_KERAS_INLINE bool keras_fields::flag(names of, bool otherwise) const {
   return found ? found->boolean() : otherwise;
 }
 
-namespace keras_limits {
-
-/// Extents above this bound are refused: products of three fit into 64 bits.
-inline constexpr int largest_extent = 1 << 20;
-
-}  // namespace keras_limits
-
 namespace keras_numbers {
 
 /// Keras writes whole numbers as 2 or as 2.0.

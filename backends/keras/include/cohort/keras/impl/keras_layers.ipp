@@ -604,6 +604,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(ca
   }
   if (c.class_name == "GaussianNoise") return with(gaussian_noise{.deviation = f.number({"stddev", "sigma"}, 0)});
   if (rate == 0) return {x};
+  if (c.class_name == "SpatialDropout1D" || c.class_name == "SpatialDropout2D") {
+    expect_rank(c, c.class_name == "SpatialDropout1D" ? 2 : 3);
+    return with(spatial_dropout{.rate = rate});
+  }
   if (c.class_name != "Dropout")
     refuse("Cohort has no " + c.class_name, "Dropout, or keras_options::training false");
   f.expect_unset({"noise_shape"}, "Cohort drops single elements");
@@ -618,6 +622,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call co
   int const id = id_of(made);
   if (net.kind(id).name != "masked_input")
     refuse("a mask begins at an input of the network in Cohort", "Masking directly behind an Input that nothing else reads");
+  masked_values_[name_of(id)] = c.fields.number({"mask_value"}, 0);
   made.has_zero_padding = true;
   return {made};
 }

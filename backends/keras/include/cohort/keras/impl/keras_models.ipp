@@ -66,8 +66,10 @@ inline void collect_options(io::json_value from, keras_call& into) {
 inline keras_call read_call(io::json_value from) {
   keras_call made;
   if (from.kind() == io::json_kind::object) {
-    for (io::json_value const argument : from.at("args").items())
+    for (io::json_value const argument : from.at("args").items()) {
       made.has_constants |= collect(argument, made.inputs);
+      if (!made.constant && argument.kind() == io::json_kind::number) made.constant = argument.number();
+    }
     if (auto const options = from.find("kwargs")) collect_options(*options, made);
     return made;
   }
@@ -556,8 +558,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
          .inference = inference};
   for (auto const& reference : how.inputs) c.inputs.push_back(find(reference));
   for (auto const& [name, references] : how.named_inputs) {
-    if (name == "mask" || name == "attention_mask")
-      refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", {}, name);
+    if (name.ends_with("mask")) refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", {}, name);
     for (auto const& reference : references) c.named_inputs[name].push_back(find(reference));
   }
   for (auto const& [name, given] : how.options) {
@@ -653,7 +654,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   io::json_value const layers = config.at("layers");
   if (layers.size() > keras_nodes::most_layers) layers.refuse("at most 20000 layers");
   auto const input_layers = keras_nodes::read_references(config.at("input_layers"));
-  auto const output_layers = keras_nodes::read_references(config.at("output_layers"));
+  auto output_layers = keras_nodes::read_references(config.at("output_layers"));
   if (output_layers.empty()) config.at("output_layers").refuse("at least one tensor");
 
   using node_key = std::pair<std::string, std::size_t>;
@@ -690,7 +691,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     for (auto const& [other, entry] : entries)
       for (keras_call const& call : entry.calls)
         for (keras_reference const& from : call.inputs)
-          if (from.layer == name) {
+          if (from.layer == name && entry.json.at("class_name").string() != "NotEqual") {
             ++readers;
             masking += entry.json.at("class_name").string() == "Masking" ? 1 : 0;
           }
@@ -699,6 +700,68 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     made[{name, 0}] = {make_input(
         name, keras_fields(found->second.json.find("config"), origin_ + ", layer " + name, version_), masking > 0)};
   }
+
+  // Keras counts the calls of a nested model from 1: in version 3 in output_layers only.
+  auto const call_of = [&](keras_reference const& from, bool is_output) {
+    auto const found = entries.find(from.layer);
+    if (found == entries.end() || from.call == 0) return from.call;
+    std::string const class_name(found->second.json.at("class_name").string());
+    bool const from_one = version_ < 3 ? keras_nodes::is_model(class_name) : is_output && class_name == "Functional";
+    return from_one ? from.call - 1 : from.call;
+  };
+  for (auto& [name, entry] : entries)
+    for (keras_call& call : entry.calls) {
+      for (keras_reference& from : call.inputs) from.call = call_of(from, false);
+      for (auto& [argument, references] : call.named_inputs)
+        for (keras_reference& from : references) from.call = call_of(from, false);
+    }
+  for (keras_reference& from : output_layers) from.call = call_of(from, true);
+
+  // Masks that Keras derived are arguments in files of version 3: any(x != 0), of an input x.
+  std::map<node_key, std::vector<keras_reference>> masks;
+  for (auto& [name, entry] : entries)
+    for (std::size_t call = 0; call < entry.calls.size(); ++call)
+      std::erase_if(entry.calls[call].named_inputs, [&](auto const& argument) {
+        bool const is_mask = argument.first == "mask" || argument.first == "query_mask" || argument.first == "value_mask" || argument.first == "key_mask";
+        if (is_mask) masks[{name, call}].insert(masks[{name, call}].end(), argument.second.begin(), argument.second.end());
+        return is_mask;
+      });
+  // The input of which a mask is derived, and the value of padding.
+  auto const origins_of = [&](std::vector<keras_reference> pending) {
+    std::vector<std::pair<int, double>> found;
+    for (std::size_t steps = 0; !pending.empty(); ++steps) {
+      keras_reference const from = pending.back();
+      pending.pop_back();
+      auto const entry = entries.find(from.layer);
+      if (entry == entries.end() || steps > keras_nodes::most_layers || from.call >= entry->second.calls.size()) return std::vector<std::pair<int, double>>{};
+      std::string const operation(entry->second.json.at("class_name").string());
+      keras_call const& call = entry->second.calls[from.call];
+      if (operation == "NotEqual" && call.inputs.size() == 1 && call.constant) {
+        auto const input = made.find({call.inputs[0].layer, call.inputs[0].call});
+        if (input == made.end() || !input->second[0].slot) return std::vector<std::pair<int, double>>{};
+        found.emplace_back(id_of(input->second[0]), *call.constant);
+      } else if (operation == "Any" || operation == "LogicalOr" || operation == "LogicalAnd") {
+        pending.insert(pending.end(), call.inputs.begin(), call.inputs.end());
+      } else {
+        return std::vector<std::pair<int, double>>{};
+      }
+    }
+    return found;
+  };
+  auto const check_masks = [&](std::vector<keras_reference> const& of, keras_value const& input) {
+    graph_view const net = net_.view();
+    int const begin = net_.view()[id_of(input)].mask;
+    auto const origins = origins_of(of);
+    bool is_same = begin >= 0 && !origins.empty();
+    for (auto const& [id, padding] : origins) {
+      if (!is_same) break;
+      bool const is_input = net.kind(begin).name == "masked_input";
+      is_same = (is_input ? begin : net.inputs(begin)[0]) == id;
+      double const known = is_input ? masked_values_.contains(name_of(id)) ? masked_values_.at(name_of(id)) : padding : 0.0;
+      is_same = is_same && known == padding;
+    }
+    if (!is_same) refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", "the mask of the layer's input");
+  };
 
   // Depth first from the outputs, without recursion: the calls that are needed, inputs before their readers.
   std::map<node_key, std::set<std::size_t>> read;
@@ -750,6 +813,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   };
   for (node_key const& key : order) {
     layer_entry& entry = entries.at(key.first);
+    if (auto const given = masks.find(key); given != masks.end() && !entry.calls[key.second].inputs.empty()) {
+      auto* const before_masks = std::exchange(state_, entry.state);
+      check_masks(given->second, find(entry.calls[key.second].inputs[0]));
+      state_ = before_masks;
+    }
     values outputs = translate_layer(entry.json, *entry.state, entry.calls[key.second], find, read[key], inference);
     made[key] = std::move(outputs);
   }

@@ -129,6 +129,7 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
     return made;
   }
   // One array with the biases of the input and of the state.
+  has_other_groups_ = true;
   for (std::size_t which = 0; which < 2; ++which)
     weigh(id, which == 0 ? "bias" : "recurrent_bias", {part, first_index + 2}, {2, rows * units},
           [which](std::vector<float> const& from) {

@@ -215,6 +215,9 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     settings_.updater = adadelta{.rate = rate, .rho = f.number({"rho"}, 0.95), .epsilon = epsilon};
   } else if (lower == "lion") {
     settings_.updater = lion{.rate = rate, .beta1 = beta1, .beta2 = beta2, .decay = decay};
+  } else if (lower == "lamb") {
+    if (has_other_groups_) f.refuse("Keras' norms of the arrays of a GRU or a masked self-attention are of other groups than Cohort's", instead, name);
+    settings_.updater = lamb{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = 0};
   } else if (lower == "rmsprop") {
     f.refuse("Keras' RMSprop adds ε below the root, Cohort's behind it", instead, name);
   } else if (lower == "nadam") {
@@ -228,7 +231,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     bool has_penalty = false;
     for (layer_override const& row : settings_.layers) has_penalty = has_penalty || row.l1 || row.l2 || row.bias_l1 || row.bias_l2;
     if (has_penalty) f.refuse("Keras clips the gradient with the penalties, Cohort without them", instead, "clipping and regularizers");
-    if (by_norm != 0 && has_packed_parameters_) f.refuse("Keras clips query, key and value separately, Cohort has one parameter for a masked self-attention", instead, "clipnorm");
+    if (by_norm != 0 && has_other_groups_) f.refuse("Keras clips the arrays of a GRU or a masked self-attention in other groups than Cohort", instead, "clipnorm");
     settings_.normalisation = by_value != 0 ? gradient_normalisation(normalise::clip_elementwise{by_value})
                               : by_norm != 0 ? gradient_normalisation(normalise::clip_l2_per_parameter{by_norm})
                                              : gradient_normalisation(normalise::clip_global_norm{globally});
