@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# needs: cudnn image onednn zlib
+# needs: cudnn image keras onednn zlib
 """The names that the pages coming_from*.md of docs/ give in place of other libraries' names compile."""
 import re
 import shlex
@@ -9,7 +9,7 @@ import unittest
 import docs_test
 import headers_test
 
-COMPONENTS = ("core", "cudnn", "image", "onednn", "zlib")
+COMPONENTS = ("core", "cudnn", "image", "keras", "onednn", "zlib")
 # What compilers say to a using-declaration of a class member: the member exists.
 OF_MEMBERS = ("using-declaration for member at non-class scope", "using declaration cannot refer to class member")
 

@@ -23,6 +23,12 @@
 #define COHORT_IMAGE_INLINE inline
 #endif
 
+#ifdef COHORT_KERAS_COMPILED
+#define COHORT_KERAS_INLINE
+#else
+#define COHORT_KERAS_INLINE inline
+#endif
+
 #ifdef COHORT_MPI_COMPILED
 #define COHORT_MPI_INLINE
 #else

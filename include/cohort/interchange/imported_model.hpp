@@ -20,12 +20,14 @@ namespace cohort {
 ///
 /// Shapes    parameters are dense, in canonical layout, and named as in model files: "conv2d_1.weights".
 /// Order     `inputs` and `outputs`: the file's names, in the order of the network's inputs and outputs.
-/// Units     `settings`: what the file says about training; the defaults otherwise.
+/// Units     `settings`: what the file says about training; the defaults otherwise. `metrics`: those of the
+///           file, for fit_settings::metrics.
 class imported_model {
  public:
   std::vector<std::string> inputs{};
   std::vector<std::string> outputs{};
   training_settings settings{};
+  std::vector<metric> metrics{};
 
   /// `origin`: the file's name, for errors.
   imported_model(graph network, std::string origin);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/keras.hpp>
+#include <cohort/keras/detail/keras_weights.hpp>
+#include <string>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// Imports a configuration, with the arrays of `weights` if there are any.
+///
+/// `training`     the text of a training configuration; null: that of the configuration, if it has one
+imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
+                            keras_version given, std::string const* training,
+                            keras_weight_source const* weights);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_KERAS_COMPILED
+#include <cohort/keras/impl/keras.ipp>
+#endif

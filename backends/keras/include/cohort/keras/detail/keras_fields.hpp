@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/layer/field.hpp>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Readers of Keras' configurations in the dialects of Keras 1, 2 and 3.
+namespace cohort::detail {
+
+namespace keras_limits {
+
+/// Extents above this bound are refused: products of three fit into 64 bits.
+inline constexpr int largest_extent = 1 << 20;
+
+}  // namespace keras_limits
+
+/// Throws data_error: "cannot import the Keras model: what (where): expected …, got …".
+[[noreturn]] void refuse_keras(std::string where, std::string what, std::string expected = {},
+                               std::string got = {});
+
+/// A serialised object of Keras: {"class_name": …, "config": …}, or its name alone.
+struct keras_object {
+  std::string class_name{};
+  std::string module{};
+  std::optional<io::json_value> config{};
+};
+
+/// Reads an object or a name; nullopt for null.
+std::optional<keras_object> read_keras_object(io::json_value from);
+
+/// The fields of one object's configuration.
+///
+/// Order     the names of a field: that of Keras 3 first, then those of earlier versions. Fields that are
+///           null are treated as missing.
+class keras_fields {
+ public:
+  using names = std::initializer_list<std::string_view>;
+
+  /// `where`: the layer, for errors.
+  keras_fields(std::optional<io::json_value> config, std::string where, int version)
+      : config_(config), where_(std::move(where)), version_(version) {}
+
+  /// Major version of Keras: 1, 2 or 3.
+  int version() const { return version_; }
+  std::string const& where() const { return where_; }
+
+  std::optional<io::json_value> find(names of) const;
+  bool has(std::string_view name) const { return find({name}).has_value(); }
+  /// Whether a field exists and is null.
+  bool has_null(std::string_view name) const;
+  bool flag(names of, bool otherwise) const;
+  int integer(names of) const;
+  int integer(names of, int otherwise) const;
+  double number(names of, double otherwise) const;
+  std::string text(names of, std::string otherwise) const;
+  /// A number or a list of `count` numbers.
+  std::vector<int> numbers(names of, std::size_t count, std::vector<int> otherwise) const;
+  std::optional<keras_object> object(names of) const;
+
+  /// Refuses a field with another value than null, false, 0, "" or an empty list.
+  void expect_unset(names of, char const* reason) const;
+  [[noreturn]] void refuse(std::string what, std::string expected = {}, std::string got = {}) const;
+
+ private:
+  std::optional<io::json_value> config_;
+  std::string where_;
+  int version_;
+};
+
+/// "ConvLSTM2D" → "conv_lstm2d": the names of groups in files of weights.
+std::string keras_snake_case(std::string_view class_name);
+
+/// Text of a list of extents: "(8, 8, 3)".
+std::string keras_text(std::vector<int> const& dims);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_KERAS_COMPILED
+#include <cohort/keras/impl/keras_fields.ipp>
+#endif

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <cohort/interchange/imported_model.hpp>
+#include <cohort/keras.hpp>
+#include <cohort/keras/detail/keras_fields.hpp>
+#include <cohort/keras/detail/keras_weights.hpp>
+#include <cohort/optimizer/layer_override.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A tensor of the network, recorded when it is first read: a softmax before a loss never is.
+struct keras_slot {
+  int id = -1;
+  std::function<int()> record{};
+  std::string activation{};  // recorded by `record`, and what a loss may contain instead
+  int logits = -1;           // the tensor before that activation
+};
+
+/// A tensor of Keras.
+///
+/// Shapes    `dims` without the batch, in Keras' order: images of channels-last models are H×W×C, and C×H×W
+///           in the network.
+/// Order     `order`: of a flattened image. Element i in Keras is element order[i] in the network; empty: the
+///           same order.
+struct keras_value {
+  std::shared_ptr<keras_slot> slot{};
+  std::vector<int> dims{};
+  std::vector<int> order{};
+  bool has_zero_padding = false;  // masked steps are 0
+};
+
+/// A tensor by the names in a configuration: layer, number of the call, number of the output.
+struct keras_reference {
+  std::string layer{};
+  std::size_t call = 0;
+  std::size_t output = 0;
+  auto operator<=>(keras_reference const&) const = default;
+};
+
+/// One call of a layer in a functional model.
+struct keras_call {
+  std::vector<keras_reference> inputs{};
+  std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
+  std::map<std::string, io::json_value> options{};  // arguments that are no tensors
+  bool has_constants = false;                       // a positional argument is no tensor
+  std::optional<double> constant{};                 // the first one, if it is a number
+};
+
+/// A layer object of Keras. Every call of it uses the same parameters.
+struct keras_layer_state {
+  std::string path{};         // "model/dense"
+  std::string object_path{};  // in files: "layers/dense_1"
+  std::string group{};        // the layer of the outermost model
+  std::vector<int> order{};   // positions in the nested lists of layers
+  bool trainable = true;
+  int calls = 0;
+  std::vector<int> nodes{};  // that own its parameters, in the order of the first call
+  std::size_t cursor = 0;    // in later calls: the next of `nodes`
+};
+
+/// Arguments of the translation of one layer.
+struct keras_layer_call {
+  std::string class_name;
+  keras_fields fields;
+  std::vector<keras_value> inputs{};
+  std::map<std::string, std::vector<keras_value>> named_inputs{};
+  std::map<std::string, io::json_value> options{};
+  std::set<std::size_t> wanted{};  // numbers of the outputs that are read
+  bool inference = false;          // called with training=False
+};
+
+/// Translates a configuration into a network, layer by layer.
+class keras_translation {
+ public:
+  using values = std::vector<keras_value>;
+  using call = keras_layer_call;
+
+  keras_translation(std::string origin, keras_options const& how, int version, int minor)
+      : origin_(std::move(origin)), how_(how), version_(version), keras_minor_(minor) {}
+
+  /// `compile`: the training configuration, if the file has one.
+  imported_model run(io::json_value model, std::optional<io::json_value> compile,
+                     keras_weight_source const* weights);
+
+ private:
+  // ---- models ----
+  struct model_scope;
+  values translate_model(io::json_value config, std::string const& class_name, keras_layer_state const& state,
+                         std::optional<values> inputs, std::set<std::size_t> const* wanted, bool inference);
+  values translate_sequential(io::json_value config, keras_layer_state const& state,
+                              std::optional<values> inputs, bool inference);
+  values translate_functional(io::json_value config, keras_layer_state const& state,
+                              std::optional<values> inputs, std::set<std::size_t> const* wanted,
+                              bool inference);
+  values translate_layer(io::json_value layer, keras_layer_state& state, keras_call const& how,
+                         std::function<keras_value(keras_reference const&)> const& find,
+                         std::set<std::size_t> wanted, bool inference);
+  keras_layer_state& state_of(keras_layer_state const& parent, io::json_value layer, int position,
+                              std::map<std::string, int>& used);
+  values dispatch(call const& c);
+  values translate_operation(call const& c, bool has_constants);
+  void find_image_order(io::json_value config);
+  keras_value make_input(std::string const& name, keras_fields const& fields, bool masked);
+
+  // ---- recording ----
+  template <class L>
+  int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {});
+  template <class L>
+  keras_value one(call const& c, L const& layer, std::vector<int> dims, std::string_view suffix = {});
+  keras_value value(int id, std::vector<int> dims) const;
+  keras_value like(keras_value const& v, int id) const;
+  int id_of(keras_value const& v);
+  bool has_mask(keras_value const& v);
+  int reshaped(int id, shape extents, std::string_view suffix);
+  shape extents_of(keras_value const& v) const;
+  std::string unique_name(std::string_view suffix);
+  [[noreturn]] void refuse(std::string what, std::string expected = {}, std::string got = {}) const;
+  void expect_rank(call const& c, std::size_t rank) const;
+  void expect_plain_order(keras_value const& v) const;
+  void expect_no_mask(keras_value const& v);
+  keras_value const& only(call const& c) const;
+  int channels_of(keras_value const& v) const;
+  bool images_first() const { return images_first_; }
+  bool is_channel_axis(int axis, keras_value const& v) const;
+
+  // ---- parameters ----
+  struct weight_place {
+    std::string_view part = {};
+    int index = 0;
+    bool is_trained = true;
+  };
+  /// One array of the current layer → a parameter of a recorded node, axes permuted.
+  void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
+             std::vector<int> axes = {}, std::vector<int> const& order = {}, std::size_t offset = 0);
+  void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
+             std::function<std::vector<float>(std::vector<float> const&)> convert, std::size_t offset = 0);
+  void fill(int node, std::string_view parameter, float with);
+  void override_layer(int node, keras_fields const& fields, char const* weights_regulariser,
+                      char const* bias_regulariser);
+  void override_recurrent(int node, keras_fields const& fields);
+  void freeze(int node);
+  void add_penalties(layer_override& row, std::optional<keras_object> of, bool bias);
+  parameter_constraint constraint_of(std::optional<keras_object> of, std::size_t unit_axes) const;
+  void read_weights(imported_model& into, keras_weight_source const& from) const;
+  bool is_first_call() const { return state_->calls == 0; }
+  std::string name_of(int node) const { return std::string(net_.view().given_name(node)); }
+
+  // ---- layers: impl/keras_layers.ipp, keras_shapes.ipp, keras_recurrent.ipp, keras_attention.ipp ----
+  keras_value activate(keras_value const& x, std::optional<keras_object> const& how, call const& c);
+  keras_value activate(keras_value const& x, std::string const& name, keras_fields const& fields,
+                       call const& c);
+  keras_value deferred(keras_value const& x, std::string activation);
+  values activation(call const& c);
+  values advanced_activation(call const& c);
+  values prelu_layer(call const& c);
+  values dense_layer(call const& c);
+  values einsum_dense(call const& c);
+  values convolution(call const& c);
+  values transposed_convolution(call const& c);
+  values separable_convolution(call const& c);
+  values pooling(call const& c);
+  values adaptive_pooling(call const& c);
+  values global_pooling(call const& c);
+  values normalisation(call const& c);
+  values layer_normalisation(call const& c);
+  values fixed_normalisation(call const& c);
+  values embedding_layer(call const& c);
+  values one_hot(call const& c);
+  values flatten_layer(call const& c);
+  values reshape_layer(call const& c);
+  values permute_layer(call const& c);
+  values repeat_vector(call const& c);
+  values upsampling_layer(call const& c);
+  values padding_layer(call const& c);
+  values cropping_layer(call const& c);
+  values merge(call const& c);
+  values concatenation(call const& c);
+  values dot(call const& c);
+  values random_layer(call const& c);
+  values identity(call const& c);
+  values masking(call const& c);
+  values recurrent(call const& c);
+  values bidirectional(call const& c);
+  values time_distributed(call const& c);
+  values multi_head_attention(call const& c);
+  values luong_attention(call const& c);
+
+  keras_value make_dense(call const& c, keras_value const& x, int units, bool bias, weight_place kernel,
+                         weight_place bias_place);
+  struct recurrent_result {
+    std::vector<keras_value> outputs;  // the output, then the states
+    bool returns_sequences = false;
+    bool returns_state = false;
+  };
+  recurrent_result make_recurrent(call const& c, std::string const& class_name, keras_fields const& fields,
+                                  keras_fields const& cell, keras_value const& x, values const& initial,
+                                  std::set<std::size_t> const& wanted, std::string_view suffix,
+                                  std::string const& part, int first_index, bool reverse);
+  template <class L>
+  recurrent_result record_recurrent(L layer, keras_fields const& fields, keras_value const& x,
+                                    values const& initial, std::set<std::size_t> const& wanted,
+                                    std::string_view suffix, int states);
+  bool merges_none(keras_fields const& of) const;
+
+  // ---- training: impl/keras_training.ipp ----
+  void read_training(io::json_value compile, values& outputs, std::vector<std::string> const& names,
+                     std::vector<int>& ids);
+  int record_loss(keras_value const& output, keras_object const& loss, double weight,
+                  std::string const& name);
+  void read_optimizer(io::json_value compile);
+  rate_schedule read_rate(keras_fields const& of) const;
+  void read_metrics(io::json_value compile);
+
+  std::string origin_;
+  keras_options how_;
+  int version_;
+  int keras_minor_;  // of Keras 2: 2.3 changed defaults
+  bool images_first_ = false;
+  builder net_{};
+  std::map<std::string, keras_layer_state> states_{};
+  keras_layer_state* state_ = nullptr;  // of the layer that is being translated
+  std::string suffix_{};                // of the part of it: "forward"
+  std::set<std::string, std::less<>> names_{};
+  std::map<std::string, double> masked_values_{};  // of Masking, by the name of the input
+  std::vector<keras_weight> weights_{};
+  std::vector<std::pair<std::string, float>> filled_{};
+  std::vector<std::pair<std::string, std::vector<float>>> constant_parameters_{};
+  bool has_other_groups_ = false;  // an array of Keras is a part of a parameter, or two parameters
+  int recurrent_node_ = -1;  // the one recorded last
+  std::vector<std::string> input_names_{}, output_names_{};
+  training_settings settings_{};
+  std::vector<metric> metrics_{};
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_KERAS_COMPILED
+#include <cohort/keras/impl/keras_attention.ipp>
+#include <cohort/keras/impl/keras_layers.ipp>
+#include <cohort/keras/impl/keras_models.ipp>
+#include <cohort/keras/impl/keras_recurrent.ipp>
+#include <cohort/keras/impl/keras_shapes.ipp>
+#include <cohort/keras/impl/keras_training.ipp>
+#endif

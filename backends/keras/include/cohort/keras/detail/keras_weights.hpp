@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A version of Keras; 0.0: unknown.
+struct keras_version {
+  int major = 0;
+  int minor = 0;
+};
+
+/// An array of a file of weights, in Keras' order.
+struct keras_array {
+  std::vector<int> dims{};
+  std::vector<float> values{};
+};
+
+/// One array that a layer needs, and where it belongs.
+///
+/// `object_path`  of the layer's object: "layers/dense_1"
+/// `part`         the object inside the layer that has it: "cell", or nothing
+/// `index`        among the arrays of that object
+/// `group`        the layer of the outermost model, for files without paths of objects
+/// `order`        positions in the nested lists of layers, then a running number
+/// `is_trained`   in files without paths, trained arrays come first
+/// `dims`         as Keras has them
+/// `parameter`    of the network; the converted values are written from `offset`
+struct keras_weight {
+  std::string layer{};
+  std::string object_path{};
+  std::string part{};
+  int index = 0;
+  std::string group{};
+  std::vector<int> order{};
+  bool is_trained = true;
+  std::vector<int> dims{};
+  std::string parameter{};
+  std::size_t offset = 0;
+  std::function<std::vector<float>(std::vector<float> const&)> convert{};
+};
+
+/// Where the arrays of a model are stored: an HDF5 file in one of Keras' layouts, or memory in tests.
+class keras_weight_source {
+ public:
+  virtual ~keras_weight_source() = default;
+  /// Whether arrays are found by the paths of objects, not by their order.
+  virtual bool has_paths() const = 0;
+  /// Arrays of an object; nullopt if the file has no such object.
+  virtual std::optional<std::size_t> count_of(std::string const& object_path) const = 0;
+  /// One array of an object.
+  virtual keras_array read(std::string const& object_path, std::size_t index,
+                           std::vector<int> const& dims) const = 0;
+  /// The names of the arrays of a layer of the outermost model, in the file's order.
+  virtual std::size_t count_in_group(std::string const& layer) const = 0;
+  virtual keras_array read_in_group(std::string const& layer, std::size_t number,
+                                    std::vector<int> const& dims) const = 0;
+  virtual std::string const& name() const = 0;
+};
+
+/// The array with its axes in another order: axis i of the result is axis `axes[i]`.
+std::vector<float> permute_axes(std::vector<float> const& from, std::vector<int> const& dims,
+                                std::vector<int> const& axes);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_KERAS_COMPILED
+#include <cohort/keras/impl/keras_weights.ipp>
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/detail/config.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/keras.hpp>
+#include <cohort/keras/detail/hdf5_file.hpp>
+#include <cohort/keras/detail/import_keras.hpp>
+#include <cohort/keras/detail/keras_translation.hpp>
+#include <cohort/keras/detail/stored_zip.hpp>
+#include <memory>
+#include <optional>
+
+namespace cohort {
+
+namespace detail::keras_files {
+
+inline keras_version read_version(std::string_view text) {
+  keras_version made;
+  auto const [after, problem] = std::from_chars(text.data(), text.data() + text.size(), made.major);
+  if (problem == std::errc() && after < text.data() + text.size() && *after == '.')
+    std::from_chars(after + 1, text.data() + text.size(), made.minor);
+  return made;
+}
+
+/// The version by the form of a configuration: that of Keras 3 has modules, that of Keras 1 other fields.
+inline keras_version guess_version(io::json_value model) {
+  if (model.find("module")) return {3, 0};
+  std::vector<io::json_value> pending{model};
+  keras_version made{2, 3};
+  while (!pending.empty()) {
+    io::json_value const at = pending.back();
+    pending.pop_back();
+    if (at.kind() != io::json_kind::object && at.kind() != io::json_kind::array) continue;
+    if (at.kind() == io::json_kind::object) {
+      if (at.find("nb_filter") || at.find("border_mode") || at.find("inner_activation")) return {1, 0};
+      auto const name = at.find("class_name");
+      if (name && name->kind() == io::json_kind::string && name->string() == "Dense") {
+        auto const config = at.find("config");
+        if (config && config->kind() == io::json_kind::object && config->find("output_dim")) return {1, 0};
+      }
+    }
+    for (io::json_value const one : at.items()) pending.push_back(one);
+  }
+  return made;
+}
+
+inline std::string text_of(std::vector<std::byte> const& bytes) {
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace detail::keras_files
+
+namespace detail {
+
+COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
+                                keras_version given, std::string const* training, keras_weight_source const* weights) {
+  auto const document = io::parse_json(config, origin);
+  io::json_value const model = document.root();
+  if (given.major == 0)
+    if (auto const text = model.find("keras_version"); text && text->kind() == io::json_kind::string)
+      given = keras_files::read_version(text->string());
+  if (given.major == 0) given = keras_files::guess_version(model);
+  if (given.major < 1 || given.major > 3)
+    refuse_keras(origin, "the version of Keras is unknown", "1, 2 or 3", std::to_string(given.major));
+  if (given.major == 1)
+    if (auto const backend = model.find("backend"); backend && backend->kind() == io::json_kind::string && backend->string() == "theano")
+      refuse_keras(origin, "models of Keras 1 with Theano have flipped kernels", "TensorFlow");
+  std::optional<io::json_document> training_text;
+  std::optional<io::json_value> compile = model.find("compile_config");
+  if (training) {
+    training_text.emplace(io::parse_json(*training, origin + ", training_config"));
+    compile = training_text->root();
+  }
+  keras_translation translation(origin, how, given.major, given.minor);
+  return translation.run(model, compile, weights);
+}
+
+}  // namespace detail
+
+COHORT_KERAS_INLINE imported_model from_keras_config(std::string_view json, keras_options const& how,
+                                                     std::string const& origin) {
+  return detail::import_keras(json, origin, how, {}, nullptr, nullptr);
+}
+
+COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_options const& how) {
+  using namespace detail::keras_files;
+  if (path.ends_with(".json")) {
+    std::string const config = io::read_text(path);
+    if (how.weights.empty()) return from_keras_config(config, how, path);
+    detail::hdf5_file const file(how.weights, how.weights);
+    detail::hdf5_weights const weights(file);
+    return detail::import_keras(config, path, how, {}, nullptr, &weights);
+  }
+  if (path.ends_with(".keras")) {
+    detail::stored_zip const archive(path, how.max_bytes);
+    auto const metadata = io::parse_json(text_of(archive.read("metadata.json")), path + ", metadata.json");
+    std::string const config = text_of(archive.read("config.json"));
+    detail::hdf5_file const file(path + ", model.weights.h5", archive.read("model.weights.h5"));
+    detail::hdf5_weights const weights(file);
+    return detail::import_keras(config, path, how, read_version(metadata.root().at("keras_version").string()), nullptr, &weights);
+  }
+  if (path.ends_with(".weights.h5"))
+    detail::refuse_keras(path, "a file of weights has no layers", "the model's configuration .json, with keras_options::weights");
+  if (path.ends_with(".h5") || path.ends_with(".hdf5")) {
+    {
+      io::file_reader const file(path);  // a missing file is a file_error
+      if (file.size() > how.max_bytes) detail::refuse_keras(path, "the file is too large", std::to_string(how.max_bytes) + " bytes", std::to_string(file.size()));
+    }
+    detail::hdf5_file const file(path, path);
+    auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"), version = file.text("/", "keras_version");
+    if (!config) detail::refuse_keras(path, "the file has no model_config: it has weights only", "a file of model.save()");
+    detail::hdf5_weights const weights(file);
+    return detail::import_keras(*config, path, how, version ? read_version(*version) : detail::keras_version{}, training ? &*training : nullptr, &weights);
+  }
+  detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json");
+}
+
+}  // namespace cohort

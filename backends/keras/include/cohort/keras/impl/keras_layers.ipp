@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/keras/detail/keras_translation.hpp>
+#include <cohort/layer/layers.hpp>
+#include <cohort/layer/rms_norm.hpp>
+#include <cmath>
+
+namespace cohort::detail {
+
+// ---- which class is translated by which function -----------------------------------------------------------
+
+namespace keras_classes {
+
+struct refused_class {
+  std::string_view name;
+  char const* reason;
+};
+
+inline constexpr char const* no_3d = "Cohort has no layers for volumes (tensors of four axes)";
+inline constexpr char const* no_random = "Cohort augments images in the data set (cohort/image.hpp), not in layers";
+inline constexpr char const* no_text = "Cohort encodes texts and categories in the data set, not in layers";
+inline constexpr char const* foreign = "the layer runs code of another framework";
+
+inline constexpr refused_class refused[]{
+    {"AdaptiveAveragePooling3D", no_3d},
+    {"AdaptiveMaxPooling3D", no_3d},
+    {"AveragePooling3D", no_3d},
+    {"Conv3D", no_3d},
+    {"Conv3DTranspose", no_3d},
+    {"ConvLSTM1D", "Cohort has no convolutional recurrent layer"},
+    {"ConvLSTM2D", "Cohort has no convolutional recurrent layer"},
+    {"ConvLSTM3D", "Cohort has no convolutional recurrent layer"},
+    {"Cropping3D", no_3d},
+    {"GlobalAveragePooling3D", no_3d},
+    {"GlobalMaxPooling3D", no_3d},
+    {"MaxPooling3D", no_3d},
+    {"SpatialDropout3D", no_3d},
+    {"UpSampling3D", no_3d},
+    {"ZeroPadding3D", no_3d},
+    {"Conv1DTranspose", "Cohort has no transposed convolution of sequences"},
+    {"AdditiveAttention", "Cohort has scaled dot-product attention only"},
+    {"GroupNormalization", "Cohort has no group normalisation"},
+    {"SpectralNormalization", "Cohort has no spectral normalisation"},
+    {"UnitNormalization", "Cohort has no normalisation to unit length"},
+    {"ReversibleEmbedding", "Cohort has no embedding that also computes logits"},
+    {"StackedRNNCells", "a layer of several cells: write one recurrent layer for each cell"},
+    {"GRUCell", "a cell is imported inside of RNN only"},
+    {"LSTMCell", "a cell is imported inside of RNN only"},
+    {"SimpleRNNCell", "a cell is imported inside of RNN only"},
+    {"Discretization", no_text},
+    {"HashedCrossing", no_text},
+    {"Hashing", no_text},
+    {"IntegerLookup", no_text},
+    {"StringLookup", no_text},
+    {"TextVectorization", no_text},
+    {"MelSpectrogram", "Cohort has no spectrograms"},
+    {"STFTSpectrogram", "Cohort has no spectrograms"},
+    {"Resizing", no_random},
+    {"MaxNumBoundingBoxes", no_random},
+    {"Pipeline", no_random},
+    {"Equalization", no_random},
+    {"AutoContrast", no_random},
+    {"ContrastLimitedAdaptiveHistogramEqualization", no_random},
+    {"FlaxLayer", foreign},
+    {"JaxLayer", foreign},
+    {"TFSMLayer", foreign},
+    {"TorchModuleWrapper", foreign},
+    {"Lambda", "the layer is a function of Python"},
+    {"TFOpLambda", "the layer is a function of TensorFlow"},
+    {"SlicingOpLambda", "the layer is a function of TensorFlow"},
+    {"Layer", "the layer is a base class without computation"},
+    {"Wrapper", "the layer is a base class without computation"},
+    {"InputSpec", "this is no layer"},
+    {"LocallyConnected1D", "Cohort has no convolution with a kernel for each position"},
+    {"LocallyConnected2D", "Cohort has no convolution with a kernel for each position"},
+    {"ThresholdedReLU", "Cohort has no rectifier with a threshold"},
+};
+
+}  // namespace keras_classes
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call const& c) {
+  using function = values (keras_translation::*)(call const&);
+  static std::map<std::string_view, function, std::less<>> const table{
+      {"Activation", &keras_translation::activation},
+      {"ReLU", &keras_translation::advanced_activation},
+      {"LeakyReLU", &keras_translation::advanced_activation},
+      {"ELU", &keras_translation::advanced_activation},
+      {"Softmax", &keras_translation::advanced_activation},
+      {"PReLU", &keras_translation::prelu_layer},
+      {"Dense", &keras_translation::dense_layer},
+      {"EinsumDense", &keras_translation::einsum_dense},
+      {"Conv1D", &keras_translation::convolution},
+      {"Conv2D", &keras_translation::convolution},
+      {"Convolution1D", &keras_translation::convolution},
+      {"Convolution2D", &keras_translation::convolution},
+      {"DepthwiseConv1D", &keras_translation::convolution},
+      {"DepthwiseConv2D", &keras_translation::convolution},
+      {"Conv2DTranspose", &keras_translation::transposed_convolution},
+      {"Convolution2DTranspose", &keras_translation::transposed_convolution},
+      {"SeparableConv1D", &keras_translation::separable_convolution},
+      {"SeparableConv2D", &keras_translation::separable_convolution},
+      {"SeparableConvolution1D", &keras_translation::separable_convolution},
+      {"SeparableConvolution2D", &keras_translation::separable_convolution},
+      {"MaxPooling1D", &keras_translation::pooling},
+      {"MaxPooling2D", &keras_translation::pooling},
+      {"AveragePooling1D", &keras_translation::pooling},
+      {"AveragePooling2D", &keras_translation::pooling},
+      {"AdaptiveAveragePooling1D", &keras_translation::adaptive_pooling},
+      {"AdaptiveAveragePooling2D", &keras_translation::adaptive_pooling},
+      {"AdaptiveMaxPooling1D", &keras_translation::adaptive_pooling},
+      {"AdaptiveMaxPooling2D", &keras_translation::adaptive_pooling},
+      {"GlobalAveragePooling1D", &keras_translation::global_pooling},
+      {"GlobalAveragePooling2D", &keras_translation::global_pooling},
+      {"GlobalMaxPooling1D", &keras_translation::global_pooling},
+      {"GlobalMaxPooling2D", &keras_translation::global_pooling},
+      {"BatchNormalization", &keras_translation::normalisation},
+      {"LayerNormalization", &keras_translation::layer_normalisation},
+      {"RMSNormalization", &keras_translation::layer_normalisation},
+      {"Normalization", &keras_translation::fixed_normalisation},
+      {"Rescaling", &keras_translation::fixed_normalisation},
+      {"Embedding", &keras_translation::embedding_layer},
+      {"CategoryEncoding", &keras_translation::one_hot},
+      {"Flatten", &keras_translation::flatten_layer},
+      {"Reshape", &keras_translation::reshape_layer},
+      {"Permute", &keras_translation::permute_layer},
+      {"RepeatVector", &keras_translation::repeat_vector},
+      {"UpSampling1D", &keras_translation::upsampling_layer},
+      {"UpSampling2D", &keras_translation::upsampling_layer},
+      {"ZeroPadding1D", &keras_translation::padding_layer},
+      {"ZeroPadding2D", &keras_translation::padding_layer},
+      {"Cropping1D", &keras_translation::cropping_layer},
+      {"Cropping2D", &keras_translation::cropping_layer},
+      {"CenterCrop", &keras_translation::cropping_layer},
+      {"Add", &keras_translation::merge},
+      {"Subtract", &keras_translation::merge},
+      {"Multiply", &keras_translation::merge},
+      {"Average", &keras_translation::merge},
+      {"Maximum", &keras_translation::merge},
+      {"Minimum", &keras_translation::merge},
+      {"Merge", &keras_translation::merge},
+      {"Concatenate", &keras_translation::concatenation},
+      {"Dot", &keras_translation::dot},
+      {"Dropout", &keras_translation::random_layer},
+      {"SpatialDropout1D", &keras_translation::random_layer},
+      {"SpatialDropout2D", &keras_translation::random_layer},
+      {"GaussianDropout", &keras_translation::random_layer},
+      {"AlphaDropout", &keras_translation::random_layer},
+      {"GaussianNoise", &keras_translation::random_layer},
+      {"ActivityRegularization", &keras_translation::random_layer},
+      {"Identity", &keras_translation::identity},
+      {"Masking", &keras_translation::masking},
+      {"LSTM", &keras_translation::recurrent},
+      {"GRU", &keras_translation::recurrent},
+      {"SimpleRNN", &keras_translation::recurrent},
+      {"RNN", &keras_translation::recurrent},
+      {"Bidirectional", &keras_translation::bidirectional},
+      {"TimeDistributed", &keras_translation::time_distributed},
+      {"MultiHeadAttention", &keras_translation::multi_head_attention},
+      {"GroupQueryAttention", &keras_translation::multi_head_attention},
+      {"GroupedQueryAttention", &keras_translation::multi_head_attention},
+      {"Attention", &keras_translation::luong_attention},
+  };
+  for (auto const& one : keras_classes::refused)
+    if (one.name == c.class_name) refuse(c.class_name + ": " + one.reason);
+  // Layers that change images in training only, and return them unchanged at inference.
+  static constexpr std::string_view augmenting[]{"AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"};
+  if (c.class_name.starts_with("Random") || std::ranges::find(augmenting, c.class_name) != std::end(augmenting)) {
+    if (how_.training) refuse(c.class_name + ": " + keras_classes::no_random, "keras_options::training false, to leave the layer out");
+    if (c.class_name == "RandomCrop") refuse("RandomCrop: the layer resizes images at inference");
+    return {only(c)};
+  }
+  auto const found = table.find(c.class_name);
+  if (found == table.end()) refuse("the layer's class " + c.class_name + " is unknown");
+  bool const takes_arguments = c.class_name.ends_with("Attention");
+  if (!takes_arguments && !c.options.empty())
+    refuse("the call of the layer has an argument that is not imported", {}, c.options.begin()->first);
+  bool const takes_tensors = takes_arguments || c.class_name == "LSTM" || c.class_name == "GRU"
+                             || c.class_name == "SimpleRNN" || c.class_name == "RNN"
+                             || c.class_name == "Bidirectional";
+  if (!takes_tensors && !c.named_inputs.empty())
+    refuse("the call of the layer has an argument that is not imported", {}, c.named_inputs.begin()->first);
+  if (c.inputs.empty()) refuse("the layer has no input");
+  for (keras_value const& v : c.inputs)
+    if (!v.slot) refuse("the layer reads a tensor that its layer does not return");
+  return (this->*found->second)(c);
+}
+
+/// A function of keras.ops between tensors, for example x + y in a functional model.
+COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_operation(call const& c,
+                                                                                     bool has_constants) {
+  static constexpr std::string_view known[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
+  if (std::ranges::find(known, c.class_name) == std::end(known))
+    refuse("the function keras.ops." + c.class_name + " is not imported", "Add, Subtract, Multiply, Maximum or Minimum of tensors");
+  if (has_constants || c.inputs.size() != 2)
+    refuse("the function keras.ops." + c.class_name + " is imported for two tensors", "2 tensors",
+           has_constants ? "a tensor and a number" : std::to_string(c.inputs.size()));
+  return merge(c);
+}
+
+// ---- activations -------------------------------------------------------------------------------------------
+
+/// An activation that is recorded when the tensor is read, unless a loss contains it.
+COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
+  int const logits = id_of(x);
+  keras_value made = like(x, -1);
+  made.slot->activation = activation;
+  made.slot->logits = logits;
+  // The layer's name is that of now, not that of the layer that reads the tensor.
+  auto* const state = state_;
+  std::string const suffix = suffix_;
+  int const calls = state->calls;
+  made.slot->record = [this, state, suffix, calls, logits, activation] {
+    auto* const before = std::exchange(state_, state);
+    auto const suffix_before = std::exchange(suffix_, suffix);
+    int const calls_before = std::exchange(state->calls, calls);
+    int const id = activation == "softmax" ? record(softmax{}, {logits}, "softmax")
+                                           : record(sigmoid{}, {logits}, "sigmoid");
+    state->calls = calls_before;
+    suffix_ = suffix_before;
+    state_ = before;
+    return id;
+  };
+  return made;
+}
+
+COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x,
+                                                            std::optional<keras_object> const& how,
+                                                            call const& c) {
+  if (!how) return x;
+  return activate(x, how->class_name, keras_fields(how->config, c.fields.where(), version_), c);
+}
+
+COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x, std::string const& name,
+                                                            keras_fields const& fields, call const& c) {
+  auto const with = [&](auto const& layer, std::string_view suffix) {
+    return like(x, record(layer, {id_of(x)}, suffix));
+  };
+  auto const is = [&](auto... names) { return ((name == names) || ...); };
+  if (is("linear", "Linear")) return x;
+  if (is("relu") || is("ReLU")) {
+    double const slope = fields.number({"negative_slope", "alpha"}, 0);
+    double const threshold = fields.number({"threshold", "theta"}, 0);
+    auto const most = fields.find({"max_value"});
+    if (threshold != 0) refuse("Cohort has no rectifier with a threshold", "threshold 0", std::to_string(threshold));
+    if (most && (most->number() != 6 || slope != 0))
+      refuse("Cohort has rectifiers without limit, and with the limit 6", "max_value 6 or None", std::to_string(most->number()));
+    if (most) return with(relu6{}, "relu6");
+    if (slope != 0) return with(leaky_relu{.slope = slope}, "leaky_relu");
+    return with(relu{}, "relu");
+  }
+  if (is("LeakyReLU", "leaky_relu")) {
+    double const otherwise = name == "LeakyReLU" ? 0.3 : 0.2;
+    return with(leaky_relu{.slope = fields.number({"negative_slope", "alpha"}, otherwise)}, "leaky_relu");
+  }
+  if (is("elu", "ELU")) return with(elu{.alpha = fields.number({"alpha"}, 1)}, "elu");
+  if (is("celu")) return with(elu{}, "elu");
+  if (is("relu6")) return with(relu6{}, "relu6");
+  if (is("selu")) return with(selu{}, "selu");
+  if (is("softplus")) return with(softplus{}, "softplus");
+  if (is("softsign")) return with(softsign{}, "softsign");
+  if (is("silu", "swish")) return with(swish{}, "swish");
+  if (is("mish")) return with(mish{}, "mish");
+  if (is("tanh")) return with(tanh_activation{}, "tanh");
+  if (is("hard_tanh")) return with(hard_tanh{}, "hard_tanh");
+  if (is("gelu")) {
+    if (fields.flag({"approximate"}, false)) return with(gelu_tanh{}, "gelu_tanh");
+    return with(gelu{}, "gelu");
+  }
+  if (is("sigmoid")) return deferred(x, "sigmoid");
+  if (is("softmax", "Softmax")) {
+    if (auto const axis = fields.find({"axis"})) {
+      io::json_value const at = axis->kind() == io::json_kind::array && axis->size() == 1 ? axis->at(std::size_t{0}) : *axis;
+      if (!is_channel_axis(static_cast<int>(at.integer(-8, 8)), x))
+        refuse("Cohort's softmax is over the channels", "the channel axis", std::to_string(at.integer(-8, 8)));
+    } else if (x.dims.size() == 3 && images_first_) {
+      refuse("Keras computes this softmax over the columns of images, Cohort over the channels", "the channel axis");
+    }
+    return deferred(x, "softmax");
+  }
+  // Keras 3 computes x/6 + 0.5, Keras 1 and 2 and Cohort 0.2·x + 0.5.
+  auto const gate = [&] {
+    return version_ >= 3 ? like(x, record(hard_sigmoid{}, {record(scale{.factor = 5.0 / 6}, {id_of(x)}, "scale")}, "hard_sigmoid"))
+                         : with(hard_sigmoid{}, "hard_sigmoid");
+  };
+  if (is("hard_sigmoid")) return gate();
+  if (is("hard_silu", "hard_swish")) {
+    if (version_ < 3) refuse("the activation " + name + " is of Keras 3");
+    return like(x, record(multiply{}, {id_of(x), id_of(gate())}, "multiply"));
+  }
+  if (is("log_sigmoid")) {
+    int const negated = record(scale{.factor = -1}, {id_of(x)}, "negated");
+    return like(x, record(scale{.factor = -1}, {record(softplus{}, {negated}, "softplus")}, "log_sigmoid"));
+  }
+  if (is("tanh_shrink")) {
+    int const negated = record(scale{.factor = -1}, {record(tanh_activation{}, {id_of(x)}, "tanh")}, "negated");
+    return like(x, record(add{}, {id_of(x), negated}, "tanh_shrink"));
+  }
+  if (is("PReLU")) refuse("an activation with parameters must be a layer of its own");
+  (void)c;
+  refuse("Cohort has no activation " + name);
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::activation(call const& c) {
+  auto const how = c.fields.object({"activation"});
+  if (!how) return {only(c)};
+  return {activate(only(c), how, c)};
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::advanced_activation(call const& c) {
+  return {activate(only(c), c.class_name, c.fields, c)};
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(call const& c) {
+  keras_value const& x = only(c);
+  std::vector<int> shared;
+  if (auto const axes = c.fields.find({"shared_axes"}))
+    for (io::json_value const axis : axes->items()) shared.push_back(static_cast<int>(axis.integer(-8, 8)));
+  int const rank = static_cast<int>(x.dims.size());
+  std::vector<int> dims = x.dims;
+  for (int const axis : shared) {
+    if (axis < 1 || axis > rank) refuse("shared_axes is out of range");
+    dims[static_cast<std::size_t>(axis - 1)] = 1;
+  }
+  std::size_t const channel = rank == 3 && images_first_ ? 0 : static_cast<std::size_t>(rank - 1);
+  for (std::size_t axis = 0; axis < dims.size(); ++axis)
+    if (axis != channel && dims[axis] != 1)
+      refuse("Cohort's prelu has one slope for each channel", "shared_axes with all axes but the channels", keras_text(shared));
+  bool const per_channel = dims[channel] != 1 || x.dims[channel] == 1;
+  int const id = record(prelu{.per_channel = per_channel}, {id_of(x)});
+  override_layer(id, c.fields, "alpha", "");
+  weigh(id, "slope", {}, dims, {}, per_channel ? x.order : std::vector<int>{});
+  return {like(x, id)};
+}
+
+// ---- dense layers ------------------------------------------------------------------------------------------
+
+COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, keras_value const& x, int units,
+                                                              bool bias, weight_place kernel,
+                                                              weight_place bias_place) {
+  std::vector<int> dims = x.dims;
+  int const width = dims.back();
+  dims.back() = units;
+  int id = 0;
+  if (x.dims.size() == 3) {
+    if (images_first_)
+      refuse("Keras applies this dense layer to the columns of images, Cohort to their channels", "data_format channels_last");
+    id = record(conv2d{.filters = units, .kernel = 1, .bias = bias}, {id_of(x)}, kernel.part);
+  } else {
+    id = record(dense{.units = units, .bias = bias}, {id_of(x)}, kernel.part);
+  }
+  override_layer(id, c.fields, "kernel", "bias");
+  weigh(id, "weights", kernel, {width, units}, {1, 0}, x.order);
+  if (bias) weigh(id, "bias", bias_place, {units});
+  return value(id, std::move(dims));
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::dense_layer(call const& c) {
+  bool const bias = c.fields.flag({"use_bias", "bias"}, true);
+  keras_value const made =
+      make_dense(c, only(c), c.fields.integer({"units", "output_dim"}), bias, {}, {.index = 1});
+  return {activate(made, c.fields.object({"activation"}), c)};
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(call const& c) {
+  keras_value const& x = only(c);
+  std::string const equation = c.fields.text({"equation"}, "");
+  // input,kernel->output, where the output is the input with its last letter replaced: a dense layer.
+  auto const comma = equation.find(','), arrow = equation.find("->");
+  bool is_dense = comma != std::string::npos && arrow != std::string::npos && arrow > comma;
+  std::string input, kernel, output;
+  if (is_dense) {
+    input = equation.substr(0, comma);
+    kernel = equation.substr(comma + 1, arrow - comma - 1);
+    output = equation.substr(arrow + 2);
+    is_dense = !input.empty() && kernel.size() == 2 && input.size() == output.size() && input.back() == kernel[0]
+               && output.back() == kernel[1] && input.substr(0, input.size() - 1) == output.substr(0, output.size() - 1)
+               && input.find(kernel[1]) == std::string::npos;
+  }
+  if (!is_dense) refuse("Cohort has no general products of tensors", "an equation as abc,cd->abd", equation);
+  auto const shape = c.fields.find({"output_shape"});
+  if (!shape) refuse("the configuration has no field output_shape");
+  io::json_value const units = shape->kind() == io::json_kind::array ? shape->at(shape->size() - 1) : *shape;
+  std::string const bias_axes = c.fields.text({"bias_axes"}, "");
+  if (!bias_axes.empty() && bias_axes != std::string(1, output.back()))
+    refuse("the bias of a dense layer is along its units", std::string(1, output.back()), bias_axes);
+  keras_value const made = make_dense(c, x, static_cast<int>(units.integer(1, keras_limits::largest_extent)),
+                                      !bias_axes.empty(), {}, {.index = 1});
+  return {activate(made, c.fields.object({"activation"}), c)};
+}
+
+// ---- normalisation -----------------------------------------------------------------------------------------
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(call const& c) {
+  keras_value const& x = only(c);
+  keras_fields const& f = c.fields;
+  if (version_ == 1 && f.integer({"mode"}, 0) != 0) refuse("batch normalisation of Keras 1 is imported in mode 0", "0", std::to_string(f.integer({"mode"}, 0)));
+  auto const axis = f.find({"axis"});
+  int at = -1;
+  if (axis && axis->kind() == io::json_kind::array && axis->size() == 1)
+    at = static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8));
+  else if (axis)
+    at = static_cast<int>(axis->integer(-8, 8));
+  if (!is_channel_axis(at, x)) refuse("Cohort's batch normalisation is for each channel", "the channel axis", std::to_string(at));
+  f.expect_unset({"renorm"}, "Cohort has no batch renormalisation");
+  f.expect_unset({"synchronized"}, "imported batch normalisation is not synchronised");
+  bool const has_scale = f.flag({"scale"}, true), has_shift = f.flag({"center"}, true);
+  if (how_.training && state_->trainable && (!has_scale || !has_shift))
+    refuse("Cohort trains scale and shift of a batch normalisation", "scale and center, trainable=False, or keras_options::training false",
+           has_scale ? "center=False" : "scale=False");
+  if (how_.training && state_->trainable && c.inference)
+    refuse("the layer is called with training=False but is trained", "trainable=False, or keras_options::training false");
+  int const id = record(batch_norm{.momentum = f.number({"momentum"}, 0.99), .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
+  int const channels = channels_of(x);
+  if (is_first_call() && how_.training) {
+    layer_override row{.layer = name_of(id)};
+    auto const gamma = f.object({"gamma_regularizer"}), beta = f.object({"beta_regularizer"});
+    if (gamma || beta) refuse("Cohort has one penalty for scale and shift", "no gamma_regularizer and beta_regularizer");
+    if (f.object({"gamma_constraint"}) || f.object({"beta_constraint"})) refuse("constraints of batch normalisation are not imported");
+  }
+  int index = 0;
+  if (has_scale) weigh(id, "scale", {.index = index++}, {channels}, {}, x.order);
+  else fill(id, "scale", 1);
+  if (has_shift) weigh(id, "shift", {.index = index++}, {channels}, {}, x.order);
+  else fill(id, "shift", 0);
+  weigh(id, "running_mean", {.index = index++, .is_trained = false}, {channels}, {}, x.order);
+  weigh(id, "running_variance", {.index = index++, .is_trained = false}, {channels}, {}, x.order);
+  return {like(x, id)};
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::layer_normalisation(call const& c) {
+  keras_value const& x = only(c);
+  keras_fields const& f = c.fields;
+  int const rank = static_cast<int>(x.dims.size());
+  std::vector<int> axes;
+  auto const axis = f.find({"axis"});
+  if (axis && axis->kind() == io::json_kind::array)
+    for (io::json_value const one : axis->items()) axes.push_back(static_cast<int>(one.integer(-8, 8)));
+  else
+    axes.push_back(axis ? static_cast<int>(axis->integer(-8, 8)) : -1);
+  for (int& one : axes)
+    if (one < 0) one += rank + 1;
+  std::ranges::sort(axes);
+  bool is_last = !axes.empty() && axes.back() == rank && axes.front() >= 1;
+  for (std::size_t i = 1; i < axes.size(); ++i) is_last = is_last && axes[i] == axes[i - 1] + 1;
+  bool const is_image = rank == 3 && !images_first_;
+  if (!is_last || (is_image && axes.size() != 3))
+    refuse("Cohort normalises over the last axes of C×H×W or T×C", is_image ? "the axes 1, 2 and 3" : "the last axes", keras_text(axes));
+  int const count = static_cast<int>(axes.size());
+  std::vector<int> const dims(x.dims.end() - count, x.dims.end());
+  std::vector<int> const order = is_image ? std::vector<int>{2, 0, 1} : std::vector<int>{};
+  if (c.class_name == "RMSNormalization") {
+    if (count != 1) refuse("Cohort's RMS normalisation is over the last axis", "1 axis", keras_text(axes));
+    int const id = record(rms_norm{.epsilon = f.number({"epsilon"}, 1e-6)}, {id_of(x)});
+    weigh(id, "scale", {}, dims, {}, x.order);
+    return {like(x, id)};
+  }
+  f.expect_unset({"rms_scaling"}, "Cohort has no rms_scaling of layer normalisation");
+  bool const has_scale = f.flag({"scale"}, true), has_shift = f.flag({"center"}, true);
+  if (how_.training && state_->trainable && (!has_scale || !has_shift))
+    refuse("Cohort trains scale and shift of a layer normalisation", "scale and center, trainable=False, or keras_options::training false",
+           has_scale ? "center=False" : "scale=False");
+  if (how_.training)
+    for (std::string_view const field : {"gamma_regularizer", "beta_regularizer", "gamma_constraint", "beta_constraint"})
+      if (f.has(field)) refuse("penalties and constraints of layer normalisation are not imported", {}, std::string(field));
+  int const id = record(layer_norm{.axes = count, .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
+  int index = 0;
+  if (has_scale) weigh(id, "scale", {.index = index++}, dims, order, x.order);
+  else fill(id, "scale", 1);
+  if (has_shift) weigh(id, "shift", {.index = index++}, dims, order, x.order);
+  else fill(id, "shift", 0);
+  return {like(x, id)};
+}
+
+/// Rescaling and Normalization: a scale, or a frozen batch normalisation with the given numbers.
+COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisation(call const& c) {
+  keras_value const& x = only(c);
+  keras_fields const& f = c.fields;
+  auto const numbers = [&](std::string_view name, double otherwise) {
+    std::vector<double> made;
+    std::vector<io::json_value> pending;
+    if (auto const found = f.find({name})) pending.push_back(*found);
+    while (!pending.empty()) {
+      io::json_value const at = pending.back();
+      pending.pop_back();
+      if (at.kind() == io::json_kind::number) {
+        made.push_back(at.number());
+      } else if (at.kind() == io::json_kind::object && at.find("config") && at.at("config").find("value")) {
+        pending.push_back(at.at("config").at("value"));  // a serialised array
+      } else {
+        for (std::size_t i = at.size(); i-- > 0;) pending.push_back(at.at(i));
+      }
+    }
+    if (made.empty()) made.push_back(otherwise);
+    return made;
+  };
+  int const channels = channels_of(x);
+  std::vector<double> factor, offset;
+  if (c.class_name == "Rescaling") {
+    factor = numbers("scale", 1);
+    offset = numbers("offset", 0);
+    if (factor.size() == 1 && offset.size() == 1 && offset[0] == 0)
+      return {like(x, record(scale{.factor = factor[0]}, {id_of(x)}))};
+    for (auto* const one : {&factor, &offset}) {
+      if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
+      if (one->size() != static_cast<std::size_t>(channels)) refuse("scale and offset must be numbers, or one for each channel", std::to_string(channels), std::to_string(one->size()));
+    }
+  } else {
+    f.expect_unset({"invert"}, "the inverse of a normalisation is not imported");
+    auto const axis = f.find({"axis"});
+    bool has_channel_axis = false;
+    if (axis && axis->kind() == io::json_kind::array && axis->size() == 1) has_channel_axis = is_channel_axis(static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8)), x);
+    if (axis && axis->kind() == io::json_kind::number) has_channel_axis = is_channel_axis(static_cast<int>(axis->integer(-8, 8)), x);
+    if (!axis && f.version() < 3) has_channel_axis = true;
+    if (!f.has("mean") || !f.has("variance")) {
+      // Adapted to data: mean, variance and their count are arrays of the layer.
+      if (!has_channel_axis) refuse("an adapted normalisation is imported for each channel", "axis -1");
+      int const id = record(batch_norm{.momentum = 0.99, .epsilon = 1e-14}, {id_of(x)});
+      fill(id, "scale", 1);
+      fill(id, "shift", 0);
+      auto const at_least = [](std::vector<float> const& from) {
+        std::vector<float> made = from;
+        for (float& one : made) one = std::max(one, 1e-14F);
+        return made;
+      };
+      expect_plain_order(x);
+      weigh(id, "running_mean", {.index = 0, .is_trained = false}, {channels});
+      weigh(id, "running_variance", {.index = 1, .is_trained = false}, {channels}, at_least);
+      weigh(id, "", {.index = 2, .is_trained = false}, {}, nullptr);
+      if (is_first_call() && state_->trainable) freeze(id);
+      return {like(x, id)};
+    }
+    auto mean = numbers("mean", 0), variance = numbers("variance", 1);
+    for (auto* const one : {&mean, &variance}) {
+      if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
+      if (one->size() != static_cast<std::size_t>(channels)) refuse("mean and variance must be numbers, or one for each channel", std::to_string(channels), std::to_string(one->size()));
+    }
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      factor.push_back(1 / std::max(std::sqrt(variance[i]), 1e-7));
+      offset.push_back(-mean[i] * factor.back());
+    }
+  }
+  expect_plain_order(x);
+  // A depthwise 1×1 product would be trained: a frozen batch normalisation with mean 0 and variance 1 is not.
+  int const id = record(batch_norm{.momentum = 0.99, .epsilon = 1e-14}, {id_of(x)});
+  std::vector<float> scales(factor.begin(), factor.end()), shifts(offset.begin(), offset.end());
+  constant_parameters_.emplace_back(name_of(id) + ".scale", scales);
+  constant_parameters_.emplace_back(name_of(id) + ".shift", shifts);
+  fill(id, "running_mean", 0);
+  fill(id, "running_variance", 1);
+  if (is_first_call() && state_->trainable) freeze(id);
+  return {like(x, id)};
+}
+
+// ---- indices -----------------------------------------------------------------------------------------------
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer(call const& c) {
+  keras_value const& x = only(c);
+  expect_rank(c, 1);
+  int const vocabulary = c.fields.integer({"input_dim"}), width = c.fields.integer({"output_dim"});
+  bool const masked = c.fields.flag({"mask_zero"}, false);
+  int const id = record(embedding{.vocabulary = vocabulary, .width = width, .mask_zero = masked}, {id_of(x)});
+  if (how_.training) {
+    layer_override row{.layer = name_of(id)};
+    override_layer(id, c.fields, "embeddings", "");
+  }
+  weigh(id, "weights", {}, {vocabulary, width});
+  return {value(id, {x.dims[0], width})};
+}
+
+/// One-hot vectors are a frozen embedding with the identity matrix.
+COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call const& c) {
+  keras_value const& x = only(c);
+  expect_rank(c, 1);
+  std::string const mode = c.fields.text({"output_mode"}, "multi_hot");
+  if (mode != "one_hot") refuse("CategoryEncoding is imported with output_mode one_hot", "one_hot", mode);
+  int const tokens = c.fields.integer({"num_tokens"});
+  if (tokens > 4096) refuse("CategoryEncoding is imported for up to 4096 tokens", "at most 4096", std::to_string(tokens));
+  int const id = record(embedding{.vocabulary = tokens, .width = tokens}, {id_of(x)});
+  std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);
+  for (std::size_t i = 0; i < unit.size(); i += static_cast<std::size_t>(tokens) + 1) unit[i] = 1;
+  constant_parameters_.emplace_back(name_of(id) + ".weights", std::move(unit));
+  if (is_first_call() && state_->trainable) freeze(id);
+  if (x.dims[0] == 1) return {value(reshaped(id, {tokens}, "vector"), {tokens})};
+  return {value(id, {x.dims[0], tokens})};
+}
+
+// ---- layers that differ in training only -------------------------------------------------------------------
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(call const& c) {
+  keras_value const& x = only(c);
+  keras_fields const& f = c.fields;
+  if (!how_.training || c.inference) return {x};
+  auto const with = [&](auto const& layer) {
+    keras_value made = like(x, record(layer, {id_of(x)}));
+    return values{made};
+  };
+  double const rate = f.number({"rate", "p"}, 0);
+  if (c.class_name == "ActivityRegularization") {
+    f.expect_unset({"l1"}, "Cohort has no penalty of activations");
+    f.expect_unset({"l2"}, "Cohort has no penalty of activations");
+    return {x};
+  }
+  if (c.class_name == "GaussianNoise") return with(gaussian_noise{.deviation = f.number({"stddev", "sigma"}, 0)});
+  if (rate == 0) return {x};
+  if (c.class_name == "SpatialDropout1D" || c.class_name == "SpatialDropout2D") {
+    expect_rank(c, c.class_name == "SpatialDropout1D" ? 2 : 3);
+    return with(spatial_dropout{.rate = rate});
+  }
+  if (c.class_name != "Dropout")
+    refuse("Cohort has no " + c.class_name, "Dropout, or keras_options::training false");
+  f.expect_unset({"noise_shape"}, "Cohort drops single elements");
+  return with(dropout{.rate = rate});
+}
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::identity(call const& c) { return {only(c)}; }
+
+COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call const& c) {
+  keras_value made = only(c);
+  graph_view const net = net_.view();
+  int const id = id_of(made);
+  if (net.kind(id).name != "masked_input")
+    refuse("a mask begins at an input of the network in Cohort", "Masking directly behind an Input that nothing else reads");
+  masked_values_[name_of(id)] = c.fields.number({"mask_value"}, 0);
+  made.has_zero_padding = true;
+  return {made};
+}
+
+}  // namespace cohort::detail

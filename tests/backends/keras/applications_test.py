@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: keras onednn
+# label: slow
+"""Networks of keras.applications with random weights compute in Cohort what they compute in Keras: applications.cpp.
+
+The preset full runs them if COHORT_KERAS_PYTHON names a Python with Keras and a backend:
+    COHORT_KERAS_PYTHON=venv/bin/python KERAS_BACKEND=torch cmake --workflow --preset full
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.environ.get("COHORT_PROGRAM")
+PYTHON = os.environ.get("COHORT_KERAS_PYTHON")
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent.parent / "golden" / "keras"
+# Trained variables of Keras, and of Cohort: the same numbers.
+NETWORKS = {"ResNet50": (64, 64, 3), "MobileNet": (64, 64, 3), "VGG16": (32, 32, 3), "DenseNet121": (64, 64, 3)}
+SCRIPT = """
+import sys, numpy, keras
+name, folder = sys.argv[1:3]
+shape = tuple(map(int, sys.argv[3:]))
+keras.utils.set_random_seed(1)
+model = getattr(keras.applications, name)(weights=None, input_shape=shape, include_top=True, classes=10)
+images = numpy.random.default_rng(1).random((2, *shape), dtype="float32")
+for layer in model.layers:  # statistics other than 0 and 1, so that they count
+    if isinstance(layer, keras.layers.BatchNormalization):
+        values = layer.get_weights()
+        values[-2] = values[-2] + 0.01
+        values[-1] = values[-1] * 1.3
+        layer.set_weights(values)
+model.save(folder + "/model.keras")
+images.transpose(0, 3, 1, 2).copy().tofile(folder + "/images")
+keras.ops.convert_to_numpy(model(images, training=False)).astype("float32").tofile(folder + "/expected")
+print(sum(int(numpy.prod(w.shape)) for w in model.trainable_variables), "parameters")
+"""
+
+
+class applications(unittest.TestCase):
+    def test_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            images = pathlib.Path(folder, "images")
+            images.write_bytes(bytes(4 * 36))
+            done = subprocess.run([PROGRAM, GOLDEN / "cnn.keras", images, folder + "/made"], check=True, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.stdout, "56 parameters\n")
+            self.assertEqual(os.path.getsize(folder + "/made"), 8)
+
+    @unittest.skipUnless(os.environ.get("COHORT_LONG_TESTS") == "1" and PYTHON, "the preset full with COHORT_KERAS_PYTHON")
+    def test_networks_compute_what_keras_computes(self):
+        import numpy
+        for name, shape in NETWORKS.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                keras = subprocess.run([PYTHON, "-c", SCRIPT, name, folder, *map(str, shape)], check=True, capture_output=True, text=True, timeout=280)
+                done = subprocess.run([PROGRAM, folder + "/model.keras", folder + "/images", folder + "/made"], check=True, capture_output=True, text=True, timeout=280)
+                self.assertEqual(done.stdout.splitlines()[-1], keras.stdout.splitlines()[-1])
+                made, expected = (numpy.fromfile(f"{folder}/{one}", dtype="float32") for one in ("made", "expected"))
+                self.assertEqual(made.size, expected.size)
+                difference = float(abs(made - expected).max())
+                print(f"{name}: {done.stdout.strip()}, largest difference {difference:.2g}", file=sys.stderr)
+                self.assertLess(difference, 1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
