@@ -3,6 +3,8 @@
 #include <cohort/cohort.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
