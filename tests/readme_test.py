@@ -72,7 +72,7 @@ class readme_of_the_examples(unittest.TestCase):
     def test_has_a_row_for_every_example(self):
         sources = {path.stem for path in (ROOT / "examples").glob("*.cpp")}
         projects = {f"{path.parent.name}/" for path in (ROOT / "examples").glob("*/CMakeLists.txt")}
-        rows = {row.split()[0] for row in re.findall(r"^\| `([^`]+)` \|", EXAMPLES, re.MULTILINE)}
+        rows = {row.split()[0].replace("-", "_") for row in re.findall(r"^\| `([^`]+)` \|", EXAMPLES, re.MULTILINE)}
         self.assertEqual(rows, sources | projects)
 
 

@@ -44,13 +44,13 @@ inline cohort::idx_array read_array(std::string const& path) {
   return is_packed(path) ? cohort::read_idx(path, 0, cohort::gzip::read_file) : cohort::read_idx(path);
 }
 
-inline document_data load(cohort::source::digits const& from, std::uint64_t) {
+inline document_data load(cohort::digits_source const& from, std::uint64_t) {
   return {.train = cohort::drawn_digits(from.train, from.seed),
           .test = cohort::drawn_digits(from.test, from.seed, from.train),
           .where = "drawn digits"};
 }
 
-inline document_data load(cohort::source::mnist const& from, std::uint64_t) {
+inline document_data load(cohort::mnist_source const& from, std::uint64_t) {
   auto found = cohort::mnist::real_or_drawn(from.folder);
   document_data made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
   if (found.drawn)
@@ -70,7 +70,7 @@ inline cohort::dataset idx_set(cohort::idx_array const& images, cohort::idx_arra
                         owners);
 }
 
-inline document_data load(cohort::source::idx const& from, std::uint64_t) {
+inline document_data load(cohort::idx_source const& from, std::uint64_t) {
   cohort::idx_array const labels = read_array(from.labels), test_labels = read_array(from.test_labels);
   auto const all = labels.view().as<std::uint8_t>();
   int const classes = from.classes > 0 ? from.classes : *std::max_element(all.begin(), all.end()) + 1;
@@ -79,7 +79,7 @@ inline document_data load(cohort::source::idx const& from, std::uint64_t) {
           .where = from.images};
 }
 
-inline document_data load(cohort::source::table const& from, std::uint64_t) {
+inline document_data load(cohort::table_source const& from, std::uint64_t) {
   cohort::data_table const rows = read_rows(from.file, from.format);
   cohort::table_split const parts =
       from.test_file.empty() ? cohort::split(
@@ -93,29 +93,27 @@ inline document_data load(cohort::source::table const& from, std::uint64_t) {
           .encoder = encoder};
 }
 
-inline cohort::tokenizer tokenizer_of(cohort::source::text const& from, std::string const& text) {
+inline cohort::tokenizer tokenizer_of(cohort::text_source const& from, std::string const& text) {
   struct maker {
     std::string const& text;
-    cohort::tokenizer operator()(cohort::source::byte_tokens const&) const {
-      return cohort::tokenizer::bytes();
-    }
-    cohort::tokenizer operator()(cohort::source::character_tokens const&) const {
+    cohort::tokenizer operator()(cohort::byte_tokens const&) const { return cohort::tokenizer::bytes(); }
+    cohort::tokenizer operator()(cohort::character_tokens const&) const {
       return cohort::tokenizer::characters(text);
     }
-    cohort::tokenizer operator()(cohort::source::byte_pair_tokens const& how) const {
+    cohort::tokenizer operator()(cohort::byte_pair_tokens const& how) const {
       return cohort::tokenizer::byte_pairs(text, how.size);
     }
-    cohort::tokenizer operator()(cohort::source::gpt2_tokens const& how) const {
+    cohort::tokenizer operator()(cohort::gpt2_tokens const& how) const {
       return cohort::tokenizer::gpt2(how.vocabulary, how.merges);
     }
-    cohort::tokenizer operator()(cohort::source::saved_tokens const& how) const {
+    cohort::tokenizer operator()(cohort::saved_tokens const& how) const {
       return cohort::tokenizer::load(how.file);
     }
   };
   return std::visit(maker{text}, from.tokens);
 }
 
-inline document_data load(cohort::source::text const& from, std::uint64_t seed) {
+inline document_data load(cohort::text_source const& from, std::uint64_t seed) {
   std::string const text = cohort::io::read_text(from.file, std::uint64_t{1} << 32);
   cohort::tokenizer const tokens = tokenizer_of(from, text);
   cohort::token_stream const all(tokens.encode(text));
@@ -131,7 +129,7 @@ inline document_data load(cohort::source::text const& from, std::uint64_t seed) 
           .where = from.file};
 }
 
-inline document_data load(cohort::source::series const& from, std::uint64_t) {
+inline document_data load(cohort::series_source const& from, std::uint64_t) {
   cohort::time_series const all = read_rows(from.file, from.format).series(from.columns);
   auto const [training, held_out] = cohort::split_series(all, 1 - from.test_fraction);
   return {.train = cohort::windows(training, from.window),
@@ -140,7 +138,7 @@ inline document_data load(cohort::source::series const& from, std::uint64_t) {
 }
 
 #if HAS_IMAGE
-inline document_data load(cohort::source::images const& from, std::uint64_t seed) {
+inline document_data load(cohort::images_source const& from, std::uint64_t seed) {
   cohort::image_settings how{.channels = from.channels,
                              .height = from.height,
                              .width = from.width,
@@ -172,7 +170,7 @@ inline document_data load(cohort::source::images const& from, std::uint64_t seed
           .where = from.folder};
 }
 #else
-inline document_data load(cohort::source::images const&, std::uint64_t) {
+inline document_data load(cohort::images_source const&, std::uint64_t) {
   throw cohort::setting_error({.what = "cannot read images",
                                .where = "data.images",
                                .expected = "a program that was built with the component image",

@@ -63,7 +63,7 @@ TEST(run_document, omits_what_has_a_default) {
   run_document const run = run_document::from_json(lenet_text);
   EXPECT_EQ(run.fit.batch, fit_settings{}.batch);
   EXPECT_EQ(run.training.seed, training_settings{}.seed);
-  EXPECT_TRUE(std::holds_alternative<source::digits>(run.data));
+  EXPECT_TRUE(std::holds_alternative<digits_source>(run.data));
   EXPECT_TRUE(std::holds_alternative<automatic_strategy>(run.strategy));
   EXPECT_TRUE(run.normalise.inputs == rescaling::none && run.normalise.targets == rescaling::none);
 }
@@ -261,7 +261,7 @@ TEST(run_document, set_changes_one_field_and_keeps_the_others) {
   run.set("output.model", "a b.safetensors", "--set");
   EXPECT_EQ(run.output.model, "a b.safetensors");
   run.set("data.table.inputs", R"(["x", "y"])", "--set");
-  EXPECT_EQ(std::get<source::table>(run.data).encode.inputs, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(std::get<table_source>(run.data).encode.inputs, (std::vector<std::string>{"x", "y"}));
 }
 
 TEST(run_document, set_names_the_origin_and_the_path) {
@@ -324,7 +324,7 @@ TEST(run_document, has_every_member_of_the_settings) {
   EXPECT_EQ(size_at(text, {"ranks"}), members_of<rank_settings>());
   EXPECT_EQ(size_at(text, {"output"}), members_of<output_settings>());
   EXPECT_EQ(size_at(text, {"network"}), members_of<network_source>());
-  EXPECT_EQ(size_at(text, {"data", "digits"}), members_of<source::digits>());
+  EXPECT_EQ(size_at(text, {"data", "digits"}), members_of<digits_source>());
   run.set("optimizer.plateau", "{}", "");
   run.set("optimizer.layers", R"([{"layer": "a"}])", "");
   run.set("strategy", "allreduce", "");
@@ -334,7 +334,7 @@ TEST(run_document, has_every_member_of_the_settings) {
   EXPECT_EQ(size_at(other, {"training", "recompute"}), members_of<recomputation>());
   EXPECT_EQ(size_at(other, {"strategy", "allreduce"}), members_of<allreduce>());
   EXPECT_EQ(size_at(other, {"data", "table"}),
-            members_of<source::table>() - 1 + members_of<encoder_settings>());
+            members_of<table_source>() - 1 + members_of<encoder_settings>());
   EXPECT_EQ(size_at(other, {"data", "table", "format"}), members_of<table_settings>());
   io::json_document const parsed = io::parse_json(other);
   EXPECT_EQ(static_cast<int>(parsed.root().at("optimizer").at("layers").at(std::size_t{0}).size()),
@@ -350,11 +350,11 @@ TEST(run_document, has_every_member_of_the_settings) {
     run.set("data", name, "");
     return size_at(to_json(run), {"data", name});
   };
-  EXPECT_EQ(data("mnist"), members_of<source::mnist>());
-  EXPECT_EQ(data("idx"), members_of<source::idx>());
-  EXPECT_EQ(data("text"), members_of<source::text>());
-  EXPECT_EQ(data("series"), members_of<source::series>() - 1 + members_of<window_settings>());
-  EXPECT_EQ(data("images"), members_of<source::images>());
+  EXPECT_EQ(data("mnist"), members_of<mnist_source>());
+  EXPECT_EQ(data("idx"), members_of<idx_source>());
+  EXPECT_EQ(data("text"), members_of<text_source>());
+  EXPECT_EQ(data("series"), members_of<series_source>() - 1 + members_of<window_settings>());
+  EXPECT_EQ(data("images"), members_of<images_source>());
 }
 
 /// Random documents.
@@ -525,16 +525,16 @@ struct chance {
       run.network = {.model = text(), .parameters = coin()};
     switch (below(7)) {
       case 0:
-        run.data = source::digits{1 + below(99), 1 + below(99), engine()};
+        run.data = digits_source{1 + below(99), 1 + below(99), engine()};
         break;
       case 1:
-        run.data = source::mnist{text()};
+        run.data = mnist_source{text()};
         break;
       case 2:
-        run.data = source::idx{text(), text(), text(), text(), below(9)};
+        run.data = idx_source{text(), text(), text(), text(), below(9)};
         break;
       case 3:
-        run.data = source::table{
+        run.data = table_source{
             .file = text(),
             .test_file = text(),
             .test_fraction = share(),
@@ -545,20 +545,20 @@ struct chance {
             .format = table()};
         break;
       case 4: {
-        source::text made{
+        text_source made{
             .file = text(), .length = 1 + below(99), .vocabulary = below(9), .test_fraction = share()};
         switch (below(5)) {
           case 0:
-            made.tokens = source::byte_tokens{};
+            made.tokens = byte_tokens{};
             break;
           case 1:
-            made.tokens = source::byte_pair_tokens{256 + below(9)};
+            made.tokens = byte_pair_tokens{256 + below(9)};
             break;
           case 2:
-            made.tokens = source::gpt2_tokens{text(), text()};
+            made.tokens = gpt2_tokens{text(), text()};
             break;
           case 3:
-            made.tokens = source::saved_tokens{text()};
+            made.tokens = saved_tokens{text()};
             break;
           default:
             break;
@@ -567,27 +567,26 @@ struct chance {
         break;
       }
       case 5:
-        run.data = source::series{.file = text(),
-                                  .columns = texts(),
-                                  .window = {1 + below(9), 1 + below(9), texts(), 1 + below(9)},
-                                  .test_fraction = share(),
-                                  .format = table()};
+        run.data = series_source{.file = text(),
+                                 .columns = texts(),
+                                 .window = {1 + below(9), 1 + below(9), texts(), 1 + below(9)},
+                                 .test_fraction = share(),
+                                 .format = table()};
         break;
       default:
-        run.data =
-            source::images{.folder = text(),
-                           .test_folder = text(),
-                           .test_fraction = share(),
-                           .split_seed = engine(),
-                           .channels = of({1, 3}),
-                           .height = below(9),
-                           .width = below(9),
-                           .other_sizes = of({source::images::fit::refuse, source::images::fit::cover}),
-                           .mean = {share(), -share()},
-                           .deviation = {share()},
-                           .padding = below(9),
-                           .flip = coin(),
-                           .rotation = 180 * share()};
+        run.data = images_source{.folder = text(),
+                                 .test_folder = text(),
+                                 .test_fraction = share(),
+                                 .split_seed = engine(),
+                                 .channels = of({1, 3}),
+                                 .height = below(9),
+                                 .width = below(9),
+                                 .other_sizes = of({images_source::fit::refuse, images_source::fit::cover}),
+                                 .mean = {share(), -share()},
+                                 .deviation = {share()},
+                                 .padding = below(9),
+                                 .flip = coin(),
+                                 .rotation = 180 * share()};
     }
     run.normalise = {of({rescaling::none, rescaling::min_max}),
                      of({rescaling::none, rescaling::standardise})};

@@ -11,13 +11,9 @@
 
 namespace cohort {
 
-/// Data sets that a document names. Paths are relative to the current directory. Files that end in .gz need
-/// the component zlib.
-namespace source {
-
 /// Synthetic digits (drawn_digits): examples [0, train) of the seed for training, the next `test` ones for
 /// the test.
-struct digits {
+struct digits_source {
   int train = 12'000;
   int test = 2'000;
   std::uint64_t seed = 1;
@@ -25,12 +21,12 @@ struct digits {
 
 /// MNIST: the four files in `folder`. Without a folder, $COHORT_DATA, data/ and the cache are searched, and
 /// digits are drawn if none of them has the files.
-struct mnist {
+struct mnist_source {
   std::string folder{};
 };
 
 /// Images and labels in IDX files, scaled to [0, 1].
-struct idx {
+struct idx_source {
   std::string images{};
   std::string labels{};
   std::string test_images{};
@@ -40,7 +36,7 @@ struct idx {
 
 /// A table of comma- or tab-separated values, encoded by a table_encoder that is fitted to the training rows.
 /// Without `test_file`, the fraction `test_fraction` of the rows is held out.
-struct table {
+struct table_source {
   std::string file{};
   std::string test_file{};
   double test_fraction = 0.25;
@@ -50,24 +46,29 @@ struct table {
   table_settings format{};
 };
 
-/// How a text becomes tokens: see tokenizer.
+/// Tokenizer of a text (tokenizer): every byte is a token.
 struct byte_tokens {};
-struct character_tokens {};  ///< of the text
-struct byte_pair_tokens {    ///< trained on the text
+/// Tokenizer of a text: its characters.
+struct character_tokens {};
+/// Tokenizer of a text: byte pair encoding, trained on the text.
+struct byte_pair_tokens {
   int size = 512;
 };
+/// Tokenizer of a text: the files that were published with GPT-2.
 struct gpt2_tokens {
   std::string vocabulary{};
   std::string merges{};
 };
-struct saved_tokens {  ///< of tokenizer::save
+/// Tokenizer of a text: a file of tokenizer::save.
+struct saved_tokens {
   std::string file{};
 };
+/// How a text becomes tokens.
 using text_tokens = std::variant<character_tokens, byte_tokens, byte_pair_tokens, gpt2_tokens, saved_tokens>;
 
 /// Crops of a text for a network that predicts the next token: of its first part for training, of the last
 /// `test_fraction` for the test.
-struct text {
+struct text_source {
   std::string file{};
   text_tokens tokens{};
   int length = 64;     ///< tokens of a crop
@@ -76,7 +77,7 @@ struct text {
 };
 
 /// Windows over the columns of a table, oldest row first; the last `test_fraction` of the rows for the test.
-struct series {
+struct series_source {
   std::string file{};
   std::vector<std::string> columns{};  ///< empty: all
   window_settings window{};
@@ -89,7 +90,7 @@ struct series {
 ///
 /// Units     `crop`, `padding`: pixels, of a random window of the training images; 0: none. `rotation`:
 ///           degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or empty.
-struct images {
+struct images_source {
   enum class fit : std::uint8_t { refuse, stretch, cover };
 
   std::string folder{};
@@ -107,10 +108,9 @@ struct images {
   double rotation = 0;
 };
 
-}  // namespace source
-
-/// One of the data sets of namespace source.
-using data_source = std::variant<source::digits, source::mnist, source::idx, source::table, source::text,
-                                 source::series, source::images>;
+/// The data set that a document names. Paths are relative to the current directory. Files that end in .gz
+/// need the component zlib.
+using data_source = std::variant<digits_source, mnist_source, idx_source, table_source, text_source,
+                                 series_source, images_source>;
 
 }  // namespace cohort

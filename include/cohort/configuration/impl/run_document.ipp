@@ -238,17 +238,17 @@ void document_fields(Visitor& v, top_k_sharing& s) {
 inline constexpr real_codec fraction_codec{.least = std::nullopt, .most = 1};
 
 template <class Visitor>
-void document_fields(Visitor& v, source::digits& s) {
+void document_fields(Visitor& v, digits_source& s) {
   v.field("train", s.train, integer_codec<int>{1});
   v.field("test", s.test, integer_codec<int>{1});
   v.field("seed", s.seed, integer_codec<std::uint64_t>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::mnist& s) {
+void document_fields(Visitor& v, mnist_source& s) {
   v.field("folder", s.folder, text_codec{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::idx& s) {
+void document_fields(Visitor& v, idx_source& s) {
   v.field("images", s.images, text_codec{});
   v.field("labels", s.labels, text_codec{});
   v.field("test_images", s.test_images, text_codec{});
@@ -280,7 +280,7 @@ void document_fields(Visitor& v, table_settings& s) {
   v.field("max_field_bytes", s.max_field_bytes, integer_codec<std::size_t>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::table& s) {
+void document_fields(Visitor& v, table_source& s) {
   v.field("file", s.file, text_codec{});
   v.field("test_file", s.test_file, text_codec{});
   v.field("test_fraction", s.test_fraction, fraction_codec);
@@ -290,26 +290,26 @@ void document_fields(Visitor& v, source::table& s) {
   v.field("format", s.format, object_codec<table_settings>{});
 }
 template <class Visitor>
-void document_fields(Visitor&, source::byte_tokens&) {}
+void document_fields(Visitor&, byte_tokens&) {}
 template <class Visitor>
-void document_fields(Visitor&, source::character_tokens&) {}
+void document_fields(Visitor&, character_tokens&) {}
 template <class Visitor>
-void document_fields(Visitor& v, source::byte_pair_tokens& s) {
+void document_fields(Visitor& v, byte_pair_tokens& s) {
   v.field("size", s.size, integer_codec<int>{256});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::gpt2_tokens& s) {
+void document_fields(Visitor& v, gpt2_tokens& s) {
   v.field("vocabulary", s.vocabulary, text_codec{});
   v.field("merges", s.merges, text_codec{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::saved_tokens& s) {
+void document_fields(Visitor& v, saved_tokens& s) {
   v.field("file", s.file, text_codec{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::text& s) {
+void document_fields(Visitor& v, text_source& s) {
   v.field("file", s.file, text_codec{});
-  v.field("tokens", s.tokens, alternatives_codec<source::text_tokens>{{token_names, "tokenizers"}});
+  v.field("tokens", s.tokens, alternatives_codec<text_tokens>{{token_names, "tokenizers"}});
   v.field("length", s.length, integer_codec<int>{1});
   v.field("vocabulary", s.vocabulary, integer_codec<int>{});
   v.field("test_fraction", s.test_fraction, fraction_codec);
@@ -322,7 +322,7 @@ void document_fields(Visitor& v, window_settings& s) {
   v.field("stride", s.stride, integer_codec<int>{1});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::series& s) {
+void document_fields(Visitor& v, series_source& s) {
   v.field("file", s.file, text_codec{});
   v.field("columns", s.columns, texts_codec);
   document_fields(v, s.window);
@@ -330,7 +330,7 @@ void document_fields(Visitor& v, source::series& s) {
   v.field("format", s.format, object_codec<table_settings>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, source::images& s) {
+void document_fields(Visitor& v, images_source& s) {
   v.field("folder", s.folder, text_codec{});
   v.field("test_folder", s.test_folder, text_codec{});
   v.field("test_fraction", s.test_fraction, fraction_codec);
@@ -527,24 +527,24 @@ inline void require_path(std::string const& value, char const* path, char const*
   if (value.empty()) refuse_field(path, what, "none");
 }
 
-inline void check_source(source::digits const&) {}
-inline void check_source(source::mnist const&) {}
-inline void check_source(source::idx const& s) {
+inline void check_source(digits_source const&) {}
+inline void check_source(mnist_source const&) {}
+inline void check_source(idx_source const& s) {
   require_path(s.images, "data.idx.images", "a file of images");
   require_path(s.labels, "data.idx.labels", "a file of labels");
   require_path(s.test_images, "data.idx.test_images", "a file of images");
   require_path(s.test_labels, "data.idx.test_labels", "a file of labels");
 }
-inline void check_source(source::table const& s) {
+inline void check_source(table_source const& s) {
   require_path(s.file, "data.table.file", "a file with a table");
   require_path(s.encode.target, "data.table.target", "the name of a column");
 }
-inline void check_source(source::text const& s) { require_path(s.file, "data.text.file", "a text file"); }
-inline void check_source(source::series const& s) {
+inline void check_source(text_source const& s) { require_path(s.file, "data.text.file", "a text file"); }
+inline void check_source(series_source const& s) {
   require_path(s.file, "data.series.file", "a file with a table");
   if (s.window.length < 1) refuse_field("data.series.length", "the rows of a window, at least 1", "0");
 }
-inline void check_source(source::images const& s) {
+inline void check_source(images_source const& s) {
   require_path(s.folder, "data.images.folder", "a folder with one folder per class");
   if (s.channels == 2) refuse_field("data.images.channels", "1 or 3", "2");
 }
@@ -563,10 +563,8 @@ COHORT_CORE_INLINE run_document run_document::from(io::json_value root) {
     return run;
   } catch (data_error const& problem) {
     refusal const& why = problem.why();
-    throw data_error({.what = "cannot read the document",
-                      .where = why.where,
-                      .expected = why.expected,
-                      .got = why.got});
+    throw data_error(
+        {.what = "cannot read the document", .where = why.where, .expected = why.expected, .got = why.got});
   }
 }
 
