@@ -22,6 +22,7 @@ int main(int count, char** arguments) {
   int const examples = static_cast<int>(images.size()) / static_cast<int>(example.elements());
   auto const made = run.predict(cohort::tensor_view(images.data(), example.batched(examples)));
   std::ofstream(arguments[3], std::ios::binary)
-      .write(reinterpret_cast<char const*>(made.values.data()), static_cast<std::streamsize>(made.values.size() * sizeof(float)));
+      .write(reinterpret_cast<char const*>(made.values.data()),
+             static_cast<std::streamsize>(made.values.size() * sizeof(float)));
   std::printf("%lld parameters\n", static_cast<long long>(run.network().parameter_count()));
 }
