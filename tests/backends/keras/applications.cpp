@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: keras onednn
-// applications MODEL INPUT OUTPUT: predicts with a Keras model. INPUT has images C×H×W as f32; OUTPUT gets the
-// outputs as f32.
+// applications MODEL INPUT OUTPUT: predicts with a Keras model. INPUT has images C×H×W as f32; OUTPUT gets
+// the outputs as f32.
 #include <cohort/cohort.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/keras.hpp>

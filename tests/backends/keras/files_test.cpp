@@ -123,7 +123,7 @@ TEST(keras_files, that_are_truncated_or_flipped_are_errors) {
   }
 }
 
-// ---- zip archives ------------------------------------------------------------------------------------------
+// ---- zip archives ----------------------------------------------------------------------------------------
 
 void append(std::vector<std::byte>& to, std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) to.push_back(static_cast<std::byte>(number >> (8 * i)));
@@ -205,7 +205,7 @@ TEST(keras_archives, are_not_decompressed) {
       "the file is too large" + where + ": expected at most 100 bytes, got " + std::to_string(whole.size()) + " bytes");
 }
 
-// ---- HDF5 files --------------------------------------------------------------------------------------------
+// ---- HDF5 files ------------------------------------------------------------------------------------------
 
 /// A file whose array conv/kernel is made by the test, in the layout of Keras 2.
 template <class Make>
@@ -265,7 +265,7 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
             cannot + "there is no such array in this file" + where);
 }
 
-// ---- configurations ----------------------------------------------------------------------------------------
+// ---- configurations --------------------------------------------------------------------------------------
 
 std::string refusal_of_config(std::string const& text) {
   try {

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-// ---- which class is translated by which function -----------------------------------------------------------
+// ---- which class is translated by which function ---------------------------------------------------------
 
 namespace keras_classes {
 
@@ -204,7 +204,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_opera
   return merge(c);
 }
 
-// ---- activations -------------------------------------------------------------------------------------------
+// ---- activations -----------------------------------------------------------------------------------------
 
 /// An activation that is recorded when the tensor is read, unless a loss contains it.
 COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
@@ -348,7 +348,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(cal
   return {like(x, id)};
 }
 
-// ---- dense layers ------------------------------------------------------------------------------------------
+// ---- dense layers ----------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, keras_value const& x, int units,
                                                               bool bias, weight_place kernel,
@@ -406,7 +406,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(ca
   return {activate(made, c.fields.object({"activation"}), c)};
 }
 
-// ---- normalisation -----------------------------------------------------------------------------------------
+// ---- normalisation ---------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(call const& c) {
   keras_value const& x = only(c);
@@ -596,7 +596,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
   return {like(x, id)};
 }
 
-// ---- indices -----------------------------------------------------------------------------------------------
+// ---- indices ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer(call const& c) {
   keras_value const& x = only(c);
@@ -630,7 +630,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
   return {value(id, {x.dims[0], tokens})};
 }
 
-// ---- layers that differ in training only -------------------------------------------------------------------
+// ---- layers that differ in training only -----------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(call const& c) {
   keras_value const& x = only(c);

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-// ---- references in configurations --------------------------------------------------------------------------
+// ---- references in configurations ------------------------------------------------------------------------
 
 namespace keras_nodes {
 
@@ -120,7 +120,7 @@ inline constexpr std::size_t most_layers = 20'000;
 
 }  // namespace keras_nodes
 
-// ---- recording ---------------------------------------------------------------------------------------------
+// ---- recording -------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE void keras_translation::refuse(std::string what, std::string expected,
                                                    std::string got) const {
@@ -253,7 +253,7 @@ COHORT_KERAS_INLINE bool keras_translation::is_channel_axis(int axis, keras_valu
   return axis == (rank == 3 && images_first_ ? 1 : rank);
 }
 
-// ---- parameters --------------------------------------------------------------------------------------------
+// ---- parameters ------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE void keras_translation::weigh(
     int node, std::string_view parameter, weight_place place, std::vector<int> dims,
@@ -459,7 +459,7 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
   }
 }
 
-// ---- models ------------------------------------------------------------------------------------------------
+// ---- models ----------------------------------------------------------------------------------------------
 
 /// Finds whether images are H×W×C or C×H×W, which must be the same for all layers.
 COHORT_KERAS_INLINE void keras_translation::find_image_order(io::json_value config) {

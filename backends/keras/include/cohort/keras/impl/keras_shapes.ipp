@@ -39,7 +39,7 @@ inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::si
 
 }  // namespace keras_windows
 
-// ---- convolutions ------------------------------------------------------------------------------------------
+// ---- convolutions ----------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(call const& c) {
   keras_value const& x = only(c);
@@ -231,7 +231,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
   return {activate(result, f.object({"activation"}), c)};
 }
 
-// ---- pooling -----------------------------------------------------------------------------------------------
+// ---- pooling ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call const& c) {
   keras_value const& x = only(c);
@@ -304,7 +304,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(
                 images_first_ ? std::vector<int>{channels, 1, 1} : std::vector<int>{1, 1, channels})};
 }
 
-// ---- reshaping ---------------------------------------------------------------------------------------------
+// ---- reshaping -------------------------------------------------------------------------------------------
 
 namespace keras_orders {
 
@@ -485,7 +485,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(
                                   : std::vector<int>{made[1], made[2], made[0]})};
 }
 
-// ---- merging -----------------------------------------------------------------------------------------------
+// ---- merging ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call const& c) {
   if (c.inputs.size() < 2)

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-// ---- losses ------------------------------------------------------------------------------------------------
+// ---- losses ----------------------------------------------------------------------------------------------
 
 namespace keras_losses {
 
@@ -126,7 +126,7 @@ COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile
   if (has_loss && how_.metrics) read_metrics(compile);
 }
 
-// ---- optimizers --------------------------------------------------------------------------------------------
+// ---- optimizers ------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields const& of) const {
   auto const found = of.find({"learning_rate", "lr"});
@@ -297,7 +297,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
   }
 }
 
-// ---- metrics -----------------------------------------------------------------------------------------------
+// ---- metrics ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile) {
   auto const given = compile.find("metrics");
