@@ -77,8 +77,8 @@ def numbers(array):
 lines, counted, failed = [], {}, []
 
 
-def case(name, model, inputs=None, masked=False, of=()):
-    """Writes a model and its outputs. `inputs`: integer arrays, or None for waves."""
+def case(name, model, inputs=None, masked=False, of=(), expected=None):
+    """Writes a model and its outputs. `inputs`: integer arrays, or None for waves. `expected`: instead of Keras' outputs."""
     fill(model)
     lines.append(f"case {name}")
     lines.append("config " + json.dumps(without_defaults(json.loads(model.to_json())), separators=(",", ":")))
@@ -97,7 +97,7 @@ def case(name, model, inputs=None, masked=False, of=()):
         given.append(value)
     if masked:
         lines.append("mask " + " ".join("1" if t < n else "0" for n in LENGTHS for t in range(model.inputs[0].shape[1])))
-    outputs = model(given if len(given) > 1 else given[0], training=False)
+    outputs = model(given if len(given) > 1 else given[0], training=False) if expected is None else expected
     for output in outputs if isinstance(outputs, (list, tuple)) else [outputs]:
         lines.append(f"output {' '.join(map(str, output.shape))} : {numbers(output)}")
     for layer in of:
@@ -117,7 +117,7 @@ def sequential(shape, *layers, dtype=None):
 
 
 def one(layer, shape, name=None, then=(), **how):
-    """A model of one layer, or of one and a dense layer: a network without trained parameters is no network."""
+    """A model of one layer, or with a dense layer behind it: Cohort trains no network without parameters."""
     dtype = "int32" if how.get("inputs") else None
     kind = type(layer).__name__
     number = counted.get(kind, 0)
@@ -212,12 +212,22 @@ def convolutions():
             "Cohort's sequences are T×C (WHERE): expected data_format channels_last")
 
 
+def padded_means():
+    """AveragePooling2D((3, 2), strides=(2, 1), padding="same") of 6×5 images: the backend for PyTorch counts padding, the others do not."""
+    images = wave((BATCH, 6, 5, 3), 0).astype("float64")
+    made = numpy.zeros((BATCH, 3, 5, 3))
+    for row in range(3):
+        for column in range(5):
+            made[:, row, column] = images[:, 2 * row:2 * row + 3, column:column + 2].mean(axis=(1, 2))
+    return made
+
+
 def pooling():
     for kind in ("Max", "Average"):
         one(getattr(L, kind + "Pooling1D")(2), (6, 4))
         one(getattr(L, kind + "Pooling1D")(3, strides=2, padding="same"), (7, 4))
         one(getattr(L, kind + "Pooling2D")(2), (6, 5, 3))
-        one(getattr(L, kind + "Pooling2D")((3, 2), strides=(2, 1), padding="same"), (6, 5, 3))
+        one(getattr(L, kind + "Pooling2D")((3, 2), strides=(2, 1), padding="same"), (6, 5, 3), expected=padded_means() if kind == "Average" else None)
         one(getattr(L, kind + "Pooling2D")(3, strides=1), (6, 5, 3))
         for keep in (False, True):
             one(getattr(L, "Global" + kind + "Pooling1D")(keepdims=keep), (6, 4))
@@ -471,7 +481,7 @@ def classes():
             lines.append("config " + json.dumps(made, separators=(",", ":")))
 
 
-# ---- training ------------------------------------------------------------------------------------------------
+# ---- training ----------------------------------------------------------------------------------------------
 
 STEPS = 20
 
@@ -582,7 +592,7 @@ def named(name, activation="softmax"):
     return sequential((4,), L.Dense(3, activation=activation, name=name))
 
 
-# ---- files ---------------------------------------------------------------------------------------------------
+# ---- files ----------------------------------------------------------------------------------------------
 
 def legacy_dialect(model):
     """A configuration of the same model as Keras 2 wrote it."""
@@ -605,7 +615,7 @@ def files():
     cnn.save(FOLDER / "cnn.h5")
     cnn.save_weights(FOLDER / "cnn.weights.h5")
     (FOLDER / "cnn.json").write_text(cnn.to_json())
-    # The same in the layout of Keras 2: texts of fixed length, names in two parts, ":0" behind the names of arrays.
+    # As Keras 2 wrote it: texts of fixed length, names in two parts, ":0" behind the names of arrays.
     with h5py.File(FOLDER / "cnn_keras2.h5", "w") as file:
         file.attrs["keras_version"] = numpy.bytes_("2.2.4")
         file.attrs["backend"] = numpy.bytes_("tensorflow")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: keras onednn
-// applications MODEL INPUT OUTPUT: predicts with a Keras model. INPUT has images C×H×W as f32; OUTPUT gets the
-// outputs as f32.
+// applications MODEL INPUT OUTPUT: predicts with a Keras model. INPUT has images C×H×W as f32; OUTPUT gets
+// the outputs as f32.
 #include <cohort/cohort.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/keras.hpp>
@@ -22,6 +22,7 @@ int main(int count, char** arguments) {
   int const examples = static_cast<int>(images.size()) / static_cast<int>(example.elements());
   auto const made = run.predict(cohort::tensor_view(images.data(), example.batched(examples)));
   std::ofstream(arguments[3], std::ios::binary)
-      .write(reinterpret_cast<char const*>(made.values.data()), static_cast<std::streamsize>(made.values.size() * sizeof(float)));
+      .write(reinterpret_cast<char const*>(made.values.data()),
+             static_cast<std::streamsize>(made.values.size() * sizeof(float)));
   std::printf("%lld parameters\n", static_cast<long long>(run.network().parameter_count()));
 }

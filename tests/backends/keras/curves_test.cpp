@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses of 20 steps of imported models, beside Keras' in golden/keras/curves.txt.
-// covers: keras.hpp
+// covers: keras
 #include <gtest/gtest.h>
 
 #include <cohort/backend/reference.hpp>
@@ -17,14 +17,16 @@ namespace {
 /// after the steps are compared for all.
 std::string curve_differences(keras_case const& one) {
   named_waves const weights;
-  imported_model const model = detail::import_keras(one.config, "Keras configuration", {}, {3, 15}, nullptr, &weights);
+  imported_model const model =
+      detail::import_keras(one.config, "Keras configuration", {}, {3, 15}, nullptr, &weights);
   training run = load_imported<reference<double>>(model);
   keras_batch batch(one);
   // A class per example or step is i32.
   std::vector<std::vector<std::int32_t>> classes(one.targets.size());
   for (std::size_t i = 0; i < one.targets.size(); ++i) {
     keras_tensor const& target = one.targets[i];
-    auto const output = std::ranges::max(one.outputs, {}, [](keras_tensor const& o) { return o.dims.size(); });
+    auto const output =
+        std::ranges::max(one.outputs, {}, [](keras_tensor const& o) { return o.dims.size(); });
     bool const is_class = one.outputs.size() == 1 && target.dims.size() + 1 == output.dims.size();
     if (is_class) {
       for (double const number : target.values) classes[i].push_back(static_cast<std::int32_t>(number));
@@ -36,8 +38,10 @@ std::string curve_differences(keras_case const& one) {
   bool const has_penalty = one.name == "penalties";
   for (std::size_t step = 0; step < one.losses.size(); ++step) {
     double const loss = run.train_on(batch.view).loss;
-    if (!has_penalty && !(std::abs(loss - one.losses[step]) <= 1e-4 * std::max(1.0, std::abs(one.losses[step]))))
-      return "step " + std::to_string(step) + ": expected a loss of " + std::to_string(one.losses[step]) + ", got " + std::to_string(loss);
+    if (!has_penalty
+        && !(std::abs(loss - one.losses[step]) <= 1e-4 * std::max(1.0, std::abs(one.losses[step]))))
+      return "step " + std::to_string(step) + ": expected a loss of " + std::to_string(one.losses[step])
+             + ", got " + std::to_string(loss);
   }
   if (one.name == "logits") return "";  // Keras returns logits, Cohort's loss their softmax
   return compare_outputs(run, model, one, 1e-4);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of all kinds, and files that are damaged or hostile.
-// covers: keras.hpp
+// covers: keras
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <unistd.h>
@@ -29,7 +29,8 @@ keras_case case_named(std::string const& name) {
   return {};
 }
 
-std::string file_differences(std::string const& file, std::string const& name, keras_options const& how = {}) {
+std::string file_differences(std::string const& file, std::string const& name,
+                             keras_options const& how = {}) {
   imported_model const model = load_keras(folder + file, how);
   training const run = load_imported<reference<double>>(model);
   return compare_outputs(run, model, case_named(name));
@@ -38,12 +39,14 @@ std::string file_differences(std::string const& file, std::string const& name, k
 /// A file that is removed at the end.
 struct scratch {
   std::string path;
-  explicit scratch(char const* name) : path(std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + name)) {}
+  explicit scratch(char const* name)
+      : path(std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + name)) {}
   scratch(scratch const&) = delete;
   scratch& operator=(scratch const&) = delete;
   ~scratch() { std::filesystem::remove(path); }
   void write(std::vector<std::byte> const& bytes) const {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
 };
 
@@ -72,7 +75,8 @@ TEST(keras_files, name_the_layers_as_keras) {
   std::ranges::sort(names);
   EXPECT_EQ(model.inputs, std::vector<std::string>{"x"});
   EXPECT_EQ(model.outputs, std::vector<std::string>{"out"});
-  for (char const* const name : {"both/backward", "both/forward", "inner/first", "inner/second", "lstm", "out", "out/loss", "tied", "tied@2"})
+  for (char const* const name : {"both/backward", "both/forward", "inner/first", "inner/second", "lstm",
+                                 "out", "out/loss", "tied", "tied@2"})
     EXPECT_TRUE(std::ranges::binary_search(names, name)) << name;
 }
 
@@ -82,15 +86,20 @@ TEST(keras_files, without_weights_have_no_parameters) {
     load_imported<reference<double>>(model);
     ADD_FAILURE();
   } catch (data_error const& problem) {
-    EXPECT_EQ(std::string(problem.what()), "the file has no values of the parameter (" + folder + "cnn.json, parameter conv.weights): expected 3x1x3x3");
+    EXPECT_EQ(std::string(problem.what()), "the file has no values of the parameter (" + folder
+                                               + "cnn.json, parameter conv.weights): expected 3x1x3x3");
   }
 }
 
 TEST(keras_files, of_other_kinds_are_refused) {
-  EXPECT_EQ(refusal_of("model.pt"), "cannot import the Keras model: the file's kind is unknown (model.pt): expected .keras, .h5, .hdf5 or .json");
-  EXPECT_EQ(refusal_of(folder + "cnn.weights.h5"), "cannot import the Keras model: a file of weights has no layers (" + folder
-                                                       + "cnn.weights.h5): expected the model's configuration .json, with keras_options::weights");
-  EXPECT_EQ(refusal_of("/nowhere/a.keras"), "cannot open the file (/nowhere/a.keras): No such file or directory");
+  EXPECT_EQ(refusal_of("model.pt"),
+            "cannot import the Keras model: the file's kind is unknown (model.pt): expected .keras, .h5, "
+            ".hdf5 or .json");
+  EXPECT_EQ(refusal_of(folder + "cnn.weights.h5"),
+            "cannot import the Keras model: a file of weights has no layers (" + folder
+                + "cnn.weights.h5): expected the model's configuration .json, with keras_options::weights");
+  EXPECT_EQ(refusal_of("/nowhere/a.keras"),
+            "cannot open the file (/nowhere/a.keras): No such file or directory");
   EXPECT_EQ(refusal_of("/nowhere/a.h5"), "cannot open the file (/nowhere/a.h5): No such file or directory");
 }
 
@@ -114,7 +123,7 @@ TEST(keras_files, that_are_truncated_or_flipped_are_errors) {
   }
 }
 
-// ---- zip archives ------------------------------------------------------------------------------------------
+// ---- zip archives ----------------------------------------------------------------------------------------
 
 void append(std::vector<std::byte>& to, std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) to.push_back(static_cast<std::byte>(number >> (8 * i)));
@@ -172,23 +181,31 @@ TEST(keras_archives, are_not_decompressed) {
   scratch const file("bomb.keras");
   std::string const where = " (" + file.path + ")";
   file.write(archive_of({{"metadata.json", "x", 8, 1 << 30}}));
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json is compressed" + where + ": expected stored, as Keras writes it, got method 8");
+  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json is compressed"
+                                       + where + ": expected stored, as Keras writes it, got method 8");
   file.write(archive_of({{"metadata.json", "x", 0, 1 << 30}}));
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json has two sizes" + where + ": expected 1, got 1073741824");
+  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json has two sizes"
+                                       + where + ": expected 1, got 1073741824");
   file.write(archive_of({{"metadata.json", "x", 0}}));
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json is damaged: its CRC-32 differs" + where);
+  EXPECT_EQ(refusal_of(file.path),
+            "cannot read the zip archive: the entry metadata.json is damaged: its CRC-32 differs" + where);
   file.write(archive_of({{"metadata.json", "", 0}, {"metadata.json", "", 0}}));
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has the entry metadata.json twice" + where);
+  EXPECT_EQ(refusal_of(file.path),
+            "cannot read the zip archive: it has the entry metadata.json twice" + where);
   file.write(archive_of({{"../metadata.json", "", 0}}));  // names are never paths of files
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has no entry metadata.json" + where + ": expected a file of Keras 3");
+  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has no entry metadata.json" + where
+                                       + ": expected a file of Keras 3");
   file.write({});
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has no end record: it is truncated or no zip archive" + where);
+  EXPECT_EQ(refusal_of(file.path),
+            "cannot read the zip archive: it has no end record: it is truncated or no zip archive" + where);
   std::vector<std::byte> const whole = io::read_file(folder + "cnn.keras");
   file.write(whole);
-  EXPECT_EQ(refusal_of(file.path, {.max_bytes = 100}), "the file is too large" + where + ": expected at most 100 bytes, got " + std::to_string(whole.size()));
+  EXPECT_EQ(
+      refusal_of(file.path, {.max_bytes = 100}),
+      "the file is too large" + where + ": expected at most 100 bytes, got " + std::to_string(whole.size()) + " bytes");
 }
 
-// ---- HDF5 files --------------------------------------------------------------------------------------------
+// ---- HDF5 files ------------------------------------------------------------------------------------------
 
 /// A file whose array conv/kernel is made by the test, in the layout of Keras 2.
 template <class Make>
@@ -200,12 +217,14 @@ std::string refusal_of_array(Make make) {
   make(opened, "model_weights/conv/conv/kernel:0");
   H5Fclose(opened);
   std::string text = refusal_of(file.path);
-  if (auto const at = text.find(file.path); at != std::string::npos) text.replace(at, file.path.size(), "FILE");
+  if (auto const at = text.find(file.path); at != std::string::npos)
+    text.replace(at, file.path.size(), "FILE");
   return text;
 }
 
 TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
-  std::string const where = " (FILE, model_weights/conv/conv/kernel:0)", cannot = "cannot read the HDF5 file: ";
+  std::string const where = " (FILE, model_weights/conv/conv/kernel:0)",
+                    cannot = "cannot read the HDF5 file: ";
   hsize_t const right[]{3, 3, 1, 3}, huge[]{1 << 20, 1 << 20, 1 << 20, 1 << 20};
   auto const with = [&](hsize_t const* dims, hid_t type, auto prepare) {
     return refusal_of_array([&](hid_t file, char const* path) {
@@ -218,25 +237,35 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
     });
   };
   auto const nothing = [](hid_t) {};
-  EXPECT_EQ(refusal_of_array([](hid_t, char const*) {}), cannot + "there is no such array in this file" + where);
-  EXPECT_EQ(with(huge, H5T_NATIVE_FLOAT, nothing), cannot + "the array has other extents than the layer" + where + ": expected (3, 3, 1, 3), got (1048576, 1048576, 1048576, 1048576)");
-  EXPECT_EQ(with(right, H5T_NATIVE_FLOAT, nothing), cannot + "the array is not in the file" + where + ": expected 27 numbers, got 0 bytes");
+  EXPECT_EQ(refusal_of_array([](hid_t, char const*) {}),
+            cannot + "there is no such array in this file" + where);
+  EXPECT_EQ(with(huge, H5T_NATIVE_FLOAT, nothing),
+            cannot + "the array has other extents than the layer" + where
+                + ": expected (3, 3, 1, 3), got (1048576, 1048576, 1048576, 1048576)");
+  EXPECT_EQ(with(right, H5T_NATIVE_FLOAT, nothing),
+            cannot + "the array is not in the file" + where + ": expected 27 numbers, got 0 bytes");
   EXPECT_EQ(with(right, H5T_NATIVE_FLOAT,
                  [&](hid_t how) {
                    H5Pset_chunk(how, 4, right);
                    H5Pset_deflate(how, 9);
                  }),
-            cannot + "the array is chunked, compressed or in another file" + where + ": expected contiguous, as Keras writes it");
+            cannot + "the array is chunked, compressed or in another file" + where
+                + ": expected contiguous, as Keras writes it");
   EXPECT_EQ(with(right, H5T_NATIVE_FLOAT, [](hid_t how) { H5Pset_external(how, "/etc/passwd", 0, 108); }),
-            cannot + "the array is chunked, compressed or in another file" + where + ": expected contiguous, as Keras writes it");
+            cannot + "the array is chunked, compressed or in another file" + where
+                + ": expected contiguous, as Keras writes it");
   EXPECT_EQ(with(right, H5T_C_S1, nothing), cannot + "the array has no numbers" + where);
-  EXPECT_EQ(refusal_of_array([](hid_t file, char const* path) { H5Lcreate_external("/etc/passwd", "x", file, path, H5P_DEFAULT, H5P_DEFAULT); }),
+  EXPECT_EQ(refusal_of_array([](hid_t file, char const* path) {
+              H5Lcreate_external("/etc/passwd", "x", file, path, H5P_DEFAULT, H5P_DEFAULT);
+            }),
             cannot + "there is no such array in this file" + where);
-  EXPECT_EQ(refusal_of_array([](hid_t file, char const* path) { H5Lcreate_soft("/model_weights/conv/conv/bias:0", file, path, H5P_DEFAULT, H5P_DEFAULT); }),
+  EXPECT_EQ(refusal_of_array([](hid_t file, char const* path) {
+              H5Lcreate_soft("/model_weights/conv/conv/bias:0", file, path, H5P_DEFAULT, H5P_DEFAULT);
+            }),
             cannot + "there is no such array in this file" + where);
 }
 
-// ---- configurations ----------------------------------------------------------------------------------------
+// ---- configurations --------------------------------------------------------------------------------------
 
 std::string refusal_of_config(std::string const& text) {
   try {
@@ -248,27 +277,36 @@ std::string refusal_of_config(std::string const& text) {
 }
 
 std::string model_of(std::string const& layers, std::string const& rest) {
-  return R"({"class_name": "Functional", "module": "keras", "config": {"layers": [)" + layers + "], " + rest + "}}";
+  return R"({"class_name": "Functional", "module": "keras", "config": {"layers": [)" + layers + "], " + rest
+         + "}}";
 }
 
 TEST(keras_configurations, that_are_hostile_are_errors) {
   std::string const cannot = "cannot import the Keras model: ";
-  EXPECT_EQ(refusal_of_config("{}"), "cannot read JSON (Keras configuration:1:1, $): expected a field \"class_name\", got no such field");
+  EXPECT_EQ(
+      refusal_of_config("{}"),
+      "cannot read JSON (Keras configuration:1:1, $): expected a field \"class_name\", got no such field");
   EXPECT_EQ(refusal_of_config(R"({"class_name": "MyModel", "module": "mine", "config": {}})"),
             cannot + "the model is of an own class, whose layers are not in the file (Keras configuration): expected a Sequential or functional model, got MyModel");
   auto const dense = [](std::string const& name, std::string const& from) {
-    return R"({"class_name": "Dense", "module": "keras.layers", "config": {"name": ")" + name + R"(", "units": 2}, "inbound_nodes": [[[")" + from + R"(", 0, 0, {}]]]})";
+    return R"({"class_name": "Dense", "module": "keras.layers", "config": {"name": ")" + name
+           + R"(", "units": 2}, "inbound_nodes": [[[")" + from + R"(", 0, 0, {}]]]})";
   };
-  std::string const cycle = refusal_of_config(model_of(dense("a", "b") + ", " + dense("b", "a"), R"("input_layers": [], "output_layers": [["a", 0, 0]])"));
+  std::string const cycle = refusal_of_config(model_of(
+      dense("a", "b") + ", " + dense("b", "a"), R"("input_layers": [], "output_layers": [["a", 0, 0]])"));
   EXPECT_NE(cycle.find("expected layers without a cycle, got a cycle through a"), std::string::npos) << cycle;
-  std::string const missing = refusal_of_config(model_of(dense("a", "b"), R"("input_layers": [], "output_layers": [["a", 0, 0]])"));
-  EXPECT_NE(missing.find("expected layers whose inputs exist, got a tensor of b, call 0"), std::string::npos) << missing;
-  std::string const input = R"({"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, 1000000]}})";
+  std::string const missing =
+      refusal_of_config(model_of(dense("a", "b"), R"("input_layers": [], "output_layers": [["a", 0, 0]])"));
+  EXPECT_NE(missing.find("expected layers whose inputs exist, got a tensor of b, call 0"), std::string::npos)
+      << missing;
+  std::string const input =
+      R"({"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, 1000000]}})";
   EXPECT_EQ(refusal_of_config(R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [)" + input
                               + R"(, {"class_name": "Dense", "module": "keras.layers", "config": {"name": "d", "units": 1000000}}]}})"),
             cannot + "a parameter is too large (Keras configuration, layer d): expected at most 2^36 elements, got (1000000, 1000000)");
   std::string deep = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": []}})";
-  for (int i = 0; i < 100; ++i) deep = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [)" + deep + "]}}";
+  for (int i = 0; i < 100; ++i)
+    deep = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [)" + deep + "]}}";
   EXPECT_NE(refusal_of_config(deep).find("JSON"), std::string::npos);
   EXPECT_EQ(refusal_of_config(R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [)" + input
                               + R"(, {"class_name": "Own", "module": "mine.layers", "config": {"name": "d"}}]}})"),
@@ -290,7 +328,8 @@ TEST(keras_configurations, that_are_mutated_are_errors_or_networks) {
   for (keras_case const& one : read_keras_cases().cases)
     for (int mutation = 0; mutation < 8; ++mutation) {
       std::string text = one.config;
-      static constexpr std::string_view replacements[]{"0", "-1", "null", "1000000", "[]", "{}", "true", "\"x\"", "9", ","};
+      static constexpr std::string_view replacements[]{"0",  "-1",   "null",  "1000000", "[]",
+                                                       "{}", "true", "\"x\"", "9",       ","};
       // A digit or a name becomes something else.
       std::size_t const at = text.find_first_of("0123456789tfn\"", draw(text.size()));
       if (at == std::string::npos) continue;
@@ -310,7 +349,9 @@ TEST(keras_configurations, need_the_length_of_sequences) {
   std::string const text = R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [
     {"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [null, null, 3]}},
     {"class_name": "LSTM", "module": "keras.layers", "config": {"name": "l", "units": 2}}]}})";
-  EXPECT_EQ(refusal_of_config(text), "cannot import the Keras model: an extent of the input is unknown (Keras configuration): expected a number; for sequences, set keras_options::steps, got null");
+  EXPECT_EQ(refusal_of_config(text),
+            "cannot import the Keras model: an extent of the input is unknown (Keras configuration): "
+            "expected a number; for sequences, set keras_options::steps, got null");
   EXPECT_EQ(from_keras_config(text, {.steps = 7}).network().view()[0].output, (shape{7, 3}));
 }
 

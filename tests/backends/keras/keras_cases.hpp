@@ -118,7 +118,8 @@ class named_waves : public cohort::detail::keras_weight_source {
 };
 
 /// Images H×W×C → C×H×W, or back; other tensors are unchanged.
-inline std::vector<double> move_channels(std::vector<double> const& from, std::vector<int> const& dims, bool back) {
+inline std::vector<double> move_channels(std::vector<double> const& from, std::vector<int> const& dims,
+                                         bool back) {
   if (dims.size() != 4) return from;
   auto const n = static_cast<std::size_t>(dims[0]), area = static_cast<std::size_t>(dims[1] * dims[2]),
              channels = static_cast<std::size_t>(dims[3]);
@@ -153,11 +154,13 @@ struct keras_batch {
       numbers.push_back(move_channels(
           from.values.empty() ? keras_wave(count, static_cast<double>(i)) : from.values, from.dims, false));
     }
-    for (keras_tensor const& from : one.targets) numbers.push_back(move_channels(from.values, from.dims, false));
+    for (keras_tensor const& from : one.targets)
+      numbers.push_back(move_channels(from.values, from.dims, false));
     for (double const exists : one.mask) mask.push_back(exists != 0);
     for (std::size_t i = 0; i < one.inputs.size(); ++i)
       view.inputs.emplace_back(numbers[i].data(), keras_shape(one.inputs[i].dims));
-    if (!mask.empty()) view.masks.emplace_back(mask.data(), cohort::shape{one.inputs[0].dims[0], one.inputs[0].dims[1]});
+    if (!mask.empty())
+      view.masks.emplace_back(mask.data(), cohort::shape{one.inputs[0].dims[0], one.inputs[0].dims[1]});
     view.count = one.inputs[0].dims[0];
   }
   keras_batch(keras_batch const&) = delete;
@@ -172,20 +175,22 @@ inline std::string compare_outputs(cohort::training const& run, cohort::imported
   for (int const id : model.network().view().outputs()) layers.push_back(model.network().view().name(id));
   auto const outputs = run.outputs_of(layers, batch.view);
   if (outputs.size() != one.outputs.size())
-    return "expected " + std::to_string(one.outputs.size()) + " outputs, got " + std::to_string(outputs.size());
+    return "expected " + std::to_string(one.outputs.size()) + " outputs, got "
+           + std::to_string(outputs.size());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     keras_tensor const& wanted = one.outputs[k];
     cohort::shape const dims = outputs[k].example.batched(outputs[k].count());
     if (!(dims == keras_shape(wanted.dims)))
-      return "output " + std::to_string(k) + ": expected " + to_string(keras_shape(wanted.dims)) + ", got " + to_string(dims);
+      return "output " + std::to_string(k) + ": expected " + to_string(keras_shape(wanted.dims)) + ", got "
+             + to_string(dims);
     std::vector<double> got(outputs[k].values.begin(), outputs[k].values.end());
     got = move_channels(got, wanted.dims, true);
     bool const steps = !batch.mask.empty() && wanted.dims.size() == 3;
     for (std::size_t i = 0; i < got.size(); ++i) {
       if (steps && batch.mask[i / static_cast<std::size_t>(wanted.dims[2])] == 0) continue;
       if (!(std::abs(got[i] - wanted.values[i]) <= tolerance * std::max(1.0, std::abs(wanted.values[i]))))
-        return "output " + std::to_string(k) + ", element " + std::to_string(i) + ": expected " + std::to_string(wanted.values[i])
-               + ", got " + std::to_string(got[i]);
+        return "output " + std::to_string(k) + ", element " + std::to_string(i) + ": expected "
+               + std::to_string(wanted.values[i]) + ", got " + std::to_string(got[i]);
     }
   }
   return "";

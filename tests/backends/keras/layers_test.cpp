@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every class of keras.layers, in the cases of golden/keras/layers.txt: imported with Keras' outputs, or refused.
-// covers: keras.hpp
+// Every class of keras.layers, in the cases of golden/keras/layers.txt: with Keras' outputs, or refused.
+// covers: keras
 #include <gtest/gtest.h>
 
 #include <cohort/backend/reference.hpp>

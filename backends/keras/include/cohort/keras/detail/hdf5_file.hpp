@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <hdf5.h>
 #include <cohort/detail/build_check.hpp>
 #include <cohort/keras/detail/keras_weights.hpp>
-#include <hdf5.h>
 
 #include <cstddef>
 #include <mutex>

@@ -236,7 +236,7 @@ class keras_translation {
   std::vector<std::pair<std::string, float>> filled_{};
   std::vector<std::pair<std::string, std::vector<float>>> constant_parameters_{};
   bool has_other_groups_ = false;  // an array of Keras is a part of a parameter, or two parameters
-  int recurrent_node_ = -1;  // the one recorded last
+  int recurrent_node_ = -1;        // the one recorded last
   std::vector<std::string> input_names_{}, output_names_{};
   training_settings settings_{};
   std::vector<metric> metrics_{};

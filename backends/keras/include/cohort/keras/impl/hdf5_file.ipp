@@ -168,7 +168,8 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
   hdf5_handle const how(from ? H5Dget_create_plist(from.get()) : -1, H5Pclose);
   if (!from || !space || !type || !how) refuse(path, "this is no array, or it is damaged");
   int const rank = H5Sget_simple_extent_ndims(space.get());
-  if (rank < 0 || rank > 8) refuse(path, "the array has a wrong number of axes", keras_text(dims), std::to_string(rank) + " axes");
+  if (rank < 0 || rank > 8)
+    refuse(path, "the array has a wrong number of axes", keras_text(dims), std::to_string(rank) + " axes");
   hsize_t extents[8]{};
   if (rank > 0) H5Sget_simple_extent_dims(space.get(), extents, nullptr);
   bool is_same = static_cast<std::size_t>(rank) == dims.size();
@@ -187,7 +188,8 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
     refuse(path, "the array is chunked, compressed or in another file", "contiguous, as Keras writes it");
   std::size_t const bytes = static_cast<std::size_t>(H5Dget_storage_size(from.get()));
   if (bytes / std::max<std::size_t>(H5Tget_size(type.get()), 1) != count)
-    refuse(path, "the array is not in the file", std::to_string(count) + " numbers", std::to_string(bytes) + " bytes");
+    refuse(path, "the array is not in the file", std::to_string(count) + " numbers",
+           std::to_string(bytes) + " bytes");
   keras_array made{.dims = dims};
   made.values.resize(count);
   if (H5Dread(from.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, made.values.data()) < 0)

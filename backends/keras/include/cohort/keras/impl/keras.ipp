@@ -54,8 +54,10 @@ inline std::string text_of(std::vector<std::byte> const& bytes) {
 
 namespace detail {
 
-COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
-                                keras_version given, std::string const* training, keras_weight_source const* weights) {
+COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::string const& origin,
+                                                keras_options const& how, keras_version given,
+                                                std::string const* training,
+                                                keras_weight_source const* weights) {
   auto const document = io::parse_json(config, origin);
   io::json_value const model = document.root();
   if (given.major == 0)
@@ -65,7 +67,8 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
   if (given.major < 1 || given.major > 3)
     refuse_keras(origin, "the version of Keras is unknown", "1, 2 or 3", std::to_string(given.major));
   if (given.major == 1)
-    if (auto const backend = model.find("backend"); backend && backend->kind() == io::json_kind::string && backend->string() == "theano")
+    if (auto const backend = model.find("backend");
+        backend && backend->kind() == io::json_kind::string && backend->string() == "theano")
       refuse_keras(origin, "models of Keras 1 with Theano have flipped kernels", "TensorFlow");
   std::optional<io::json_document> training_text;
   std::optional<io::json_value> compile = model.find("compile_config");
@@ -99,20 +102,29 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
     std::string const config = text_of(archive.read("config.json"));
     detail::hdf5_file const file(path + ", model.weights.h5", archive.read("model.weights.h5"));
     detail::hdf5_weights const weights(file);
-    return detail::import_keras(config, path, how, read_version(metadata.root().at("keras_version").string()), nullptr, &weights);
+    return detail::import_keras(config, path, how, read_version(metadata.root().at("keras_version").string()),
+                                nullptr, &weights);
   }
   if (path.ends_with(".weights.h5"))
-    detail::refuse_keras(path, "a file of weights has no layers", "the model's configuration .json, with keras_options::weights");
+    detail::refuse_keras(path, "a file of weights has no layers",
+                         "the model's configuration .json, with keras_options::weights");
   if (path.ends_with(".h5") || path.ends_with(".hdf5")) {
     {
       io::file_reader const file(path);  // a missing file is a file_error
-      if (file.size() > how.max_bytes) detail::refuse_keras(path, "the file is too large", std::to_string(how.max_bytes) + " bytes", std::to_string(file.size()));
+      if (file.size() > how.max_bytes)
+        detail::refuse_keras(path, "the file is too large", std::to_string(how.max_bytes) + " bytes",
+                             std::to_string(file.size()));
     }
     detail::hdf5_file const file(path, path);
-    auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"), version = file.text("/", "keras_version");
-    if (!config) detail::refuse_keras(path, "the file has no model_config: it has weights only", "a file of model.save()");
+    auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
+               version = file.text("/", "keras_version");
+    if (!config)
+      detail::refuse_keras(path, "the file has no model_config: it has weights only",
+                           "a file of model.save()");
     detail::hdf5_weights const weights(file);
-    return detail::import_keras(*config, path, how, version ? read_version(*version) : detail::keras_version{}, training ? &*training : nullptr, &weights);
+    return detail::import_keras(*config, path, how,
+                                version ? read_version(*version) : detail::keras_version{},
+                                training ? &*training : nullptr, &weights);
   }
   detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json");
 }

@@ -29,33 +29,45 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
   if (!keys) keys = values_in;
   bool causal = false;
   for (auto const& [name, given] : c.options) {
-    if (name == "use_causal_mask") causal = given.boolean();
-    else refuse("the call of the layer has an argument that is not imported", "use_causal_mask", name);
+    if (name == "use_causal_mask")
+      causal = given.boolean();
+    else
+      refuse("the call of the layer has an argument that is not imported", "use_causal_mask", name);
   }
   for (auto const& [name, given] : c.named_inputs)
-    if (name != "query" && name != "value" && name != "key") refuse("the call of the layer has an argument that is not imported", "query, value or key", name);
+    if (name != "query" && name != "value" && name != "key")
+      refuse("the call of the layer has an argument that is not imported", "query, value or key", name);
   bool const is_grouped = c.class_name != "MultiHeadAttention";
   int const heads = f.integer({is_grouped ? "num_query_heads" : "num_heads"});
   int const key_heads = is_grouped ? f.integer({"num_key_value_heads"}) : heads;
   int const width = f.integer({is_grouped ? "head_dim" : "key_dim"});
   int const value_width = is_grouped ? width : f.integer({"value_dim"}, width);
   bool const bias = f.flag({"use_bias"}, true);
-  if (heads < 1 || key_heads < 1 || heads > 4096 || width < 1 || width > 65536 || value_width < 1 || value_width > 65536 || heads % key_heads != 0) refuse("the numbers of heads and their width are out of range");
+  if (heads < 1 || key_heads < 1 || heads > 4096 || width < 1 || width > 65536 || value_width < 1
+      || value_width > 65536 || heads % key_heads != 0)
+    refuse("the numbers of heads and their width are out of range");
   if (how_.training && !c.inference && f.number({"dropout"}, 0) != 0)
     refuse("Cohort has no dropout of attention weights", "dropout 0, or keras_options::training false");
   f.expect_unset({"use_gate"}, "Cohort has no gate of attention");
   f.expect_unset({"sliding_window"}, "Cohort has no sliding window of attention");
   for (keras_value const* const one : {query, values_in, keys})
-    if (one->dims.size() != 2) refuse("attention reads sequences", "steps and features", keras_text(one->dims));
-  if (auto const axes = f.find({"attention_axes"}); axes && !(axes->kind() == io::json_kind::array && axes->size() == 1 && axes->at(std::size_t{0}).integer() == 1) && !(axes->kind() == io::json_kind::number && axes->integer() == 1))
+    if (one->dims.size() != 2)
+      refuse("attention reads sequences", "steps and features", keras_text(one->dims));
+  if (auto const axes = f.find({"attention_axes"});
+      axes
+      && !(axes->kind() == io::json_kind::array && axes->size() == 1
+           && axes->at(std::size_t{0}).integer() == 1)
+      && !(axes->kind() == io::json_kind::number && axes->integer() == 1))
     refuse("attention is over the steps in Cohort", "attention_axes None");
   int outputs = query->dims[1];
   if (auto const found = f.find({"output_shape"})) {
-    io::json_value const one = found->kind() == io::json_kind::array && found->size() == 1 ? found->at(std::size_t{0}) : *found;
+    io::json_value const one =
+        found->kind() == io::json_kind::array && found->size() == 1 ? found->at(std::size_t{0}) : *found;
     outputs = static_cast<int>(one.integer(1, keras_limits::largest_extent));
   }
   for (std::string_view const field : {"kernel_constraint", "bias_constraint"})
-    if (how_.training && f.has(field)) refuse("constraints of attention are not imported", "None", std::string(field));
+    if (how_.training && f.has(field))
+      refuse("constraints of attention are not imported", "None", std::string(field));
 
   bool const is_self = query->slot == values_in->slot && query->slot == keys->slot;
   bool const is_masked = has_mask(*query) || has_mask(*values_in) || has_mask(*keys);
@@ -70,20 +82,25 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
   };
   if (is_masked) {
     if (!is_self || value_width != width || key_heads != heads)
-      refuse("attention to a masked sequence is imported for query = key = value of equal width", "self-attention with value_dim = key_dim");
+      refuse("attention to a masked sequence is imported for query = key = value of equal width",
+             "self-attention with value_dim = key_dim");
     // One product for all three: this form of Cohort's attention accepts masks.
     int const columns = heads * width, channels = query->dims[1];
     int const packed = record(dense{.units = 3 * columns, .bias = bias}, {id_of(*query)}, "query_key_value");
     has_other_groups_ = true;
     static constexpr char const* parts[]{"query_dense", "key_dense", "value_dense"};
     for (std::size_t k = 0; k < 3; ++k) {
-      weigh(packed, "weights", {parts[k], 0}, {channels, heads, width}, {1, 2, 0}, {}, k * static_cast<std::size_t>(columns) * static_cast<std::size_t>(channels));
-      if (bias) weigh(packed, "bias", {parts[k], 1}, {heads, width}, {}, {}, k * static_cast<std::size_t>(columns));
+      weigh(packed, "weights", {parts[k], 0}, {channels, heads, width}, {1, 2, 0}, {},
+            k * static_cast<std::size_t>(columns) * static_cast<std::size_t>(channels));
+      if (bias)
+        weigh(packed, "bias", {parts[k], 1}, {heads, width}, {}, {}, k * static_cast<std::size_t>(columns));
     }
     override_layer(packed, f, "kernel", "bias");
     id = record(attention{.heads = heads, .causal = causal}, {packed});
   } else {
-    if (causal && query->dims[0] != keys->dims[0]) refuse("causal attention needs as many queries as keys in Cohort", keras_text(query->dims), keras_text(keys->dims));
+    if (causal && query->dims[0] != keys->dims[0])
+      refuse("causal attention needs as many queries as keys in Cohort", keras_text(query->dims),
+             keras_text(keys->dims));
     int const q = project(*query, "query", is_grouped ? "_query_dense" : "query_dense", heads, width);
     int k = project(*keys, "key", is_grouped ? "_key_dense" : "key_dense", key_heads, width);
     int v = project(*values_in, "value", is_grouped ? "_value_dense" : "value_dense", key_heads, value_width);
@@ -92,10 +109,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
       auto const repeat = [&](int from, int size, std::string const& name) {
         std::vector<int> all;
         for (int head = 0; head < key_heads; ++head) {
-          int const part = key_heads == 1 ? from : record(subset{.first = head * size, .last = (head + 1) * size}, {from}, name + "/head");
+          int const part = key_heads == 1 ? from
+                                          : record(subset{.first = head * size, .last = (head + 1) * size},
+                                                   {from}, name + "/head");
           for (int n = 0; n < heads / key_heads; ++n) all.push_back(part);
         }
-        if (all.size() > 64) refuse("Cohort joins up to 64 tensors", "at most 64 heads", std::to_string(all.size()));
+        if (all.size() > 64)
+          refuse("Cohort joins up to 64 tensors", "at most 64 heads", std::to_string(all.size()));
         return record(concatenate{}, all, name + "/heads");
       };
       k = repeat(k, width, "key");
@@ -104,7 +124,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     id = record(attention{.heads = heads, .causal = causal}, {q, k, v});
   }
   int const made = record(dense{.units = outputs, .bias = bias}, {id}, "output");
-  weigh(made, "weights", {is_grouped ? "_output_dense" : "output_dense", 0}, {heads, value_width, outputs}, {2, 0, 1});
+  weigh(made, "weights", {is_grouped ? "_output_dense" : "output_dense", 0}, {heads, value_width, outputs},
+        {2, 0, 1});
   if (bias) weigh(made, "bias", {is_grouped ? "_output_dense" : "output_dense", 1}, {outputs});
   override_layer(made, f, "kernel", "bias");
   return {value(made, {query->dims[0], outputs})};
@@ -113,15 +134,20 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
 /// The layer Attention: softmax(q·kᵀ)·v without parameters.
 COHORT_KERAS_INLINE keras_translation::values keras_translation::luong_attention(call const& c) {
   keras_fields const& f = c.fields;
-  if (c.inputs.size() < 2 || c.inputs.size() > 3) refuse("Attention has the inputs query, value and key", "2 or 3", std::to_string(c.inputs.size()));
+  if (c.inputs.size() < 2 || c.inputs.size() > 3)
+    refuse("Attention has the inputs query, value and key", "2 or 3", std::to_string(c.inputs.size()));
   bool causal = f.flag({"causal"}, false);
   for (auto const& [name, given] : c.options) {
-    if (name == "use_causal_mask") causal = given.boolean();
-    else refuse("the call of the layer has an argument that is not imported", "use_causal_mask", name);
+    if (name == "use_causal_mask")
+      causal = given.boolean();
+    else
+      refuse("the call of the layer has an argument that is not imported", "use_causal_mask", name);
   }
-  if (!c.named_inputs.empty()) refuse("the call of the layer has an argument that is not imported", {}, c.named_inputs.begin()->first);
+  if (!c.named_inputs.empty())
+    refuse("the call of the layer has an argument that is not imported", {}, c.named_inputs.begin()->first);
   f.expect_unset({"use_scale"}, "Cohort has no learned scale of attention");
-  if (std::string const mode = f.text({"score_mode"}, "dot"); mode != "dot") refuse("Cohort has dot-product attention only", "dot", mode);
+  if (std::string const mode = f.text({"score_mode"}, "dot"); mode != "dot")
+    refuse("Cohort has dot-product attention only", "dot", mode);
   if (how_.training && !c.inference && f.number({"dropout"}, 0) != 0)
     refuse("Cohort has no dropout of attention weights", "dropout 0, or keras_options::training false");
   keras_value const &query = c.inputs[0], &values_in = c.inputs[1], &keys = c.inputs.back();
@@ -129,9 +155,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::luong_attention
     if (one.dims.size() != 2) refuse("attention reads sequences", "steps and features", keras_text(one.dims));
     expect_no_mask(one);
   }
-  if (causal && query.dims[0] != keys.dims[0]) refuse("causal attention needs as many queries as keys in Cohort", keras_text(query.dims), keras_text(keys.dims));
+  if (causal && query.dims[0] != keys.dims[0])
+    refuse("causal attention needs as many queries as keys in Cohort", keras_text(query.dims),
+           keras_text(keys.dims));
   // Cohort divides by √columns, Keras does not.
-  int const scaled = record(scale{.factor = std::sqrt(static_cast<double>(query.dims[1]))}, {id_of(query)}, "scaled");
+  int const scaled =
+      record(scale{.factor = std::sqrt(static_cast<double>(query.dims[1]))}, {id_of(query)}, "scaled");
   int const id = record(attention{.heads = 1, .causal = causal}, {scaled, id_of(keys), id_of(values_in)});
   return {value(id, {query.dims[0], values_in.dims[1]})};
 }

@@ -55,8 +55,8 @@ namespace keras_numbers {
 /// Keras writes whole numbers as 2 or as 2.0.
 inline int keras_integer(io::json_value from) {
   double const number = from.number();
-  if (number != static_cast<double>(static_cast<std::int64_t>(number)) || number < -keras_limits::largest_extent
-      || number > keras_limits::largest_extent)
+  if (number != static_cast<double>(static_cast<std::int64_t>(number))
+      || number < -keras_limits::largest_extent || number > keras_limits::largest_extent)
     from.refuse("a whole number of at most 1048576");
   return static_cast<int>(number);
 }
@@ -88,7 +88,8 @@ COHORT_KERAS_INLINE std::vector<int> keras_fields::numbers(names of, std::size_t
                                                            std::vector<int> otherwise) const {
   auto const found = find(of);
   if (!found) return otherwise;
-  if (found->kind() == io::json_kind::number) return std::vector<int>(count, keras_numbers::keras_integer(*found));
+  if (found->kind() == io::json_kind::number)
+    return std::vector<int>(count, keras_numbers::keras_integer(*found));
   std::vector<int> made;
   for (io::json_value const one : found->items()) made.push_back(keras_numbers::keras_integer(one));
   if (made.size() != count)
@@ -117,7 +118,8 @@ COHORT_KERAS_INLINE void keras_fields::expect_unset(names of, char const* reason
     case io::json_kind::array:
       if (found->size() == 0) return;
       break;
-    default: break;
+    default:
+      break;
   }
   refuse(std::string(reason) + " (" + std::string(found->key()) + ')');
 }

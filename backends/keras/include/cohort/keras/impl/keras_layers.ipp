@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/rms_norm.hpp>
-#include <cmath>
 
 namespace cohort::detail {
 
-// ---- which class is translated by which function -----------------------------------------------------------
+// ---- which class is translated by which function ---------------------------------------------------------
 
 namespace keras_classes {
 
@@ -19,7 +19,8 @@ struct refused_class {
 };
 
 inline constexpr char const* no_3d = "Cohort has no layers for volumes (tensors of four axes)";
-inline constexpr char const* no_random = "Cohort augments images in the data set (cohort/image.hpp), not in layers";
+inline constexpr char const* no_random =
+    "Cohort augments images in the data set (cohort/image.hpp), not in layers";
 inline constexpr char const* no_text = "Cohort encodes texts and categories in the data set, not in layers";
 inline constexpr char const* foreign = "the layer runs code of another framework";
 
@@ -166,8 +167,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
     if (one.name == c.class_name) refuse(c.class_name + ": " + one.reason);
   // Layers that change images in training only, and return them unchanged at inference.
   static constexpr std::string_view augmenting[]{"AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"};
-  if (c.class_name.starts_with("Random") || std::ranges::find(augmenting, c.class_name) != std::end(augmenting)) {
-    if (how_.training) refuse(c.class_name + ": " + keras_classes::no_random, "keras_options::training false, to leave the layer out");
+  if (c.class_name.starts_with("Random")
+      || std::ranges::find(augmenting, c.class_name) != std::end(augmenting)) {
+    if (how_.training)
+      refuse(c.class_name + ": " + keras_classes::no_random,
+             "keras_options::training false, to leave the layer out");
     if (c.class_name == "RandomCrop") refuse("RandomCrop: the layer resizes images at inference");
     return {only(c)};
   }
@@ -192,14 +196,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_opera
                                                                                      bool has_constants) {
   static constexpr std::string_view known[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
   if (std::ranges::find(known, c.class_name) == std::end(known))
-    refuse("the function keras.ops." + c.class_name + " is not imported", "Add, Subtract, Multiply, Maximum or Minimum of tensors");
+    refuse("the function keras.ops." + c.class_name + " is not imported",
+           "Add, Subtract, Multiply, Maximum or Minimum of tensors");
   if (has_constants || c.inputs.size() != 2)
     refuse("the function keras.ops." + c.class_name + " is imported for two tensors", "2 tensors",
            has_constants ? "a tensor and a number" : std::to_string(c.inputs.size()));
   return merge(c);
 }
 
-// ---- activations -------------------------------------------------------------------------------------------
+// ---- activations -----------------------------------------------------------------------------------------
 
 /// An activation that is recorded when the tensor is read, unless a loss contains it.
 COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
@@ -243,9 +248,11 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
     double const slope = fields.number({"negative_slope", "alpha"}, 0);
     double const threshold = fields.number({"threshold", "theta"}, 0);
     auto const most = fields.find({"max_value"});
-    if (threshold != 0) refuse("Cohort has no rectifier with a threshold", "threshold 0", std::to_string(threshold));
+    if (threshold != 0)
+      refuse("Cohort has no rectifier with a threshold", "threshold 0", std::to_string(threshold));
     if (most && (most->number() != 6 || slope != 0))
-      refuse("Cohort has rectifiers without limit, and with the limit 6", "max_value 6 or None", std::to_string(most->number()));
+      refuse("Cohort has rectifiers without limit, and with the limit 6", "max_value 6 or None",
+             std::to_string(most->number()));
     if (most) return with(relu6{}, "relu6");
     if (slope != 0) return with(leaky_relu{.slope = slope}, "leaky_relu");
     return with(relu{}, "relu");
@@ -271,18 +278,23 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
   if (is("sigmoid")) return deferred(x, "sigmoid");
   if (is("softmax", "Softmax")) {
     if (auto const axis = fields.find({"axis"})) {
-      io::json_value const at = axis->kind() == io::json_kind::array && axis->size() == 1 ? axis->at(std::size_t{0}) : *axis;
+      io::json_value const at =
+          axis->kind() == io::json_kind::array && axis->size() == 1 ? axis->at(std::size_t{0}) : *axis;
       if (!is_channel_axis(static_cast<int>(at.integer(-8, 8)), x))
-        refuse("Cohort's softmax is over the channels", "the channel axis", std::to_string(at.integer(-8, 8)));
+        refuse("Cohort's softmax is over the channels", "the channel axis",
+               std::to_string(at.integer(-8, 8)));
     } else if (x.dims.size() == 3 && images_first_) {
-      refuse("Keras computes this softmax over the columns of images, Cohort over the channels", "the channel axis");
+      refuse("Keras computes this softmax over the columns of images, Cohort over the channels",
+             "the channel axis");
     }
     return deferred(x, "softmax");
   }
   // Keras 3 computes x/6 + 0.5, Keras 1 and 2 and Cohort 0.2·x + 0.5.
   auto const gate = [&] {
-    return version_ >= 3 ? like(x, record(hard_sigmoid{}, {record(scale{.factor = 5.0 / 6}, {id_of(x)}, "scale")}, "hard_sigmoid"))
-                         : with(hard_sigmoid{}, "hard_sigmoid");
+    return version_ >= 3
+               ? like(x, record(hard_sigmoid{}, {record(scale{.factor = 5.0 / 6}, {id_of(x)}, "scale")},
+                                "hard_sigmoid"))
+               : with(hard_sigmoid{}, "hard_sigmoid");
   };
   if (is("hard_sigmoid")) return gate();
   if (is("hard_silu", "hard_swish")) {
@@ -294,7 +306,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
     return like(x, record(scale{.factor = -1}, {record(softplus{}, {negated}, "softplus")}, "log_sigmoid"));
   }
   if (is("tanh_shrink")) {
-    int const negated = record(scale{.factor = -1}, {record(tanh_activation{}, {id_of(x)}, "tanh")}, "negated");
+    int const negated =
+        record(scale{.factor = -1}, {record(tanh_activation{}, {id_of(x)}, "tanh")}, "negated");
     return like(x, record(add{}, {id_of(x), negated}, "tanh_shrink"));
   }
   if (is("PReLU")) refuse("an activation with parameters must be a layer of its own");
@@ -326,7 +339,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(cal
   std::size_t const channel = rank == 3 && images_first_ ? 0 : static_cast<std::size_t>(rank - 1);
   for (std::size_t axis = 0; axis < dims.size(); ++axis)
     if (axis != channel && dims[axis] != 1)
-      refuse("Cohort's prelu has one slope for each channel", "shared_axes with all axes but the channels", keras_text(shared));
+      refuse("Cohort's prelu has one slope for each channel", "shared_axes with all axes but the channels",
+             keras_text(shared));
   bool const per_channel = dims[channel] != 1 || x.dims[channel] == 1;
   int const id = record(prelu{.per_channel = per_channel}, {id_of(x)});
   override_layer(id, c.fields, "alpha", "");
@@ -334,7 +348,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(cal
   return {like(x, id)};
 }
 
-// ---- dense layers ------------------------------------------------------------------------------------------
+// ---- dense layers ----------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, keras_value const& x, int units,
                                                               bool bias, weight_place kernel,
@@ -345,7 +359,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, ker
   int id = 0;
   if (x.dims.size() == 3) {
     if (images_first_)
-      refuse("Keras applies this dense layer to the columns of images, Cohort to their channels", "data_format channels_last");
+      refuse("Keras applies this dense layer to the columns of images, Cohort to their channels",
+             "data_format channels_last");
     id = record(conv2d{.filters = units, .kernel = 1, .bias = bias}, {id_of(x)}, kernel.part);
   } else {
     id = record(dense{.units = units, .bias = bias}, {id_of(x)}, kernel.part);
@@ -374,8 +389,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(ca
     input = equation.substr(0, comma);
     kernel = equation.substr(comma + 1, arrow - comma - 1);
     output = equation.substr(arrow + 2);
-    is_dense = !input.empty() && kernel.size() == 2 && input.size() == output.size() && input.back() == kernel[0]
-               && output.back() == kernel[1] && input.substr(0, input.size() - 1) == output.substr(0, output.size() - 1)
+    is_dense = !input.empty() && kernel.size() == 2 && input.size() == output.size()
+               && input.back() == kernel[0] && output.back() == kernel[1]
+               && input.substr(0, input.size() - 1) == output.substr(0, output.size() - 1)
                && input.find(kernel[1]) == std::string::npos;
   }
   if (!is_dense) refuse("Cohort has no general products of tensors", "an equation as abc,cd->abd", equation);
@@ -390,40 +406,53 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(ca
   return {activate(made, c.fields.object({"activation"}), c)};
 }
 
-// ---- normalisation -----------------------------------------------------------------------------------------
+// ---- normalisation ---------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
-  if (version_ == 1 && f.integer({"mode"}, 0) != 0) refuse("batch normalisation of Keras 1 is imported in mode 0", "0", std::to_string(f.integer({"mode"}, 0)));
+  if (version_ == 1 && f.integer({"mode"}, 0) != 0)
+    refuse("batch normalisation of Keras 1 is imported in mode 0", "0",
+           std::to_string(f.integer({"mode"}, 0)));
   auto const axis = f.find({"axis"});
   int at = -1;
   if (axis && axis->kind() == io::json_kind::array && axis->size() == 1)
     at = static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8));
   else if (axis)
     at = static_cast<int>(axis->integer(-8, 8));
-  if (!is_channel_axis(at, x)) refuse("Cohort's batch normalisation is for each channel", "the channel axis", std::to_string(at));
+  if (!is_channel_axis(at, x))
+    refuse("Cohort's batch normalisation is for each channel", "the channel axis", std::to_string(at));
   f.expect_unset({"renorm"}, "Cohort has no batch renormalisation");
   f.expect_unset({"synchronized"}, "imported batch normalisation is not synchronised");
   bool const has_scale = f.flag({"scale"}, true), has_shift = f.flag({"center"}, true);
   if (how_.training && state_->trainable && (!has_scale || !has_shift))
-    refuse("Cohort trains scale and shift of a batch normalisation", "scale and center, trainable=False, or keras_options::training false",
+    refuse("Cohort trains scale and shift of a batch normalisation",
+           "scale and center, trainable=False, or keras_options::training false",
            has_scale ? "center=False" : "scale=False");
   if (how_.training && state_->trainable && c.inference)
-    refuse("the layer is called with training=False but is trained", "trainable=False, or keras_options::training false");
-  int const id = record(batch_norm{.momentum = f.number({"momentum"}, 0.99), .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
+    refuse("the layer is called with training=False but is trained",
+           "trainable=False, or keras_options::training false");
+  int const id =
+      record(batch_norm{.momentum = f.number({"momentum"}, 0.99), .epsilon = f.number({"epsilon"}, 1e-3)},
+             {id_of(x)});
   int const channels = channels_of(x);
   if (is_first_call() && how_.training) {
     layer_override row{.layer = name_of(id)};
     auto const gamma = f.object({"gamma_regularizer"}), beta = f.object({"beta_regularizer"});
-    if (gamma || beta) refuse("Cohort has one penalty for scale and shift", "no gamma_regularizer and beta_regularizer");
-    if (f.object({"gamma_constraint"}) || f.object({"beta_constraint"})) refuse("constraints of batch normalisation are not imported");
+    if (gamma || beta)
+      refuse("Cohort has one penalty for scale and shift", "no gamma_regularizer and beta_regularizer");
+    if (f.object({"gamma_constraint"}) || f.object({"beta_constraint"}))
+      refuse("constraints of batch normalisation are not imported");
   }
   int index = 0;
-  if (has_scale) weigh(id, "scale", {.index = index++}, {channels}, {}, x.order);
-  else fill(id, "scale", 1);
-  if (has_shift) weigh(id, "shift", {.index = index++}, {channels}, {}, x.order);
-  else fill(id, "shift", 0);
+  if (has_scale)
+    weigh(id, "scale", {.index = index++}, {channels}, {}, x.order);
+  else
+    fill(id, "scale", 1);
+  if (has_shift)
+    weigh(id, "shift", {.index = index++}, {channels}, {}, x.order);
+  else
+    fill(id, "shift", 0);
   weigh(id, "running_mean", {.index = index++, .is_trained = false}, {channels}, {}, x.order);
   weigh(id, "running_variance", {.index = index++, .is_trained = false}, {channels}, {}, x.order);
   return {like(x, id)};
@@ -446,7 +475,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::layer_normalisa
   for (std::size_t i = 1; i < axes.size(); ++i) is_last = is_last && axes[i] == axes[i - 1] + 1;
   bool const is_image = rank == 3 && !images_first_;
   if (!is_last || (is_image && axes.size() != 3))
-    refuse("Cohort normalises over the last axes of C×H×W or T×C", is_image ? "the axes 1, 2 and 3" : "the last axes", keras_text(axes));
+    refuse("Cohort normalises over the last axes of C×H×W or T×C",
+           is_image ? "the axes 1, 2 and 3" : "the last axes", keras_text(axes));
   int const count = static_cast<int>(axes.size());
   std::vector<int> const dims(x.dims.end() - count, x.dims.end());
   std::vector<int> const order = is_image ? std::vector<int>{2, 0, 1} : std::vector<int>{};
@@ -459,17 +489,24 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::layer_normalisa
   f.expect_unset({"rms_scaling"}, "Cohort has no rms_scaling of layer normalisation");
   bool const has_scale = f.flag({"scale"}, true), has_shift = f.flag({"center"}, true);
   if (how_.training && state_->trainable && (!has_scale || !has_shift))
-    refuse("Cohort trains scale and shift of a layer normalisation", "scale and center, trainable=False, or keras_options::training false",
+    refuse("Cohort trains scale and shift of a layer normalisation",
+           "scale and center, trainable=False, or keras_options::training false",
            has_scale ? "center=False" : "scale=False");
   if (how_.training)
-    for (std::string_view const field : {"gamma_regularizer", "beta_regularizer", "gamma_constraint", "beta_constraint"})
-      if (f.has(field)) refuse("penalties and constraints of layer normalisation are not imported", {}, std::string(field));
+    for (std::string_view const field :
+         {"gamma_regularizer", "beta_regularizer", "gamma_constraint", "beta_constraint"})
+      if (f.has(field))
+        refuse("penalties and constraints of layer normalisation are not imported", {}, std::string(field));
   int const id = record(layer_norm{.axes = count, .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
   int index = 0;
-  if (has_scale) weigh(id, "scale", {.index = index++}, dims, order, x.order);
-  else fill(id, "scale", 1);
-  if (has_shift) weigh(id, "shift", {.index = index++}, dims, order, x.order);
-  else fill(id, "shift", 0);
+  if (has_scale)
+    weigh(id, "scale", {.index = index++}, dims, order, x.order);
+  else
+    fill(id, "scale", 1);
+  if (has_shift)
+    weigh(id, "shift", {.index = index++}, dims, order, x.order);
+  else
+    fill(id, "shift", 0);
   return {like(x, id)};
 }
 
@@ -504,14 +541,18 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
       return {like(x, record(scale{.factor = factor[0]}, {id_of(x)}))};
     for (auto* const one : {&factor, &offset}) {
       if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
-      if (one->size() != static_cast<std::size_t>(channels)) refuse("scale and offset must be numbers, or one for each channel", std::to_string(channels), std::to_string(one->size()));
+      if (one->size() != static_cast<std::size_t>(channels))
+        refuse("scale and offset must be numbers, or one for each channel", std::to_string(channels),
+               std::to_string(one->size()));
     }
   } else {
     f.expect_unset({"invert"}, "the inverse of a normalisation is not imported");
     auto const axis = f.find({"axis"});
     bool has_channel_axis = false;
-    if (axis && axis->kind() == io::json_kind::array && axis->size() == 1) has_channel_axis = is_channel_axis(static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8)), x);
-    if (axis && axis->kind() == io::json_kind::number) has_channel_axis = is_channel_axis(static_cast<int>(axis->integer(-8, 8)), x);
+    if (axis && axis->kind() == io::json_kind::array && axis->size() == 1)
+      has_channel_axis = is_channel_axis(static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8)), x);
+    if (axis && axis->kind() == io::json_kind::number)
+      has_channel_axis = is_channel_axis(static_cast<int>(axis->integer(-8, 8)), x);
     if (!axis && f.version() < 3) has_channel_axis = true;
     if (!f.has("mean") || !f.has("variance")) {
       // Adapted to data: mean, variance and their count are arrays of the layer.
@@ -534,7 +575,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
     auto mean = numbers("mean", 0), variance = numbers("variance", 1);
     for (auto* const one : {&mean, &variance}) {
       if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
-      if (one->size() != static_cast<std::size_t>(channels)) refuse("mean and variance must be numbers, or one for each channel", std::to_string(channels), std::to_string(one->size()));
+      if (one->size() != static_cast<std::size_t>(channels))
+        refuse("mean and variance must be numbers, or one for each channel", std::to_string(channels),
+               std::to_string(one->size()));
     }
     for (std::size_t i = 0; i < mean.size(); ++i) {
       factor.push_back(1 / std::max(std::sqrt(variance[i]), 1e-7));
@@ -553,7 +596,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
   return {like(x, id)};
 }
 
-// ---- indices -----------------------------------------------------------------------------------------------
+// ---- indices ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer(call const& c) {
   keras_value const& x = only(c);
@@ -576,7 +619,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
   std::string const mode = c.fields.text({"output_mode"}, "multi_hot");
   if (mode != "one_hot") refuse("CategoryEncoding is imported with output_mode one_hot", "one_hot", mode);
   int const tokens = c.fields.integer({"num_tokens"});
-  if (tokens > 4096) refuse("CategoryEncoding is imported for up to 4096 tokens", "at most 4096", std::to_string(tokens));
+  if (tokens > 4096)
+    refuse("CategoryEncoding is imported for up to 4096 tokens", "at most 4096", std::to_string(tokens));
   int const id = record(embedding{.vocabulary = tokens, .width = tokens}, {id_of(x)});
   std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);
   for (std::size_t i = 0; i < unit.size(); i += static_cast<std::size_t>(tokens) + 1) unit[i] = 1;
@@ -586,7 +630,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
   return {value(id, {x.dims[0], tokens})};
 }
 
-// ---- layers that differ in training only -------------------------------------------------------------------
+// ---- layers that differ in training only -----------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(call const& c) {
   keras_value const& x = only(c);
@@ -602,7 +646,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(ca
     f.expect_unset({"l2"}, "Cohort has no penalty of activations");
     return {x};
   }
-  if (c.class_name == "GaussianNoise") return with(gaussian_noise{.deviation = f.number({"stddev", "sigma"}, 0)});
+  if (c.class_name == "GaussianNoise")
+    return with(gaussian_noise{.deviation = f.number({"stddev", "sigma"}, 0)});
   if (rate == 0) return {x};
   if (c.class_name == "SpatialDropout1D" || c.class_name == "SpatialDropout2D") {
     expect_rank(c, c.class_name == "SpatialDropout1D" ? 2 : 3);
@@ -621,7 +666,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call co
   graph_view const net = net_.view();
   int const id = id_of(made);
   if (net.kind(id).name != "masked_input")
-    refuse("a mask begins at an input of the network in Cohort", "Masking directly behind an Input that nothing else reads");
+    refuse("a mask begins at an input of the network in Cohort",
+           "Masking directly behind an Input that nothing else reads");
   masked_values_[name_of(id)] = c.fields.number({"mask_value"}, 0);
   made.has_zero_padding = true;
   return {made};

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-// ---- references in configurations --------------------------------------------------------------------------
+// ---- references in configurations ------------------------------------------------------------------------
 
 namespace keras_nodes {
 
@@ -120,7 +120,7 @@ inline constexpr std::size_t most_layers = 20'000;
 
 }  // namespace keras_nodes
 
-// ---- recording ---------------------------------------------------------------------------------------------
+// ---- recording -------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE void keras_translation::refuse(std::string what, std::string expected,
                                                    std::string got) const {
@@ -206,12 +206,14 @@ COHORT_KERAS_INLINE int keras_translation::reshaped(int id, shape extents, std::
 
 COHORT_KERAS_INLINE shape keras_translation::extents_of(keras_value const& v) const {
   switch (v.dims.size()) {
-    case 1: return {v.dims[0]};
-    case 2: return {v.dims[0], v.dims[1]};
-    case 3: return images_first_ ? shape{v.dims[0], v.dims[1], v.dims[2]} : shape{v.dims[2], v.dims[0], v.dims[1]};
+    case 1:
+      return {v.dims[0]};
+    case 2:
+      return {v.dims[0], v.dims[1]};
+    case 3:
+      return images_first_ ? shape{v.dims[0], v.dims[1], v.dims[2]} : shape{v.dims[2], v.dims[0], v.dims[1]};
     default:
-      refuse("Cohort has tensors of one to three axes besides the batch", "1 to 3 axes",
-             keras_text(v.dims));
+      refuse("Cohort has tensors of one to three axes besides the batch", "1 to 3 axes", keras_text(v.dims));
   }
 }
 
@@ -229,8 +231,9 @@ COHORT_KERAS_INLINE void keras_translation::expect_rank(call const& c, std::size
 
 COHORT_KERAS_INLINE void keras_translation::expect_plain_order(keras_value const& v) const {
   if (!v.order.empty())
-    refuse("the elements of a flattened image are in another order in Cohort (C×H×W), and this layer depends "
-           "on the order");
+    refuse(
+        "the elements of a flattened image are in another order in Cohort (C×H×W), and this layer depends "
+        "on the order");
 }
 
 COHORT_KERAS_INLINE void keras_translation::expect_no_mask(keras_value const& v) {
@@ -250,7 +253,7 @@ COHORT_KERAS_INLINE bool keras_translation::is_channel_axis(int axis, keras_valu
   return axis == (rank == 3 && images_first_ ? 1 : rank);
 }
 
-// ---- parameters --------------------------------------------------------------------------------------------
+// ---- parameters ------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE void keras_translation::weigh(
     int node, std::string_view parameter, weight_place place, std::vector<int> dims,
@@ -364,7 +367,8 @@ COHORT_KERAS_INLINE void keras_translation::override_layer(int node, keras_field
   }
   if (!bias.empty())
     if (auto const found = fields.object({bias + "_constraint"})) {
-      if (found->class_name != "NonNeg") refuse("of biases only the constraint NonNeg is imported", "NonNeg", found->class_name);
+      if (found->class_name != "NonNeg")
+        refuse("of biases only the constraint NonNeg is imported", "NonNeg", found->class_name);
       row.bias_constraint = constraint::non_negative{};
     }
   if (row != layer_override{.layer = row.layer}) settings_.layers.push_back(std::move(row));
@@ -389,7 +393,8 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
     if (to.values.empty()) to.values.resize(static_cast<std::size_t>(to.dims.elements()));
     std::vector<float> const made = w.convert ? w.convert(values) : values;
     if (w.offset + made.size() > to.values.size())
-      refuse_keras(from.name() + ", layer " + w.layer, "an array is larger than the parameter " + w.parameter);
+      refuse_keras(from.name() + ", layer " + w.layer,
+                   "an array is larger than the parameter " + w.parameter);
     std::ranges::copy(made, to.values.begin() + static_cast<std::ptrdiff_t>(w.offset));
     to.written += made.size();
   };
@@ -454,7 +459,7 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
   }
 }
 
-// ---- models ------------------------------------------------------------------------------------------------
+// ---- models ----------------------------------------------------------------------------------------------
 
 /// Finds whether images are H×W×C or C×H×W, which must be the same for all layers.
 COHORT_KERAS_INLINE void keras_translation::find_image_order(io::json_value config) {
@@ -491,7 +496,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const&
   auto const found = fields.find({"batch_shape", "batch_input_shape", "build_input_shape"});
   std::vector<int> dims;
   auto const add = [&](io::json_value extent) {
-    if (!extent.is_null()) return dims.push_back(static_cast<int>(extent.integer(1, keras_limits::largest_extent)));
+    if (!extent.is_null())
+      return dims.push_back(static_cast<int>(extent.integer(1, keras_limits::largest_extent)));
     if (dims.empty() && how_.steps > 0) return dims.push_back(how_.steps);
     refuse("an extent of the input is unknown", "a number; for sequences, set keras_options::steps", "null");
   };
@@ -508,7 +514,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const&
     refuse("Cohort has inputs of one to three axes besides the batch", "1 to 3 axes", keras_text(dims));
   keras_value made{.slot = std::make_shared<keras_slot>(), .dims = std::move(dims)};
   shape const extents = extents_of(made);
-  if (extents.elements() > (std::int64_t{1} << 30)) refuse("the input is too large", {}, keras_text(made.dims));
+  if (extents.elements() > (std::int64_t{1} << 30))
+    refuse("the input is too large", {}, keras_text(made.dims));
   names_.insert(name);
   made.slot->id = (masked ? net_.masked_input(extents, name) : net_.input(extents, name)).id();
   if (net_.problem().found()) refuse(std::string(net_.problem().text().view()));
@@ -521,7 +528,9 @@ COHORT_KERAS_INLINE keras_layer_state& keras_translation::state_of(keras_layer_s
                                                                    std::map<std::string, int>& used) {
   std::string const name = keras_nodes::layer_name(layer);
   std::string const class_name(layer.at("class_name").string());
-  std::string object = keras_snake_case(class_name);
+  // Files have the name of the class in Python, configurations that which Keras exports.
+  std::string object =
+      keras_snake_case(class_name == "GroupQueryAttention" ? "GroupedQueryAttention" : class_name);
   if (int const number = used[object]++; number > 0) object += '_' + std::to_string(number);
   std::string const path = parent.path.empty() ? name : parent.path + '/' + name;
   auto const [found, is_new] = states_.try_emplace(path);
@@ -558,7 +567,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
          .inference = inference};
   for (auto const& reference : how.inputs) c.inputs.push_back(find(reference));
   for (auto const& [name, references] : how.named_inputs) {
-    if (name.ends_with("mask")) refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", {}, name);
+    if (name.ends_with("mask"))
+      refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", {}, name);
     for (auto const& reference : references) c.named_inputs[name].push_back(find(reference));
   }
   for (auto const& [name, given] : how.options) {
@@ -572,7 +582,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
   }
   values made;
   if (keras_nodes::is_model(class_name)) {
-    if (!c.options.empty()) refuse("the call of a nested model has an argument", {}, c.options.begin()->first);
+    if (!c.options.empty())
+      refuse("the call of a nested model has an argument", {}, c.options.begin()->first);
     if (c.inference && how_.training && state.trainable && !inference)
       refuse("the model is called with training=False but is trained",
              "trainable=False for the model, or keras_options::training false");
@@ -624,16 +635,22 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_seque
     if (!current) {
       keras_fields const fields(layer_config, origin_, version_);
       bool const has_shape = is_input || fields.has("batch_input_shape") || fields.has("batch_shape")
-                             || fields.has("input_shape") || (version_ == 1 && fields.has("input_dim") && class_name != "Embedding");
+                             || fields.has("input_shape")
+                             || (version_ == 1 && fields.has("input_dim") && class_name != "Embedding");
       io::json_value const after = is_input && i + 1 < count ? layers.at(i + 1) : layer;
       bool const masked = after.at("class_name").string() == "Masking";
-      std::string const name = is_input ? keras_nodes::layer_name(layer) : keras_nodes::layer_name(layer) + "_input";
+      std::string const name =
+          is_input ? keras_nodes::layer_name(layer) : keras_nodes::layer_name(layer) + "_input";
       io::json_value const* const from = nullptr;
       (void)from;
       if (has_shape)
         current = make_input(name, fields, masked);
       else
-        current = make_input(name, keras_fields(config.kind() == io::json_kind::array ? std::optional<io::json_value>{} : config, origin_, version_), masked);
+        current = make_input(
+            name,
+            keras_fields(config.kind() == io::json_kind::array ? std::optional<io::json_value>{} : config,
+                         origin_, version_),
+            masked);
     }
     if (is_input) continue;
     keras_layer_state& made = state_of(state, layer, position++, used);
@@ -681,7 +698,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
            std::to_string(inputs->size()));
   for (std::size_t i = 0; i < input_layers.size(); ++i) {
     auto const found = entries.find(input_layers[i].layer);
-    if (found == entries.end()) config.at("input_layers").refuse("layers of this model", input_layers[i].layer);
+    if (found == entries.end())
+      config.at("input_layers").refuse("layers of this model", input_layers[i].layer);
     if (inputs) {
       made[{input_layers[i].layer, 0}] = {(*inputs)[i]};
       continue;
@@ -698,7 +716,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     if (masking > 0 && masking != readers)
       refuse("the input " + name + " of a Masking layer is also read by other layers, without mask");
     made[{name, 0}] = {make_input(
-        name, keras_fields(found->second.json.find("config"), origin_ + ", layer " + name, version_), masking > 0)};
+        name, keras_fields(found->second.json.find("config"), origin_ + ", layer " + name, version_),
+        masking > 0)};
   }
 
   // Keras counts the calls of a nested model from 1: in version 3 in output_layers only.
@@ -706,7 +725,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     auto const found = entries.find(from.layer);
     if (found == entries.end() || from.call == 0) return from.call;
     std::string const class_name(found->second.json.at("class_name").string());
-    bool const from_one = version_ < 3 ? keras_nodes::is_model(class_name) : is_output && class_name == "Functional";
+    bool const from_one =
+        version_ < 3 ? keras_nodes::is_model(class_name) : is_output && class_name == "Functional";
     return from_one ? from.call - 1 : from.call;
   };
   for (auto& [name, entry] : entries)
@@ -722,8 +742,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   for (auto& [name, entry] : entries)
     for (std::size_t call = 0; call < entry.calls.size(); ++call)
       std::erase_if(entry.calls[call].named_inputs, [&](auto const& argument) {
-        bool const is_mask = argument.first == "mask" || argument.first == "query_mask" || argument.first == "value_mask" || argument.first == "key_mask";
-        if (is_mask) masks[{name, call}].insert(masks[{name, call}].end(), argument.second.begin(), argument.second.end());
+        bool const is_mask = argument.first == "mask" || argument.first == "query_mask"
+                             || argument.first == "value_mask" || argument.first == "key_mask";
+        if (is_mask)
+          masks[{name, call}].insert(masks[{name, call}].end(), argument.second.begin(),
+                                     argument.second.end());
         return is_mask;
       });
   // The input of which a mask is derived, and the value of padding.
@@ -733,7 +756,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
       keras_reference const from = pending.back();
       pending.pop_back();
       auto const entry = entries.find(from.layer);
-      if (entry == entries.end() || steps > keras_nodes::most_layers || from.call >= entry->second.calls.size()) return std::vector<std::pair<int, double>>{};
+      if (entry == entries.end() || steps > keras_nodes::most_layers
+          || from.call >= entry->second.calls.size())
+        return std::vector<std::pair<int, double>>{};
       std::string const operation(entry->second.json.at("class_name").string());
       keras_call const& call = entry->second.calls[from.call];
       if (operation == "NotEqual" && call.inputs.size() == 1 && call.constant) {
@@ -757,10 +782,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
       if (!is_same) break;
       bool const is_input = net.kind(begin).name == "masked_input";
       is_same = (is_input ? begin : net.inputs(begin)[0]) == id;
-      double const known = is_input ? masked_values_.contains(name_of(id)) ? masked_values_.at(name_of(id)) : padding : 0.0;
+      double const known =
+          is_input ? masked_values_.contains(name_of(id)) ? masked_values_.at(name_of(id)) : padding : 0.0;
       is_same = is_same && known == padding;
     }
-    if (!is_same) refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", "the mask of the layer's input");
+    if (!is_same)
+      refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs",
+             "the mask of the layer's input");
   };
 
   // Depth first from the outputs, without recursion: the calls that are needed, inputs before their readers.
@@ -771,10 +799,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     std::vector<keras_reference> all;
     auto const found = entries.find(key.first);
     if (found == entries.end() || key.second >= found->second.calls.size())
-      config.refuse("layers whose inputs exist", "a tensor of " + key.first + ", call " + std::to_string(key.second));
+      config.refuse("layers whose inputs exist",
+                    "a tensor of " + key.first + ", call " + std::to_string(key.second));
     keras_call const& call = found->second.calls[key.second];
     all = call.inputs;
-    for (auto const& [name, references] : call.named_inputs) all.insert(all.end(), references.begin(), references.end());
+    for (auto const& [name, references] : call.named_inputs)
+      all.insert(all.end(), references.begin(), references.end());
     return all;
   };
   std::vector<std::size_t> needed;
@@ -808,7 +838,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   auto const find = [&](keras_reference const& from) -> keras_value {
     auto const found = made.find({from.layer, from.call});
     if (found == made.end() || from.output >= found->second.size())
-      refuse("the model has no tensor " + from.layer + ", call " + std::to_string(from.call) + ", output " + std::to_string(from.output));
+      refuse("the model has no tensor " + from.layer + ", call " + std::to_string(from.call) + ", output "
+             + std::to_string(from.output));
     return found->second[from.output];
   };
   for (node_key const& key : order) {
@@ -818,7 +849,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
       check_masks(given->second, find(entry.calls[key.second].inputs[0]));
       state_ = before_masks;
     }
-    values outputs = translate_layer(entry.json, *entry.state, entry.calls[key.second], find, read[key], inference);
+    values outputs =
+        translate_layer(entry.json, *entry.state, entry.calls[key.second], find, read[key], inference);
     made[key] = std::move(outputs);
   }
   values result(output_layers.size());
@@ -829,8 +861,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
 COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_model(
     io::json_value config, std::string const& class_name, keras_layer_state const& state,
     std::optional<values> inputs, std::set<std::size_t> const* wanted, bool inference) {
-  if (class_name == "Sequential")
-    return translate_sequential(config, state, std::move(inputs), inference);
+  if (class_name == "Sequential") return translate_sequential(config, state, std::move(inputs), inference);
   return translate_functional(config, state, std::move(inputs), wanted, inference);
 }
 
@@ -839,8 +870,8 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
                                                           keras_weight_source const* weights) {
   std::string const class_name(model.at("class_name").string());
   if (!keras_nodes::is_model(class_name))
-    refuse("the model is of an own class, whose layers are not in the file", "a Sequential or functional model",
-           class_name);
+    refuse("the model is of an own class, whose layers are not in the file",
+           "a Sequential or functional model", class_name);
   io::json_value const config = model.at("config");
   find_image_order(config);
   settings_.updater = sgd{};
@@ -857,12 +888,14 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
     for (std::size_t i = 0; i < outputs.size(); ++i)
       names.push_back(keras_nodes::layer_name(layers.at(layers.size() - 1)));
   } else {
-    for (auto const& from : keras_nodes::read_references(config.at("output_layers"))) names.push_back(from.layer);
+    for (auto const& from : keras_nodes::read_references(config.at("output_layers")))
+      names.push_back(from.layer);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].order.empty()) {
       state_ = nullptr;
-      refuse("the output " + names[i] + " is a flattened image, whose elements are in another order in Cohort (C×H×W)");
+      refuse("the output " + names[i]
+             + " is a flattened image, whose elements are in another order in Cohort (C×H×W)");
     }
   }
   std::vector<int> ids;

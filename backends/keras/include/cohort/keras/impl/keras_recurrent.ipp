@@ -27,28 +27,35 @@ inline std::optional<recurrent_activation> find_activation(std::string const& na
 
 /// Records a recurrent layer and the parts of its output that are read.
 template <class L>
-keras_translation::recurrent_result keras_translation::record_recurrent(
-    L layer, keras_fields const& fields, keras_value const& x, values const& initial,
-    std::set<std::size_t> const& wanted, std::string_view suffix, int states) {
+keras_translation::recurrent_result keras_translation::record_recurrent(L layer, keras_fields const& fields,
+                                                                        keras_value const& x,
+                                                                        values const& initial,
+                                                                        std::set<std::size_t> const& wanted,
+                                                                        std::string_view suffix, int states) {
   recurrent_result made;
   made.returns_sequences = fields.flag({"return_sequences"}, false);
   made.returns_state = fields.flag({"return_state"}, false);
   int const units = layer.units;
   layer.last_step = !made.returns_sequences;
-  bool const needs_states = made.returns_state && std::ranges::any_of(wanted, [](std::size_t n) { return n > 0; });
+  bool const needs_states =
+      made.returns_state && std::ranges::any_of(wanted, [](std::size_t n) { return n > 0; });
   layer.returns_state = needs_states;
   std::vector<int> ids{id_of(x)};
   for (keras_value const& state : initial) {
-    if (state.dims != std::vector<int>{units}) refuse("an initial state must have as many elements as units", std::to_string(units), keras_text(state.dims));
+    if (state.dims != std::vector<int>{units})
+      refuse("an initial state must have as many elements as units", std::to_string(units),
+             keras_text(state.dims));
     expect_plain_order(state);
     ids.push_back(id_of(state));
   }
   std::string const name(suffix);
   int const id = record(layer, ids, suffix);
   recurrent_node_ = id;
-  std::vector<int> const dims = made.returns_sequences ? std::vector<int>{x.dims[0], units} : std::vector<int>{units};
+  std::vector<int> const dims =
+      made.returns_sequences ? std::vector<int>{x.dims[0], units} : std::vector<int>{units};
   auto const part = [&](recurrent_part which, std::string_view called) {
-    return record(recurrent_output{.states = states, .part = which}, {id}, name.empty() ? std::string(called) : name + '/' + std::string(called));
+    return record(recurrent_output{.states = states, .part = which}, {id},
+                  name.empty() ? std::string(called) : name + '/' + std::string(called));
   };
   bool const is_masked = net_.view()[id].mask >= 0 || net_.view().input_mask(id) >= 0;
   made.outputs.resize(made.returns_state ? static_cast<std::size_t>(states) + 1 : 1);
@@ -56,12 +63,16 @@ keras_translation::recurrent_result keras_translation::record_recurrent(
     made.outputs[0] = value(id, dims);
   } else {
     if (wanted.contains(0))
-      made.outputs[0] = value(part(made.returns_sequences ? recurrent_part::steps : recurrent_part::state, "output"), dims);
+      made.outputs[0] =
+          value(part(made.returns_sequences ? recurrent_part::steps : recurrent_part::state, "output"), dims);
     if (wanted.contains(1)) made.outputs[1] = value(part(recurrent_part::state, "state"), {units});
-    if (states > 1 && wanted.contains(2)) made.outputs[2] = value(part(recurrent_part::cells, "cells"), {units});
+    if (states > 1 && wanted.contains(2))
+      made.outputs[2] = value(part(recurrent_part::cells, "cells"), {units});
   }
-  if (fields.flag({"zero_output_for_mask"}, false) && is_masked && made.returns_sequences && made.outputs[0].slot) {
-    made.outputs[0] = value(record(zero_masked{}, {id_of(made.outputs[0])}, name.empty() ? "zeroed" : name + "/zeroed"), dims);
+  if (fields.flag({"zero_output_for_mask"}, false) && is_masked && made.returns_sequences
+      && made.outputs[0].slot) {
+    made.outputs[0] = value(
+        record(zero_masked{}, {id_of(made.outputs[0])}, name.empty() ? "zeroed" : name + "/zeroed"), dims);
     made.outputs[0].has_zero_padding = true;
   }
   return made;
@@ -71,38 +82,68 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
     call const& c, std::string const& class_name, keras_fields const& fields, keras_fields const& cell,
     keras_value const& x, values const& initial, std::set<std::size_t> const& wanted, std::string_view suffix,
     std::string const& part, int first_index, bool reverse) {
-  if (x.dims.size() != 2) refuse("a recurrent layer reads a sequence", "steps and features", keras_text(x.dims));
+  if (x.dims.size() != 2)
+    refuse("a recurrent layer reads a sequence", "steps and features", keras_text(x.dims));
   int const units = cell.integer({"units", "output_dim"}), channels = x.dims[1];
   bool const bias = cell.flag({"use_bias"}, true);
   auto const function = [&](keras_fields::names names, std::string otherwise) {
     auto const found = cell.object(names);
-    std::string const name = found ? found->class_name : cell.find(names) ? std::string("linear") : std::move(otherwise);
+    std::string const name = found              ? found->class_name
+                             : cell.find(names) ? std::string("linear")
+                                                : std::move(otherwise);
     auto const known = keras_cells::find_activation(name, version_);
     if (!known)
-      refuse(name == "hard_sigmoid" ? "Keras 3's hard_sigmoid of a recurrent layer is x/6 + 0.5, Cohort's 0.2·x + 0.5"
-                                    : "a recurrent layer has no such activation",
+      refuse(name == "hard_sigmoid"
+                 ? "Keras 3's hard_sigmoid of a recurrent layer is x/6 + 0.5, Cohort's 0.2·x + 0.5"
+                 : "a recurrent layer has no such activation",
              "tanh, sigmoid, hard_tanh, relu or linear", name);
     return *known;
   };
   std::string const gates = version_ == 1 || (version_ == 2 && keras_minor_ < 3) ? "hard_sigmoid" : "sigmoid";
   double const dropout = how_.training && !c.inference ? cell.number({"dropout", "dropout_W"}, 0) : 0;
-  double const recurrent_dropout = how_.training && !c.inference ? cell.number({"recurrent_dropout", "dropout_U"}, 0) : 0;
+  double const recurrent_dropout =
+      how_.training && !c.inference ? cell.number({"recurrent_dropout", "dropout_U"}, 0) : 0;
   bool const stateful = fields.flag({"stateful"}, false);
   auto const activation = function({"activation"}, "tanh");
-  if (class_name == "LSTM" || class_name == "GRU") (void)function({"recurrent_activation", "inner_activation"}, gates);
+  if (class_name == "LSTM" || class_name == "GRU")
+    (void)function({"recurrent_activation", "inner_activation"}, gates);
 
   recurrent_result made;
   int const rows = class_name == "LSTM" ? 4 : class_name == "GRU" ? 3 : 1;
   bool reset_after = false;
   if (class_name == "LSTM") {
-    made = record_recurrent(lstm{.units = units, .reverse = reverse, .activation = activation, .gate_activation = function({"recurrent_activation", "inner_activation"}, gates), .dropout = dropout, .recurrent_dropout = recurrent_dropout, .bias = bias, .forget_bias = cell.flag({"unit_forget_bias"}, true) ? 1.0 : 0.0, .stateful = stateful},
-                            fields, x, initial, wanted, suffix, 2);
+    made = record_recurrent(
+        lstm{.units = units,
+             .reverse = reverse,
+             .activation = activation,
+             .gate_activation = function({"recurrent_activation", "inner_activation"}, gates),
+             .dropout = dropout,
+             .recurrent_dropout = recurrent_dropout,
+             .bias = bias,
+             .forget_bias = cell.flag({"unit_forget_bias"}, true) ? 1.0 : 0.0,
+             .stateful = stateful},
+        fields, x, initial, wanted, suffix, 2);
   } else if (class_name == "GRU") {
     reset_after = cell.flag({"reset_after"}, version_ == 3);
-    made = record_recurrent(gru{.units = units, .reverse = reverse, .reset_after = reset_after, .activation = activation, .gate_activation = function({"recurrent_activation", "inner_activation"}, gates), .dropout = dropout, .recurrent_dropout = recurrent_dropout, .bias = bias, .stateful = stateful},
-                            fields, x, initial, wanted, suffix, 1);
+    made =
+        record_recurrent(gru{.units = units,
+                             .reverse = reverse,
+                             .reset_after = reset_after,
+                             .activation = activation,
+                             .gate_activation = function({"recurrent_activation", "inner_activation"}, gates),
+                             .dropout = dropout,
+                             .recurrent_dropout = recurrent_dropout,
+                             .bias = bias,
+                             .stateful = stateful},
+                         fields, x, initial, wanted, suffix, 1);
   } else if (class_name == "SimpleRNN") {
-    made = record_recurrent(simple_rnn{.units = units, .reverse = reverse, .activation = activation, .dropout = dropout, .recurrent_dropout = recurrent_dropout, .bias = bias, .stateful = stateful},
+    made = record_recurrent(simple_rnn{.units = units,
+                                       .reverse = reverse,
+                                       .activation = activation,
+                                       .dropout = dropout,
+                                       .recurrent_dropout = recurrent_dropout,
+                                       .bias = bias,
+                                       .stateful = stateful},
                             fields, x, initial, wanted, suffix, 1);
   } else {
     refuse("the recurrent layer " + class_name + " is not imported", "LSTM, GRU or SimpleRNN");
@@ -112,10 +153,12 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
   std::size_t const u = static_cast<std::size_t>(units);
   if (version_ == 1 && rows > 1) {
     // Keras 1 has three arrays for each gate: of an LSTM i c f o, of a GRU z r h.
-    std::vector<std::size_t> const gate_of = rows == 4 ? std::vector<std::size_t>{0, 2, 1, 3} : std::vector<std::size_t>{0, 1, 2};
+    std::vector<std::size_t> const gate_of =
+        rows == 4 ? std::vector<std::size_t>{0, 2, 1, 3} : std::vector<std::size_t>{0, 1, 2};
     for (std::size_t k = 0; k < gate_of.size(); ++k) {
       int const at = first_index + 3 * static_cast<int>(k);
-      weigh(id, "weights", {part, at}, {channels, units}, {1, 0}, {}, gate_of[k] * u * static_cast<std::size_t>(channels));
+      weigh(id, "weights", {part, at}, {channels, units}, {1, 0}, {},
+            gate_of[k] * u * static_cast<std::size_t>(channels));
       weigh(id, "recurrent_weights", {part, at + 1}, {units, units}, {1, 0}, {}, gate_of[k] * u * u);
       weigh(id, "bias", {part, at + 2}, {units}, {}, {}, gate_of[k] * u);
     }
@@ -134,7 +177,8 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
     weigh(id, which == 0 ? "bias" : "recurrent_bias", {part, first_index + 2}, {2, rows * units},
           [which](std::vector<float> const& from) {
             auto const half = static_cast<std::ptrdiff_t>(from.size() / 2);
-            return which == 0 ? std::vector<float>(from.begin(), from.begin() + half) : std::vector<float>(from.begin() + half, from.end());
+            return which == 0 ? std::vector<float>(from.begin(), from.begin() + half)
+                              : std::vector<float>(from.begin() + half, from.end());
           });
   return made;
 }
@@ -146,10 +190,12 @@ COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_f
   add_penalties(row, fields.object({"kernel_regularizer", "W_regularizer"}), false);
   add_penalties(other, fields.object({"recurrent_regularizer", "U_regularizer"}), false);
   if (row != other)
-    refuse("Cohort has one penalty for the weights and the recurrent weights of a layer", "the same kernel_regularizer and recurrent_regularizer");
+    refuse("Cohort has one penalty for the weights and the recurrent weights of a layer",
+           "the same kernel_regularizer and recurrent_regularizer");
   add_penalties(row, fields.object({"bias_regularizer", "b_regularizer"}), true);
   for (std::string_view const field : {"kernel_constraint", "recurrent_constraint", "bias_constraint"})
-    if (fields.has(field)) refuse("constraints of recurrent layers are not imported", "None", std::string(field));
+    if (fields.has(field))
+      refuse("constraints of recurrent layers are not imported", "None", std::string(field));
   if (row != layer_override{.layer = row.layer}) settings_.layers.push_back(std::move(row));
 }
 
@@ -168,7 +214,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call 
   keras_value const x = inputs.front();
   values initial(inputs.begin() + 1, inputs.end());
   for (auto const& [name, given] : c.named_inputs) {
-    if (name != "initial_state") refuse("the call of the layer has an argument that is not imported", "initial_state", name);
+    if (name != "initial_state")
+      refuse("the call of the layer has an argument that is not imported", "initial_state", name);
     initial = given;
   }
   f.expect_unset({"time_major"}, "sequences are batch first in Cohort");
@@ -179,12 +226,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call 
   if (class_name == "RNN") {
     auto const inner = f.object({"cell"});
     class_name = inner ? keras_cells::layer_of_cell(inner->class_name) : "";
-    if (class_name.empty()) refuse("the cell of RNN is not imported", "LSTMCell, GRUCell or SimpleRNNCell", inner ? inner->class_name : "none");
+    if (class_name.empty())
+      refuse("the cell of RNN is not imported", "LSTMCell, GRUCell or SimpleRNNCell",
+             inner ? inner->class_name : "none");
     cell = keras_fields(inner->config, f.where(), version_);
   }
   bool const reverse = f.flag({"go_backwards"}, false);
   if (reverse && f.flag({"return_sequences"}, false))
-    refuse("Keras returns the outputs of go_backwards in reversed order, Cohort at their steps", "Bidirectional, or return_sequences False");
+    refuse("Keras returns the outputs of go_backwards in reversed order, Cohort at their steps",
+           "Bidirectional, or return_sequences False");
   recurrent_result made = make_recurrent(c, class_name, f, cell, x, initial, c.wanted, {}, part, 0, reverse);
   return made.outputs;
 }
@@ -196,9 +246,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   auto const backward = f.object({"backward_layer"});
   std::string const mode = merges_none(f) ? "none" : f.text({"merge_mode"}, "concat");
   keras_fields const fields(inner->config, f.where(), version_);
-  keras_fields const back(backward && backward->config ? backward->config : inner->config, f.where(), version_);
+  keras_fields const back(backward && backward->config ? backward->config : inner->config, f.where(),
+                          version_);
   if (fields.flag({"go_backwards"}, false)) refuse("the layer of Bidirectional goes backwards itself");
-  bool const sequences = fields.flag({"return_sequences"}, false), states = fields.flag({"return_state"}, false);
+  bool const sequences = fields.flag({"return_sequences"}, false),
+             states = fields.flag({"return_state"}, false);
   if (back.flag({"return_sequences"}, false) != sequences || back.flag({"return_state"}, false) != states)
     refuse("both layers of Bidirectional must return the same");
   auto const class_of = [&](keras_object const& object, keras_fields const& of, keras_fields& cell) {
@@ -216,7 +268,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   keras_value const x = inputs.front();
   values initial(inputs.begin() + 1, inputs.end());
   for (auto const& [name, given] : c.named_inputs) {
-    if (name != "initial_state") refuse("the call of the layer has an argument that is not imported", "initial_state", name);
+    if (name != "initial_state")
+      refuse("the call of the layer has an argument that is not imported", "initial_state", name);
     initial = given;
   }
   if (initial.size() % 2 != 0) refuse("Bidirectional has initial states for both directions");
@@ -236,18 +289,25 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
     }
   }
   bool const is_masked = has_mask(x);
-  auto const direction = [&](keras_fields const& of, keras_fields const& cell, std::string const& class_name, values const& start, std::set<std::size_t> const& wanted, char const* name, bool reverse) {
+  auto const direction = [&](keras_fields const& of, keras_fields const& cell, std::string const& class_name,
+                             values const& start, std::set<std::size_t> const& wanted, char const* name,
+                             bool reverse) {
     std::string const part = std::string(reverse ? "backward_layer" : "forward_layer") + "/cell";
     recurrent_result made = make_recurrent(c, class_name, of, cell, x, start, wanted, name, part, 0, reverse);
     // Keras sets the outputs of masked steps to 0 here.
     if (is_masked && sequences && made.outputs[0].slot && !made.outputs[0].has_zero_padding) {
-      made.outputs[0] = value(record(zero_masked{}, {id_of(made.outputs[0])}, std::string(name) + "/zeroed"), made.outputs[0].dims);
+      made.outputs[0] = value(record(zero_masked{}, {id_of(made.outputs[0])}, std::string(name) + "/zeroed"),
+                              made.outputs[0].dims);
       made.outputs[0].has_zero_padding = true;
     }
     return made;
   };
-  recurrent_result const forward = direction(fields, forward_cell, forward_class, values(initial.begin(), initial.begin() + half), wanted_forward, "forward", false);
-  recurrent_result const behind = direction(back, backward_cell, backward_class, values(initial.begin() + half, initial.end()), wanted_backward, "backward", true);
+  recurrent_result const forward =
+      direction(fields, forward_cell, forward_class, values(initial.begin(), initial.begin() + half),
+                wanted_forward, "forward", false);
+  recurrent_result const behind =
+      direction(back, backward_cell, backward_class, values(initial.begin() + half, initial.end()),
+                wanted_backward, "backward", true);
   values outputs;
   if (mode == "none") {
     outputs = {forward.outputs[0], behind.outputs[0]};
@@ -289,10 +349,21 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::time_distribute
   auto const inner = c.fields.object({"layer"});
   if (!inner || !inner->config) refuse("TimeDistributed has no layer");
   expect_rank(c, 2);
-  static constexpr std::string_view each_step[]{"Dense", "Activation", "ReLU", "LeakyReLU", "ELU", "Softmax", "Dropout", "LayerNormalization", "RMSNormalization", "GaussianNoise", "Identity"};
+  static constexpr std::string_view each_step[]{"Dense",
+                                                "Activation",
+                                                "ReLU",
+                                                "LeakyReLU",
+                                                "ELU",
+                                                "Softmax",
+                                                "Dropout",
+                                                "LayerNormalization",
+                                                "RMSNormalization",
+                                                "GaussianNoise",
+                                                "Identity"};
   if (inner->class_name == "Flatten") return {only(c)};
   if (std::ranges::find(each_step, inner->class_name) == std::end(each_step))
-    refuse("TimeDistributed(" + inner->class_name + ") is not imported", "Dense, an activation, Dropout or LayerNormalization");
+    refuse("TimeDistributed(" + inner->class_name + ") is not imported",
+           "Dense, an activation, Dropout or LayerNormalization");
   auto* const state = state_;
   std::string const object = std::exchange(state->object_path, state->object_path + "/layer");
   call made = c;

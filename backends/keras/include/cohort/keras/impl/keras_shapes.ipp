@@ -39,7 +39,7 @@ inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::si
 
 }  // namespace keras_windows
 
-// ---- convolutions ------------------------------------------------------------------------------------------
+// ---- convolutions ----------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(call const& c) {
   keras_value const& x = only(c);
@@ -59,10 +59,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   else
     kernel = f.numbers({"kernel_size"}, axes, {});
   if (kernel.size() != axes) refuse("the configuration has no field kernel_size");
-  std::vector<int> const stride = f.numbers({"strides", "subsample", "subsample_length"}, axes, std::vector<int>(axes, 1));
-  std::vector<int> const dilation = f.numbers({"dilation_rate", "atrous_rate"}, axes, std::vector<int>(axes, 1));
+  std::vector<int> const stride =
+      f.numbers({"strides", "subsample", "subsample_length"}, axes, std::vector<int>(axes, 1));
+  std::vector<int> const dilation =
+      f.numbers({"dilation_rate", "atrous_rate"}, axes, std::vector<int>(axes, 1));
   for (int const one : kernel)
-    if (one < 1 || one > 4096) refuse("a kernel must have 1 to 4096 elements along each axis", {}, keras_text(kernel));
+    if (one < 1 || one > 4096)
+      refuse("a kernel must have 1 to 4096 elements along each axis", {}, keras_text(kernel));
   std::string const mode = f.text({"padding", "border_mode"}, "valid");
   padding pad = padding::valid;
   if (mode == "same") {
@@ -75,16 +78,32 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   int const channels = channels_of(x);
   int const multiplier = is_depthwise ? f.integer({"depth_multiplier"}, 1) : 1;
   int const groups = is_depthwise ? channels : f.integer({"groups"}, 1);
-  if (groups < 1 || channels % groups != 0) refuse("the channels must be a multiple of the groups", std::to_string(channels), std::to_string(groups));
+  if (groups < 1 || channels % groups != 0)
+    refuse("the channels must be a multiple of the groups", std::to_string(channels), std::to_string(groups));
   int const filters = is_depthwise ? channels * multiplier : f.integer({"filters", "nb_filter"});
   bool const bias = f.flag({"use_bias", "bias"}, true);
-  if (is_depthwise && !is_sequence && stride[0] != stride[1]) refuse("Keras' depthwise convolution needs equal strides");
+  if (is_depthwise && !is_sequence && stride[0] != stride[1])
+    refuse("Keras' depthwise convolution needs equal strides");
 
   int id = 0;
   if (is_sequence)
-    id = record(conv1d{.filters = filters, .kernel = kernel[0], .stride = stride[0], .padding = pad, .dilation = dilation[0], .groups = groups, .bias = bias}, {id_of(x)});
+    id = record(conv1d{.filters = filters,
+                       .kernel = kernel[0],
+                       .stride = stride[0],
+                       .padding = pad,
+                       .dilation = dilation[0],
+                       .groups = groups,
+                       .bias = bias},
+                {id_of(x)});
   else
-    id = record(conv2d{.filters = filters, .kernel = extent2(kernel[0], kernel[1]), .stride = {stride[0], stride[1]}, .padding = pad, .dilation = {dilation[0], dilation[1]}, .groups = groups, .bias = bias}, {id_of(x)});
+    id = record(conv2d{.filters = filters,
+                       .kernel = extent2(kernel[0], kernel[1]),
+                       .stride = {stride[0], stride[1]},
+                       .padding = pad,
+                       .dilation = {dilation[0], dilation[1]},
+                       .groups = groups,
+                       .bias = bias},
+                {id_of(x)});
   override_layer(id, f, is_depthwise ? "depthwise" : "kernel", "bias");
 
   if (version_ == 1 && !is_sequence && images_first_) {
@@ -108,7 +127,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
 
   shape const made = net_.view()[id].output;
   keras_value result = value(id, {});
-  result.dims = is_sequence    ? std::vector<int>{made[0], made[1]}
+  result.dims = is_sequence     ? std::vector<int>{made[0], made[1]}
                 : images_first_ ? std::vector<int>{made[0], made[1], made[2]}
                                 : std::vector<int>{made[1], made[2], made[0]};
   return {activate(result, f.object({"activation"}), c)};
@@ -122,21 +141,32 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::transposed_conv
              dilation = f.numbers({"dilation_rate"}, 2, {1, 1});
   if (kernel.size() != 2) refuse("the configuration has no field kernel_size");
   if (f.has("output_padding")) refuse("output_padding of a transposed convolution is not imported", "None");
-  if (f.integer({"groups"}, 1) != 1) refuse("groups of a transposed convolution are not imported", "1", std::to_string(f.integer({"groups"})));
-  if (dilation != std::vector<int>{1, 1}) refuse("a dilated transposed convolution is not imported", "dilation_rate 1", keras_text(dilation));
+  if (f.integer({"groups"}, 1) != 1)
+    refuse("groups of a transposed convolution are not imported", "1", std::to_string(f.integer({"groups"})));
+  if (dilation != std::vector<int>{1, 1})
+    refuse("a dilated transposed convolution is not imported", "dilation_rate 1", keras_text(dilation));
   std::string const mode = f.text({"padding"}, "valid");
   if (mode != "valid" && mode != "same") refuse("the padding is unknown", "valid or same", mode);
   for (std::size_t axis = 0; axis < 2; ++axis)
     if (kernel[axis] < stride[axis])
-      refuse("Keras adds rows behind the output of a transposed convolution whose kernel is smaller than its stride", "kernel_size ≥ strides", keras_text(kernel));
+      refuse(
+          "Keras adds rows behind the output of a transposed convolution whose kernel is smaller than its "
+          "stride",
+          "kernel_size ≥ strides", keras_text(kernel));
   int const filters = f.integer({"filters"}), channels = channels_of(x);
   bool const bias = f.flag({"use_bias"}, true);
-  int const id = record(conv2d_transposed{.filters = filters, .kernel = extent2(kernel[0], kernel[1]), .stride = {stride[0], stride[1]}, .padding = mode == "same" ? padding::same : padding::valid, .bias = bias}, {id_of(x)});
+  int const id = record(conv2d_transposed{.filters = filters,
+                                          .kernel = extent2(kernel[0], kernel[1]),
+                                          .stride = {stride[0], stride[1]},
+                                          .padding = mode == "same" ? padding::same : padding::valid,
+                                          .bias = bias},
+                        {id_of(x)});
   override_layer(id, f, "kernel", "bias");
   weigh(id, "weights", {}, {kernel[0], kernel[1], filters, channels}, {2, 3, 0, 1});
   if (bias) weigh(id, "bias", {.index = 1}, {filters});
   shape const made = net_.view()[id].output;
-  keras_value result = value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]} : std::vector<int>{made[1], made[2], made[0]});
+  keras_value result = value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
+                                               : std::vector<int>{made[1], made[2], made[0]});
   return {activate(result, f.object({"activation"}), c)};
 }
 
@@ -148,25 +178,44 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
   expect_rank(c, axes + 1);
   expect_no_mask(x);
   if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
-  auto const kernel = f.numbers({"kernel_size"}, axes, {}), stride = f.numbers({"strides"}, axes, std::vector<int>(axes, 1)),
+  auto const kernel = f.numbers({"kernel_size"}, axes, {}),
+             stride = f.numbers({"strides"}, axes, std::vector<int>(axes, 1)),
              dilation = f.numbers({"dilation_rate"}, axes, std::vector<int>(axes, 1));
   if (kernel.size() != axes) refuse("the configuration has no field kernel_size");
   std::string const mode = f.text({"padding"}, "valid");
   padding pad = padding::valid;
-  if (mode == "same") pad = padding::same;
-  else if (mode == "causal" && is_sequence) pad = padding(0, 0, (kernel[0] - 1) * dilation[0], 0);
-  else if (mode != "valid") refuse("the padding is unknown", "valid, same or causal", mode);
-  int const channels = channels_of(x), multiplier = f.integer({"depth_multiplier"}, 1), filters = f.integer({"filters"});
+  if (mode == "same")
+    pad = padding::same;
+  else if (mode == "causal" && is_sequence)
+    pad = padding(0, 0, (kernel[0] - 1) * dilation[0], 0);
+  else if (mode != "valid")
+    refuse("the padding is unknown", "valid, same or causal", mode);
+  int const channels = channels_of(x), multiplier = f.integer({"depth_multiplier"}, 1),
+            filters = f.integer({"filters"});
   int const between = channels * multiplier;
   bool const bias = f.flag({"use_bias"}, true);
   int depthwise = 0, pointwise = 0;
   if (is_sequence) {
-    depthwise = record(conv1d{.filters = between, .kernel = kernel[0], .stride = stride[0], .padding = pad, .dilation = dilation[0], .groups = channels, .bias = false}, {id_of(x)}, "depthwise");
+    depthwise = record(conv1d{.filters = between,
+                              .kernel = kernel[0],
+                              .stride = stride[0],
+                              .padding = pad,
+                              .dilation = dilation[0],
+                              .groups = channels,
+                              .bias = false},
+                       {id_of(x)}, "depthwise");
     pointwise = record(conv1d{.filters = filters, .kernel = 1, .bias = bias}, {depthwise});
     weigh(depthwise, "weights", {}, {kernel[0], channels, multiplier}, {1, 2, 0});
     weigh(pointwise, "weights", {.index = 1}, {1, between, filters}, {2, 1, 0});
   } else {
-    depthwise = record(conv2d{.filters = between, .kernel = extent2(kernel[0], kernel[1]), .stride = {stride[0], stride[1]}, .padding = pad, .dilation = {dilation[0], dilation[1]}, .groups = channels, .bias = false}, {id_of(x)}, "depthwise");
+    depthwise = record(conv2d{.filters = between,
+                              .kernel = extent2(kernel[0], kernel[1]),
+                              .stride = {stride[0], stride[1]},
+                              .padding = pad,
+                              .dilation = {dilation[0], dilation[1]},
+                              .groups = channels,
+                              .bias = false},
+                       {id_of(x)}, "depthwise");
     pointwise = record(conv2d{.filters = filters, .kernel = 1, .bias = bias}, {depthwise});
     weigh(depthwise, "weights", {}, {kernel[0], kernel[1], channels, multiplier}, {2, 3, 0, 1});
     weigh(pointwise, "weights", {.index = 1}, {1, 1, between, filters}, {3, 2, 0, 1});
@@ -176,13 +225,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
   override_layer(pointwise, f, "pointwise", "bias");
   shape const made = net_.view()[pointwise].output;
   keras_value result = value(pointwise, {});
-  result.dims = is_sequence    ? std::vector<int>{made[0], made[1]}
+  result.dims = is_sequence     ? std::vector<int>{made[0], made[1]}
                 : images_first_ ? std::vector<int>{made[0], made[1], made[2]}
                                 : std::vector<int>{made[1], made[2], made[0]};
   return {activate(result, f.object({"activation"}), c)};
 }
 
-// ---- pooling -----------------------------------------------------------------------------------------------
+// ---- pooling ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call const& c) {
   keras_value const& x = only(c);
@@ -203,10 +252,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call co
   extent2 const step = is_sequence ? extent2(stride[0], 1) : extent2(stride[0], stride[1]);
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
-  int id = is_max ? record(max_pool{.window = window, .stride = step, .padding = pad}, {from}) : record(avg_pool{.window = window, .stride = step, .padding = pad}, {from});
+  int id = is_max ? record(max_pool{.window = window, .stride = step, .padding = pad}, {from})
+                  : record(avg_pool{.window = window, .stride = step, .padding = pad}, {from});
   shape const made = net_.view()[id].output;
   if (is_sequence) return {value(reshaped(id, {made[1], made[2]}, "sequence"), {made[1], made[2]})};
-  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]} : std::vector<int>{made[1], made[2], made[0]})};
+  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
+                                  : std::vector<int>{made[1], made[2], made[0]})};
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::adaptive_pooling(call const& c) {
@@ -223,16 +274,19 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::adaptive_poolin
   for (std::size_t axis = 0; axis < axes; ++axis) {
     int const extent = input[static_cast<int>(axis) + 1];
     if (wanted[axis] < 1 || extent % wanted[axis] != 0)
-      refuse("adaptive pooling is imported if the input is a multiple of the output", "a divisor of " + std::to_string(extent), std::to_string(wanted[axis]));
+      refuse("adaptive pooling is imported if the input is a multiple of the output",
+             "a divisor of " + std::to_string(extent), std::to_string(wanted[axis]));
     (axis == 0 ? window.height : window.width) = extent / wanted[axis];
   }
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, input, "image");
   bool const is_max = c.class_name.starts_with("AdaptiveMax");
-  int const id = is_max ? record(max_pool{.window = window}, {from}) : record(avg_pool{.window = window}, {from});
+  int const id =
+      is_max ? record(max_pool{.window = window}, {from}) : record(avg_pool{.window = window}, {from});
   shape const made = net_.view()[id].output;
   if (is_sequence) return {value(reshaped(id, {made[1], made[2]}, "sequence"), {made[1], made[2]})};
-  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]} : std::vector<int>{made[1], made[2], made[0]})};
+  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
+                                  : std::vector<int>{made[1], made[2], made[0]})};
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(call const& c) {
@@ -246,10 +300,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(
   int id = is_max ? record(global_max_pool{}, {id_of(x)}) : record(global_avg_pool{}, {id_of(x)});
   if (!c.fields.flag({"keepdims"}, false)) return {value(id, {channels})};
   if (is_sequence) return {value(reshaped(id, {1, channels}, "kept"), {1, channels})};
-  return {value(reshaped(id, {channels, 1, 1}, "kept"), images_first_ ? std::vector<int>{channels, 1, 1} : std::vector<int>{1, 1, channels})};
+  return {value(reshaped(id, {channels, 1, 1}, "kept"),
+                images_first_ ? std::vector<int>{channels, 1, 1} : std::vector<int>{1, 1, channels})};
 }
 
-// ---- reshaping ---------------------------------------------------------------------------------------------
+// ---- reshaping -------------------------------------------------------------------------------------------
 
 namespace keras_orders {
 
@@ -263,7 +318,8 @@ inline std::vector<int> of_image(std::vector<int> const& dims) {
   int const area = dims[0] * dims[1], channels = dims[2];
   std::vector<int> order(static_cast<std::size_t>(area) * static_cast<std::size_t>(channels));
   for (int place = 0; place < area; ++place)
-    for (int k = 0; k < channels; ++k) order[static_cast<std::size_t>(place * channels + k)] = k * area + place;
+    for (int k = 0; k < channels; ++k)
+      order[static_cast<std::size_t>(place * channels + k)] = k * area + place;
   return order;
 }
 
@@ -275,9 +331,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(c
   if (x.dims.size() == 1) return {x};
   int const count = std::accumulate(x.dims.begin(), x.dims.end(), 1, std::multiplies<>());
   keras_value made = value(record(flatten{}, {id_of(x)}), {count});
-  if (x.dims.size() == 3 && !images_first_ && !keras_orders::is_same(x.dims)) made.order = keras_orders::of_image(x.dims);
+  if (x.dims.size() == 3 && !images_first_ && !keras_orders::is_same(x.dims))
+    made.order = keras_orders::of_image(x.dims);
   // channels_first: Keras moves the channels to the end before it flattens.
-  bool const moves = x.dims.size() == 3 && images_first_ && c.fields.text({"data_format"}, "channels_last") == "channels_first";
+  bool const moves = x.dims.size() == 3 && images_first_
+                     && c.fields.text({"data_format"}, "channels_last") == "channels_first";
   if (moves) {
     std::vector<int> const dims{x.dims[1], x.dims[2], x.dims[0]};
     if (!keras_orders::is_same(dims)) made.order = keras_orders::of_image(dims);
@@ -295,14 +353,19 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
   int open = -1;
   for (io::json_value const one : target->items()) {
     int const extent = static_cast<int>(one.integer(-1, keras_limits::largest_extent));
-    if (extent == -1) open = static_cast<int>(dims.size());
-    else known *= extent;
+    if (extent == -1)
+      open = static_cast<int>(dims.size());
+    else
+      known *= extent;
     dims.push_back(extent);
-    if (dims.size() > 3 || known > (std::int64_t{1} << 30)) refuse("Cohort has tensors of one to three axes besides the batch", "1 to 3 axes");
+    if (dims.size() > 3 || known > (std::int64_t{1} << 30))
+      refuse("Cohort has tensors of one to three axes besides the batch", "1 to 3 axes");
   }
   for (int const extent : x.dims) count *= extent;
-  if (open >= 0 && known > 0 && count % known == 0) dims[static_cast<std::size_t>(open)] = static_cast<int>(count / known), known = count;
-  if (dims.empty() || known != count) refuse("a reshape keeps the number of elements", std::to_string(count), keras_text(dims));
+  if (open >= 0 && known > 0 && count % known == 0)
+    dims[static_cast<std::size_t>(open)] = static_cast<int>(count / known), known = count;
+  if (dims.empty() || known != count)
+    refuse("a reshape keeps the number of elements", std::to_string(count), keras_text(dims));
   if (dims == x.dims) return {x};
   keras_value made{.dims = dims};
   bool const to_image = dims.size() == 3 && !images_first_ && !keras_orders::is_same(dims);
@@ -314,7 +377,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
     return {made};
   }
   if (!is_back && (to_image || from_image || !x.order.empty()))
-    refuse("Keras reshapes an image in the order H×W×C, which is not Cohort's C×H×W", "Flatten, or extents with one channel or one position");
+    refuse("Keras reshapes an image in the order H×W×C, which is not Cohort's C×H×W",
+           "Flatten, or extents with one channel or one position");
   shape const extents = extents_of(made);
   return {value(record(reshape{.extents = extents}, {id_of(x)}), dims)};
 }
@@ -333,7 +397,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::permute_layer(c
   for (int const axis : axes)
     if (x.dims[static_cast<std::size_t>(axis - 1)] != 1) moved.push_back(axis);
   // Only axes with one element move: the elements keep their order.
-  if (!std::ranges::is_sorted(moved) || (x.dims.size() == 3 && !images_first_ && (!keras_orders::is_same(x.dims) || !keras_orders::is_same(dims)) && dims != x.dims))
+  if (!std::ranges::is_sorted(moved)
+      || (x.dims.size() == 3 && !images_first_
+          && (!keras_orders::is_same(x.dims) || !keras_orders::is_same(dims)) && dims != x.dims))
     refuse("Cohort has no layer that transposes", "a permutation of axes with one element", keras_text(axes));
   if (dims == x.dims) return {x};
   keras_value made{.dims = dims};
@@ -359,15 +425,18 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::upsampling_laye
   expect_no_mask(x);
   if (std::string const how = c.fields.text({"interpolation"}, "nearest"); how != "nearest")
     refuse("Cohort upsamples by repeating elements", "nearest", how);
-  std::vector<int> const size = c.fields.numbers({"size", "length"}, is_sequence ? 1 : 2, std::vector<int>(is_sequence ? 1 : 2, 2));
+  std::vector<int> const size =
+      c.fields.numbers({"size", "length"}, is_sequence ? 1 : 2, std::vector<int>(is_sequence ? 1 : 2, 2));
   for (int const one : size)
     if (one < 1 || one > 1024) refuse("the factor is out of range", "1 to 1024", keras_text(size));
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
-  int const id = record(upsampling{.factor = is_sequence ? extent2(size[0], 1) : extent2(size[0], size[1])}, {from});
+  int const id =
+      record(upsampling{.factor = is_sequence ? extent2(size[0], 1) : extent2(size[0], size[1])}, {from});
   shape const made = net_.view()[id].output;
   if (is_sequence) return {value(reshaped(id, {made[1], made[2]}, "sequence"), {made[1], made[2]})};
-  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]} : std::vector<int>{made[1], made[2], made[0]})};
+  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
+                                  : std::vector<int>{made[1], made[2], made[0]})};
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::padding_layer(call const& c) {
@@ -383,7 +452,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::padding_layer(c
   int const id = record(zero_padding{.sides = by}, {from});
   shape const made = net_.view()[id].output;
   if (is_sequence) return {value(reshaped(id, {made[1], made[2]}, "sequence"), {made[1], made[2]})};
-  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]} : std::vector<int>{made[1], made[2], made[0]})};
+  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
+                                  : std::vector<int>{made[1], made[2], made[0]})};
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(call const& c) {
@@ -396,11 +466,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(
     shape const input = extents_of(x);
     int const height = c.fields.integer({"height"}), width = c.fields.integer({"width"});
     if (height > input[1] || width > input[2] || height < 1 || width < 1)
-      refuse("Keras resizes an image that is smaller than the crop", "at most " + to_string(shape{input[1], input[2]}), to_string(shape{height, width}));
+      refuse("Keras resizes an image that is smaller than the crop",
+             "at most " + to_string(shape{input[1], input[2]}), to_string(shape{height, width}));
     int const top = (input[1] - height) / 2, left = (input[2] - width) / 2;
     sides = {{top, input[1] - height - top}, {left, input[2] - width - left}};
   } else {
-    sides = keras_windows::read_sides(c.fields.find({"cropping"}), is_sequence ? 1 : 2, is_sequence ? keras_windows::sides{1, 1} : keras_windows::sides{0, 0});
+    sides = keras_windows::read_sides(c.fields.find({"cropping"}), is_sequence ? 1 : 2,
+                                      is_sequence ? keras_windows::sides{1, 1} : keras_windows::sides{0, 0});
   }
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
@@ -409,13 +481,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(
   int const id = record(cropping{.sides = by}, {from});
   shape const made = net_.view()[id].output;
   if (is_sequence) return {value(reshaped(id, {made[1], made[2]}, "sequence"), {made[1], made[2]})};
-  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]} : std::vector<int>{made[1], made[2], made[0]})};
+  return {value(id, images_first_ ? std::vector<int>{made[0], made[1], made[2]}
+                                  : std::vector<int>{made[1], made[2], made[0]})};
 }
 
-// ---- merging -----------------------------------------------------------------------------------------------
+// ---- merging ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call const& c) {
-  if (c.inputs.size() < 2) refuse(c.class_name + " needs at least two inputs", "2", std::to_string(c.inputs.size()));
+  if (c.inputs.size() < 2)
+    refuse(c.class_name + " needs at least two inputs", "2", std::to_string(c.inputs.size()));
   if (c.class_name == "Merge") {
     std::string const mode = c.fields.text({"mode"}, "sum");
     call named = c;
@@ -423,16 +497,24 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call cons
       named.class_name = "Concatenate";
       return concatenation(named);
     }
-    named.class_name = mode == "sum" ? "Add" : mode == "mul" ? "Multiply" : mode == "ave" ? "Average" : mode == "max" ? "Maximum" : "";
-    if (named.class_name.empty()) refuse("the mode of Merge is not imported", "sum, mul, ave, max or concat", mode);
+    named.class_name = mode == "sum"   ? "Add"
+                       : mode == "mul" ? "Multiply"
+                       : mode == "ave" ? "Average"
+                       : mode == "max" ? "Maximum"
+                                       : "";
+    if (named.class_name.empty())
+      refuse("the mode of Merge is not imported", "sum, mul, ave, max or concat", mode);
     return merge(named);
   }
   std::vector<int> ids, dims = c.inputs[0].dims;
   bool const has_first = has_mask(c.inputs[0]);
   for (keras_value const& v : c.inputs) {
-    if (v.dims.size() != dims.size()) refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
+    if (v.dims.size() != dims.size())
+      refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
     if (v.order != c.inputs[0].order) refuse("the inputs are flattened images in different orders");
-    if (has_mask(v) != has_first) refuse("Keras drops the mask if only some of the inputs have one, Cohort keeps it", "inputs with the same mask");
+    if (has_mask(v) != has_first)
+      refuse("Keras drops the mask if only some of the inputs have one, Cohort keeps it",
+             "inputs with the same mask");
     for (std::size_t axis = 0; axis < dims.size(); ++axis) dims[axis] = std::max(dims[axis], v.dims[axis]);
     ids.push_back(id_of(v));
   }
@@ -456,22 +538,27 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call cons
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(call const& c) {
-  if (c.inputs.size() < 2) refuse("Concatenate needs at least two inputs", "2", std::to_string(c.inputs.size()));
+  if (c.inputs.size() < 2)
+    refuse("Concatenate needs at least two inputs", "2", std::to_string(c.inputs.size()));
   int axis = c.fields.integer({"axis", "concat_axis"}, -1);
   keras_value const& first = c.inputs[0];
   std::vector<int> dims = first.dims, ids;
   int const rank = static_cast<int>(dims.size());
   if (axis < 0) axis += rank + 1;
-  if (axis < 1 || axis > rank) refuse("the axis is out of range", "1 to " + std::to_string(rank), std::to_string(axis));
+  if (axis < 1 || axis > rank)
+    refuse("the axis is out of range", "1 to " + std::to_string(rank), std::to_string(axis));
   std::size_t const at = static_cast<std::size_t>(axis - 1);
   bool const has_first = has_mask(first);
   bool has_order = false;
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     keras_value const& v = c.inputs[i];
-    if (v.dims.size() != dims.size()) refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
-    if (has_mask(v) != has_first) refuse("Cohort needs the same mask for all inputs", "inputs with the same mask");
+    if (v.dims.size() != dims.size())
+      refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
+    if (has_mask(v) != has_first)
+      refuse("Cohort needs the same mask for all inputs", "inputs with the same mask");
     for (std::size_t other = 0; other < dims.size(); ++other)
-      if (other != at && v.dims[other] != dims[other]) refuse("the inputs differ along another axis", keras_text(dims), keras_text(v.dims));
+      if (other != at && v.dims[other] != dims[other])
+        refuse("the inputs differ along another axis", keras_text(dims), keras_text(v.dims));
     has_order = has_order || !v.order.empty();
     if (i > 0) dims[at] += v.dims[at];
     ids.push_back(id_of(v));
@@ -481,15 +568,18 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(c
     if (has_order) {
       int offset = 0;
       for (keras_value const& v : c.inputs) {
-        for (int k = 0; k < v.dims[0]; ++k) made.order.push_back(offset + (v.order.empty() ? k : v.order[static_cast<std::size_t>(k)]));
+        for (int k = 0; k < v.dims[0]; ++k)
+          made.order.push_back(offset + (v.order.empty() ? k : v.order[static_cast<std::size_t>(k)]));
         offset += v.dims[0];
       }
     }
     return {made};
   }
-  if (rank != 2 || has_first) refuse("Cohort concatenates along the channels", "the channel axis", std::to_string(axis));
+  if (rank != 2 || has_first)
+    refuse("Cohort concatenates along the channels", "the channel axis", std::to_string(axis));
   // Steps of sequences: their elements are neighbours, as those of vectors.
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = reshaped(ids[i], {c.inputs[i].dims[0] * c.inputs[i].dims[1]}, "vector");
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] = reshaped(ids[i], {c.inputs[i].dims[0] * c.inputs[i].dims[1]}, "vector");
   int const joined = record(concatenate{}, ids);
   return {value(reshaped(joined, {dims[0], dims[1]}, "sequence"), dims)};
 }
@@ -508,8 +598,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dot(call const&
     if (axes[i] < 0) axes[i] += static_cast<int>(c.inputs[i].dims.size()) + 1;
   if (a.dims.size() == 1 && b.dims.size() == 1) {
     int const width = a.dims[0];
-    if (b.dims[0] != width) refuse("the vectors must have the same length", std::to_string(width), std::to_string(b.dims[0]));
-    int const product = record(matmul{}, {reshaped(id_of(a), {1, width}, "row"), reshaped(id_of(b), {width, 1}, "column")});
+    if (b.dims[0] != width)
+      refuse("the vectors must have the same length", std::to_string(width), std::to_string(b.dims[0]));
+    int const product =
+        record(matmul{}, {reshaped(id_of(a), {1, width}, "row"), reshaped(id_of(b), {width, 1}, "column")});
     return {value(reshaped(product, {1}, "vector"), {1})};
   }
   if (a.dims.size() != 2 || b.dims.size() != 2) refuse("Dot is imported for two vectors or two sequences");

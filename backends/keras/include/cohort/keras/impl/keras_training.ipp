@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-// ---- losses ------------------------------------------------------------------------------------------------
+// ---- losses ----------------------------------------------------------------------------------------------
 
 namespace keras_losses {
 
@@ -18,7 +18,9 @@ inline std::string name_of(std::string const& given) {
   if (name == "mse" || given == "MSE") return "mean_squared_error";
   if (name == "mae" || given == "MAE") return "mean_absolute_error";
   if (name == "bce" || given == "BCE") return "binary_crossentropy";
-  if (name == "kld" || given == "KLD" || name == "kl_divergence" || name == "kullback_leibler_divergence" || given == "KLDivergence") return "kl_divergence";
+  if (name == "kld" || given == "KLD" || name == "kl_divergence" || name == "kullback_leibler_divergence"
+      || given == "KLDivergence")
+    return "kl_divergence";
   return name;
 }
 
@@ -28,21 +30,26 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
                                                        double weight, std::string const& name) {
   keras_fields const f(loss.config, origin_ + ", loss " + name, version_);
   std::string const reduction = f.text({"reduction"}, "sum_over_batch_size");
-  if (reduction != "sum_over_batch_size" && reduction != "auto" && reduction != "mean" && reduction != "mean_with_sample_weight")
+  if (reduction != "sum_over_batch_size" && reduction != "auto" && reduction != "mean"
+      && reduction != "mean_with_sample_weight")
     f.refuse("Cohort's losses are means over the examples", "sum_over_batch_size", reduction);
   if (auto const type = f.object({"dtype"}))
-    if (type->class_name != "float32" && type->class_name != "DTypePolicy") f.refuse("Cohort computes imported models in float32", "float32", type->class_name);
+    if (type->class_name != "float32" && type->class_name != "DTypePolicy")
+      f.refuse("Cohort computes imported models in float32", "float32", type->class_name);
   std::string const kind = keras_losses::name_of(loss.class_name);
   bool const from_logits = f.flag({"from_logits"}, false);
   std::string const applied = output.slot->activation;
   // The tensor before the activation that the loss contains.
   auto const logits = [&](char const* activation) {
     if (from_logits) {
-      if (!applied.empty()) f.refuse("the loss is of logits, but its input has an activation", "from_logits=False", applied);
+      if (!applied.empty())
+        f.refuse("the loss is of logits, but its input has an activation", "from_logits=False", applied);
       return id_of(output);
     }
     if (applied != activation)
-      f.refuse(std::string("Cohort's ") + kind + " contains its activation, which must be the last of the network", activation, applied.empty() ? "none" : applied);
+      f.refuse(
+          std::string("Cohort's ") + kind + " contains its activation, which must be the last of the network",
+          activation, applied.empty() ? "none" : applied);
     return output.slot->logits;
   };
   keras_layer_state state;
@@ -52,7 +59,8 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
   int id = -1;
   if (kind == "categorical_crossentropy" || kind == "sparse_categorical_crossentropy") {
     f.expect_unset({"ignore_class"}, "ignored classes are not imported");
-    id = record(softmax_cross_entropy{.label_smoothing = f.number({"label_smoothing"}, 0), .weight = weight}, {logits("softmax")});
+    id = record(softmax_cross_entropy{.label_smoothing = f.number({"label_smoothing"}, 0), .weight = weight},
+                {logits("softmax")});
   } else if (kind == "binary_crossentropy") {
     f.expect_unset({"label_smoothing"}, "Cohort's binary cross-entropy has no label smoothing");
     id = record(binary_cross_entropy{.weight = weight}, {logits("sigmoid")});
@@ -67,7 +75,8 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
   } else if (kind == "hinge") {
     id = record(hinge{.weight = weight}, {id_of(output)});
   } else {
-    f.refuse("Cohort has no loss " + loss.class_name, "cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or keras_options::training false");
+    f.refuse("Cohort has no loss " + loss.class_name,
+             "cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or keras_options::training false");
   }
   suffix_ = suffix_before;
   state_ = before;
@@ -87,7 +96,8 @@ COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile
   };
   auto const loss = compile.find("loss");
   if (loss && !loss->is_null()) {
-    bool const is_one = loss->kind() == io::json_kind::string || (loss->kind() == io::json_kind::object && loss->find("class_name"));
+    bool const is_one = loss->kind() == io::json_kind::string
+                        || (loss->kind() == io::json_kind::object && loss->find("class_name"));
     if (is_one) {
       for (auto& one : losses) one = read_keras_object(*loss);
     } else if (loss->kind() == io::json_kind::array) {
@@ -116,7 +126,7 @@ COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile
   if (has_loss && how_.metrics) read_metrics(compile);
 }
 
-// ---- optimizers --------------------------------------------------------------------------------------------
+// ---- optimizers ------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields const& of) const {
   auto const found = of.find({"learning_rate", "lr"});
@@ -124,7 +134,8 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
   if (!found) of.refuse("the optimizer has no learning_rate");
   if (found->kind() == io::json_kind::number) {
     if (decay == 0) return found->number();
-    return schedule::inverse{.initial = found->number(), .gamma = decay, .power = 1, .by = schedule::unit::step};
+    return schedule::inverse{
+        .initial = found->number(), .gamma = decay, .power = 1, .by = schedule::unit::step};
   }
   auto const object = read_keras_object(*found);
   keras_fields const f(object->config, of.where() + ", learning_rate", version_);
@@ -134,29 +145,48 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
   constexpr auto by = schedule::unit::step;
   if (name == "ExponentialDecay") {
     double const factor = f.number({"decay_rate"}, 0.96);
-    if (f.flag({"staircase"}, false)) return schedule::step{.initial = rate(), .factor = factor, .every = steps("decay_steps"), .by = by};
-    return schedule::exponential{.initial = rate(), .factor = std::pow(factor, 1 / static_cast<double>(steps("decay_steps"))), .by = by};
+    if (f.flag({"staircase"}, false))
+      return schedule::step{.initial = rate(), .factor = factor, .every = steps("decay_steps"), .by = by};
+    return schedule::exponential{.initial = rate(),
+                                 .factor = std::pow(factor, 1 / static_cast<double>(steps("decay_steps"))),
+                                 .by = by};
   }
   if (name == "InverseTimeDecay") {
     f.expect_unset({"staircase"}, "Cohort has no inverse schedule in steps");
-    return schedule::inverse{.initial = rate(), .gamma = f.number({"decay_rate"}, 0) / static_cast<double>(steps("decay_steps")), .power = 1, .by = by};
+    return schedule::inverse{.initial = rate(),
+                             .gamma = f.number({"decay_rate"}, 0) / static_cast<double>(steps("decay_steps")),
+                             .power = 1,
+                             .by = by};
   }
   if (name == "PolynomialDecay") {
     f.expect_unset({"cycle"}, "Cohort has no polynomial schedule with cycles");
-    if (f.number({"end_learning_rate"}, 1e-4) != 0) f.refuse("Cohort's polynomial schedule ends at 0", "end_learning_rate 0", std::to_string(f.number({"end_learning_rate"}, 1e-4)));
-    return schedule::polynomial{.initial = rate(), .length = steps("decay_steps"), .power = f.number({"power"}, 1), .by = by};
+    if (f.number({"end_learning_rate"}, 1e-4) != 0)
+      f.refuse("Cohort's polynomial schedule ends at 0", "end_learning_rate 0",
+               std::to_string(f.number({"end_learning_rate"}, 1e-4)));
+    return schedule::polynomial{
+        .initial = rate(), .length = steps("decay_steps"), .power = f.number({"power"}, 1), .by = by};
   }
   if (name == "CosineDecay") {
-    if (f.number({"warmup_steps"}, 0) != 0) f.refuse("Keras decays after the warm-up, Cohort's schedule starts with it", "warmup_steps 0");
-    return schedule::cosine{.initial = rate(), .length = steps("decay_steps"), .floor = rate() * f.number({"alpha"}, 0), .by = by};
+    if (f.number({"warmup_steps"}, 0) != 0)
+      f.refuse("Keras decays after the warm-up, Cohort's schedule starts with it", "warmup_steps 0");
+    return schedule::cosine{.initial = rate(),
+                            .length = steps("decay_steps"),
+                            .floor = rate() * f.number({"alpha"}, 0),
+                            .by = by};
   }
   if (name == "CosineDecayRestarts") {
     if (f.number({"m_mul"}, 1) != 1) f.refuse("Cohort's restarts have the same initial rate", "m_mul 1");
-    return schedule::cosine{.initial = rate(), .length = steps("first_decay_steps"), .floor = rate() * f.number({"alpha"}, 0), .restarts = true, .growth = f.number({"t_mul"}, 2), .by = by};
+    return schedule::cosine{.initial = rate(),
+                            .length = steps("first_decay_steps"),
+                            .floor = rate() * f.number({"alpha"}, 0),
+                            .restarts = true,
+                            .growth = f.number({"t_mul"}, 2),
+                            .by = by};
   }
   if (name == "PiecewiseConstantDecay") {
     auto const boundaries = f.find({"boundaries"}), values = f.find({"values"});
-    if (!boundaries || !values || values->size() != boundaries->size() + 1 || values->size() > schedule::map::capacity)
+    if (!boundaries || !values || values->size() != boundaries->size() + 1
+        || values->size() > schedule::map::capacity)
       f.refuse("a piecewise schedule is imported with up to 8 values", "boundaries, and one value more");
     schedule::map made{.by = by};
     for (std::size_t i = 0; i < values->size(); ++i) {
@@ -166,7 +196,9 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
     }
     return made;
   }
-  f.refuse("the schedule " + name + " is not imported", "a number, or ExponentialDecay, InverseTimeDecay, PolynomialDecay, CosineDecay or PiecewiseConstantDecay");
+  f.refuse("the schedule " + name + " is not imported",
+           "a number, or ExponentialDecay, InverseTimeDecay, PolynomialDecay, CosineDecay or "
+           "PiecewiseConstantDecay");
 }
 
 COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compile) {
@@ -179,44 +211,64 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
   keras_fields const f(object->config, origin_ + ", optimizer " + name, version_);
   constexpr char const* instead = "keras_options::optimizer false, and training_settings of your own";
   std::string lower = name;
-  for (char& letter : lower) letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  if (is_named && lower != "sgd" && lower != "adam" && lower != "adamw" && lower != "adamax") f.refuse("the optimizer is given by its name only", instead, name);
+  for (char& letter : lower)
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  if (is_named && lower != "sgd" && lower != "adam" && lower != "adamw" && lower != "adamax")
+    f.refuse("the optimizer is given by its name only", instead, name);
   f.expect_unset({"use_ema"}, "Cohort has no moving average of parameters");
   f.expect_unset({"gradient_accumulation_steps"}, "Cohort accumulates by fit_settings::accumulate");
   f.expect_unset({"loss_scale_factor"}, "Cohort computes in float32");
   double const decay = f.number({"weight_decay"}, 0);
   double const epsilon = f.number({"epsilon"}, 1e-7);
-  bool const is_scheduled = f.find({"learning_rate", "lr"}) && f.find({"learning_rate", "lr"})->kind() != io::json_kind::number;
+  bool const is_scheduled =
+      f.find({"learning_rate", "lr"}) && f.find({"learning_rate", "lr"})->kind() != io::json_kind::number;
   rate_schedule const rate = is_named ? rate_schedule(lower == "sgd" ? 0.01 : 1e-3) : read_rate(f);
-  double const beta1 = f.number({"beta_1"}, 0.9), beta2 = f.number({"beta_2"}, lower == "lion" ? 0.99 : 0.999);
+  double const beta1 = f.number({"beta_1"}, 0.9),
+               beta2 = f.number({"beta_2"}, lower == "lion" ? 0.99 : 0.999);
   bool const decays_itself = lower == "adam" || lower == "adamw" || lower == "lion";
-  if (decay != 0 && !decays_itself) f.refuse("weight_decay is imported for Adam, AdamW and Lion", instead, name);
+  if (decay != 0 && !decays_itself)
+    f.refuse("weight_decay is imported for Adam, AdamW and Lion", instead, name);
   if (lower == "sgd") {
     double const momentum = f.number({"momentum"}, 0);
     if (momentum != 0 && (is_scheduled || f.number({"decay"}, 0) != 0))
-      f.refuse("Keras multiplies the velocity's gradients by the rate of their step, Cohort the velocity by the rate of now", instead, "momentum and a schedule");
-    if (momentum == 0) settings_.updater = sgd{.rate = rate};
-    else if (f.flag({"nesterov"}, false)) settings_.updater = nesterov{.rate = rate, .momentum = momentum};
-    else settings_.updater = cohort::momentum{.rate = rate, .momentum = momentum};
+      f.refuse(
+          "Keras multiplies the velocity's gradients by the rate of their step, Cohort the velocity by the "
+          "rate of now",
+          instead, "momentum and a schedule");
+    if (momentum == 0)
+      settings_.updater = sgd{.rate = rate};
+    else if (f.flag({"nesterov"}, false))
+      settings_.updater = nesterov{.rate = rate, .momentum = momentum};
+    else
+      settings_.updater = cohort::momentum{.rate = rate, .momentum = momentum};
   } else if (lower == "adam" || lower == "adamw") {
     double const own_decay = lower == "adamw" ? f.number({"weight_decay"}, 0.004) : decay;
     bool const is_amsgrad = f.flag({"amsgrad"}, false);
     if (is_amsgrad && own_decay != 0) f.refuse("Cohort's amsgrad has no weight decay", instead);
-    if (is_amsgrad) settings_.updater = amsgrad{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
-    else if (own_decay != 0) settings_.updater = adamw{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = own_decay};
-    else settings_.updater = adam{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
+    if (is_amsgrad)
+      settings_.updater = amsgrad{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
+    else if (own_decay != 0)
+      settings_.updater =
+          adamw{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = own_decay};
+    else
+      settings_.updater = adam{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adamax") {
     settings_.updater = adamax{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adagrad") {
     double const initial = f.number({"initial_accumulator_value"}, 0.1);
-    if (initial < 1e-3) f.refuse("Keras adds ε below the root, which matters if the accumulators start near 0", "initial_accumulator_value ≥ 0.001", std::to_string(initial));
+    if (initial < 1e-3)
+      f.refuse("Keras adds ε below the root, which matters if the accumulators start near 0",
+               "initial_accumulator_value ≥ 0.001", std::to_string(initial));
     settings_.updater = adagrad{.rate = rate, .epsilon = epsilon, .initial = initial};
   } else if (lower == "adadelta") {
     settings_.updater = adadelta{.rate = rate, .rho = f.number({"rho"}, 0.95), .epsilon = epsilon};
   } else if (lower == "lion") {
     settings_.updater = lion{.rate = rate, .beta1 = beta1, .beta2 = beta2, .decay = decay};
   } else if (lower == "lamb") {
-    if (has_other_groups_) f.refuse("Keras' norms of the arrays of a GRU or a masked self-attention are of other groups than Cohort's", instead, name);
+    if (has_other_groups_)
+      f.refuse(
+          "Keras' norms of the arrays of a GRU or a masked self-attention are of other groups than Cohort's",
+          instead, name);
     settings_.updater = lamb{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = 0};
   } else if (lower == "rmsprop") {
     f.refuse("Keras' RMSprop adds ε below the root, Cohort's behind it", instead, name);
@@ -226,19 +278,26 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     f.refuse("Cohort has no optimizer " + name, instead, name);
   }
 
-  double const by_value = f.number({"clipvalue"}, 0), by_norm = f.number({"clipnorm"}, 0), globally = f.number({"global_clipnorm"}, 0);
+  double const by_value = f.number({"clipvalue"}, 0), by_norm = f.number({"clipnorm"}, 0),
+               globally = f.number({"global_clipnorm"}, 0);
   if (by_value != 0 || by_norm != 0 || globally != 0) {
     bool has_penalty = false;
-    for (layer_override const& row : settings_.layers) has_penalty = has_penalty || row.l1 || row.l2 || row.bias_l1 || row.bias_l2;
-    if (has_penalty) f.refuse("Keras clips the gradient with the penalties, Cohort without them", instead, "clipping and regularizers");
-    if (by_norm != 0 && has_other_groups_) f.refuse("Keras clips the arrays of a GRU or a masked self-attention in other groups than Cohort", instead, "clipnorm");
+    for (layer_override const& row : settings_.layers)
+      has_penalty = has_penalty || row.l1 || row.l2 || row.bias_l1 || row.bias_l2;
+    if (has_penalty)
+      f.refuse("Keras clips the gradient with the penalties, Cohort without them", instead,
+               "clipping and regularizers");
+    if (by_norm != 0 && has_other_groups_)
+      f.refuse("Keras clips the arrays of a GRU or a masked self-attention in other groups than Cohort",
+               instead, "clipnorm");
     settings_.normalisation = by_value != 0 ? gradient_normalisation(normalise::clip_elementwise{by_value})
-                              : by_norm != 0 ? gradient_normalisation(normalise::clip_l2_per_parameter{by_norm})
-                                             : gradient_normalisation(normalise::clip_global_norm{globally});
+                              : by_norm != 0
+                                  ? gradient_normalisation(normalise::clip_l2_per_parameter{by_norm})
+                                  : gradient_normalisation(normalise::clip_global_norm{globally});
   }
 }
 
-// ---- metrics -----------------------------------------------------------------------------------------------
+// ---- metrics ---------------------------------------------------------------------------------------------
 
 COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile) {
   auto const given = compile.find("metrics");
@@ -260,14 +319,16 @@ COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile)
       found.push_back(metric);
       continue;
     }
-    if (at.kind() != io::json_kind::array && at.kind() != io::json_kind::object) at.refuse("the names of metrics");
+    if (at.kind() != io::json_kind::array && at.kind() != io::json_kind::object)
+      at.refuse("the names of metrics");
     std::vector<io::json_value> items;
     for (io::json_value const one : at.items()) items.push_back(one);
     pending.insert(pending.end(), items.rbegin(), items.rend());
   }
   for (keras_object const& one : found) {
     std::string const name = keras_losses::name_of(one.class_name);
-    if (name == "accuracy" || name == "acc" || name == "categorical_accuracy" || name == "sparse_categorical_accuracy" || name == "binary_accuracy")
+    if (name == "accuracy" || name == "acc" || name == "categorical_accuracy"
+        || name == "sparse_categorical_accuracy" || name == "binary_accuracy")
       metrics_.push_back(cohort::metrics::accuracy);
     else if (name == "mean_absolute_error")
       metrics_.push_back(cohort::metrics::mae);
@@ -277,12 +338,15 @@ COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile)
       metrics_.push_back(cohort::metrics::auc);
     else if (name == "r2_score" || name == "r2score")
       metrics_.push_back(cohort::metrics::r2);
-    else if (name == "top_kcategorical_accuracy" || name == "top_k_categorical_accuracy" || name == "sparse_top_kcategorical_accuracy" || name == "sparse_top_k_categorical_accuracy")
-      metrics_.push_back(cohort::metrics::top_k(keras_fields(one.config, origin_, version_).integer({"k"}, 5)));
+    else if (name == "top_kcategorical_accuracy" || name == "top_k_categorical_accuracy"
+             || name == "sparse_top_kcategorical_accuracy" || name == "sparse_top_k_categorical_accuracy")
+      metrics_.push_back(
+          cohort::metrics::top_k(keras_fields(one.config, origin_, version_).integer({"k"}, 5)));
     else if (name == "categorical_crossentropy" || name == "sparse_categorical_crossentropy")
       metrics_.push_back(cohort::metrics::log_loss);
     else
-      refuse_keras(origin_ + ", metrics", "the metric " + one.class_name + " is not imported", "accuracy, MAE, RMSE, AUC, R2 or top-k accuracy; or keras_options::metrics false");
+      refuse_keras(origin_ + ", metrics", "the metric " + one.class_name + " is not imported",
+                   "accuracy, MAE, RMSE, AUC, R2 or top-k accuracy; or keras_options::metrics false");
   }
 }
 

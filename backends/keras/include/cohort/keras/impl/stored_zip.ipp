@@ -12,8 +12,9 @@ namespace cohort::detail {
 
 namespace zip_format {
 
-inline constexpr std::uint32_t end_mark = 0x06054b50, wide_end_mark = 0x06064b50, wide_place_mark = 0x07064b50,
-                               entry_mark = 0x02014b50, header_mark = 0x04034b50;
+inline constexpr std::uint32_t end_mark = 0x06054b50, wide_end_mark = 0x06064b50,
+                               wide_place_mark = 0x07064b50, entry_mark = 0x02014b50,
+                               header_mark = 0x04034b50;
 inline constexpr std::uint64_t end_bytes = 22, wide_place_bytes = 20, entry_bytes = 46, header_bytes = 30;
 inline constexpr std::uint64_t most_entries = 10'000;
 
@@ -29,8 +30,7 @@ inline std::uint32_t crc32(std::span<std::byte const> bytes) {
     return made;
   }();
   std::uint32_t crc = 0xffffffffU;
-  for (std::byte const one : bytes)
-    crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(one)) & 0xffU];
+  for (std::byte const one : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(one)) & 0xffU];
   return crc ^ 0xffffffffU;
 }
 
@@ -49,7 +49,8 @@ COHORT_KERAS_INLINE std::uint64_t stored_zip::number(std::uint64_t at, int bytes
   if (at > size || size - at < static_cast<std::uint64_t>(bytes)) refuse("it is truncated or damaged");
   std::uint64_t made = 0;
   for (int i = bytes; i-- > 0;)
-    made = (made << 8) | static_cast<std::uint64_t>(bytes_[static_cast<std::size_t>(at) + static_cast<std::size_t>(i)]);
+    made = (made << 8)
+           | static_cast<std::uint64_t>(bytes_[static_cast<std::size_t>(at) + static_cast<std::size_t>(i)]);
   return made;
 }
 
@@ -60,7 +61,8 @@ COHORT_KERAS_INLINE stored_zip::stored_zip(std::string path, std::size_t max_byt
   // The end record is last, behind it a comment of at most 65535 bytes.
   std::uint64_t end = size;
   for (std::uint64_t back = end_bytes; back <= size && back <= end_bytes + 0xffff && end == size; ++back)
-    if (number(size - back, 4) == end_mark && number(size - back + 20, 2) == back - end_bytes) end = size - back;
+    if (number(size - back, 4) == end_mark && number(size - back + 20, 2) == back - end_bytes)
+      end = size - back;
   if (end == size) refuse("it has no end record: it is truncated or no zip archive");
   std::uint64_t count = number(end + 10, 2), place = number(end + 16, 4);
   if (end >= wide_place_bytes && number(end - wide_place_bytes, 4) == wide_place_mark) {
@@ -82,7 +84,8 @@ COHORT_KERAS_INLINE void stored_zip::read_entry(std::uint64_t& at) {
              .crc = static_cast<std::uint32_t>(number(at + 16, 4)),
              .method = static_cast<std::uint16_t>(number(at + 10, 2)),
              .flags = static_cast<std::uint16_t>(number(at + 8, 2))};
-  std::uint64_t const name_bytes = number(at + 28, 2), extra_bytes = number(at + 30, 2), comment_bytes = number(at + 32, 2);
+  std::uint64_t const name_bytes = number(at + 28, 2), extra_bytes = number(at + 30, 2),
+                      comment_bytes = number(at + 32, 2);
   std::uint64_t const name = at + entry_bytes;
   for (std::uint64_t i = 0; i < name_bytes; ++i) made.name += static_cast<char>(number(name + i, 1));
   for (std::uint64_t extra = name + name_bytes, last = extra + extra_bytes; extra + 4 <= last;) {
@@ -114,10 +117,14 @@ COHORT_KERAS_INLINE std::vector<std::byte> stored_zip::read(std::string_view nam
     if (one.name != name) continue;
     if ((one.flags & 1) != 0) refuse("the entry " + one.name + " is encrypted");
     if (one.method != 0)
-      refuse("the entry " + one.name + " is compressed", "stored, as Keras writes it", "method " + std::to_string(one.method));
-    if (one.bytes != one.packed_bytes) refuse("the entry " + one.name + " has two sizes", std::to_string(one.packed_bytes), std::to_string(one.bytes));
+      refuse("the entry " + one.name + " is compressed", "stored, as Keras writes it",
+             "method " + std::to_string(one.method));
+    if (one.bytes != one.packed_bytes)
+      refuse("the entry " + one.name + " has two sizes", std::to_string(one.packed_bytes),
+             std::to_string(one.bytes));
     if (number(one.header, 4) != header_mark) refuse("the entry " + one.name + " has no header");
-    std::uint64_t const first = one.header + header_bytes + number(one.header + 26, 2) + number(one.header + 28, 2);
+    std::uint64_t const first =
+        one.header + header_bytes + number(one.header + 26, 2) + number(one.header + 28, 2);
     if (first > bytes_.size() || bytes_.size() - first < one.bytes)
       refuse("the entry " + one.name + " is larger than the archive", std::to_string(one.bytes) + " bytes");
     std::span<std::byte const> const content(bytes_.data() + first, static_cast<std::size_t>(one.bytes));
