@@ -215,6 +215,9 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
   EXPECT_EQ(of(R"({"input": [4]}, "dense")"),
             "cannot read the document (run.json:1:55, $.network.layers[1]): expected a field \"units\", got "
             "no such field");
+  EXPECT_EQ(of(R"({"input": [16777216]}, {"dense": 16777216})"),
+            "cannot read the document (run.json:1:62, $.network.layers[1]): expected tensors of 1 to 1073741824 "
+            "elements, got 16777216x16777216");
   EXPECT_EQ(of(R"("relu")"),
             "cannot read the document (run.json:1:39, $.network.layers[0]): expected an input as the first "
             "layer, such as "

@@ -142,9 +142,12 @@ class layers_reader {
       entry.refuse("a layer that fits its inputs", text_without_line(problem));
     ids_.emplace(name, id);
     last_ = id;
-    std::string const where = entry.path() + ", layer " + quote_for_error(name);
-    check_layer_size(net_.view()[id].output, where);
-    for (parameter_spec const& spec : net_.view().parameters(id)) check_layer_size(spec.dims, where);
+    try {
+      check_layer_size(net_.view()[id].output, {});
+      for (parameter_spec const& spec : net_.view().parameters(id)) check_layer_size(spec.dims, {});
+    } catch (graph_error const& problem) {
+      entry.refuse(problem.why().expected, problem.why().got);
+    }
   }
 
   void check_inputs(io::json_value entry, std::vector<int> const& inputs) const {
