@@ -29,17 +29,18 @@ imported_model imported(std::string const& bytes) {
 }
 
 /// Exported networks that are not imported, with a part of the reason.
-std::map<std::string, std::string> const not_imported{{"attention_causal", "transposed value"},
-                                                      {"mask_zero_attention", "Cohort has no layer"},
-                                                      {"masked_attention", "which no earlier node computes"},
-                                                      {"masked_attention_causal", ""},
-                                                      {"masked_conv1d", ""},
-                                                      {"masked_flatten", ""},
-                                                      {"masked_global_avg_pool", ""},
-                                                      {"masked_global_max_pool", ""},
-                                                      {"masked_gru", ""},
-                                                      {"gru_with_state", ""},
-                                                      {"mask_zero_lstm", "computed"}};
+std::map<std::string, std::string> const not_imported{
+    {"attention_causal", "transposed value"},
+    {"mask_zero_attention", "transposed value"},
+    {"masked_attention", "transposed value"},
+    {"masked_attention_causal", "transposed value"},
+    {"masked_conv1d", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_flatten", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_global_avg_pool", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_global_max_pool", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_gru", "input \"x.lengths\" is read not only as sequence_lens"},
+    {"gru_with_state", "input \"x.lengths\" is read not only as sequence_lens"},
+    {"mask_zero_lstm", "its sequence_lens are computed: they must be an input of the graph"}};
 
 TEST(import_onnx, computes_what_the_exported_network_computes) {
   std::mt19937 random(5);
