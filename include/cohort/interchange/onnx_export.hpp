@@ -31,7 +31,7 @@ struct onnx_export_settings {
 ///           sigmoid or their input. Layers that act in training only (dropout, noise) are left out. Batch
 ///           normalisation uses the running statistics. Parameters are f32, named as in model files. A
 ///           stateful layer starts from zeros.
-/// Errors    graph_error with layer and reason if ONNX cannot express a layer. file_error.
+/// Errors    graph_error with layer and reason if ONNX cannot express a layer: docs/onnx.md. file_error.
 /// Exact     ONNX Runtime computes the same to rounding. At masked steps outputs have no meaning.
 void export_onnx(training& run, std::string const& path, onnx_export_settings const& how = {});
 void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const& how = {});

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/builder.hpp>
+#include <cohort/interchange/detail/onnx_model.hpp>
+#include <cohort/interchange/imported_model.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A value of an ONNX graph: a constant, or a layer's output seen through permuted axes.
+///
+/// Shapes    `dims`: in the file; −1 for a batch that is known at run time only. `axes`: for each of them the
+///           axis of the layer's output, or `batch`, or `unit` for an extent of 1 that the output lacks. Axes
+///           of the output with extent 1 may be missing.
+struct onnx_value {
+  static constexpr int batch = -1, unit = -2;
+
+  int id = -1;
+  std::vector<std::int64_t> dims{};
+  std::vector<int> axes{};
+  bool is_integer = false;
+  onnx_tensor const* constant = nullptr;
+};
+
+/// Makes a Cohort network of an ONNX graph, node by node in the file's order. Transposing a value only
+/// permutes its axes. An operator then works on the value as it is, or on its row-major elements, which may
+/// need a `reshape`; what would have to move elements is refused.
+///
+/// Errors    graph_error with node and reason.
+class onnx_importer {
+ public:
+  onnx_importer(onnx_model model, std::string origin);
+
+  imported_model run();
+
+ private:
+  using handler = void (onnx_importer::*)();
+  using fields = std::vector<std::pair<std::string_view, std::vector<double>>>;
+  using extents = std::vector<std::int64_t>;
+  struct stored_parameter {
+    std::string name;
+    shape dims;
+    std::vector<float> values;
+  };
+  struct tensor_float {
+    extents dims;
+    std::vector<float> values;
+  };
+  /// Extents before, along and after an axis, without the batch.
+  struct around {
+    std::int64_t before = 1, along = 1, after = 1;
+  };
+
+  static handler handler_of(std::string_view op);
+  void check_model();
+  void fuse_patterns();
+  void fuse_gelu();
+  void fuse_rms_norm();
+  void fuse_attention();
+  void fuse_bias();
+  void mark_live();
+  void find_lengths();
+  void add_inputs();
+  void import_node(onnx_node const& node);
+  std::vector<int> add_outputs();
+
+  // The current node.
+  [[noreturn]] void refuse(std::string reason) const;
+  std::int64_t integer(char const* name, std::int64_t otherwise);
+  double real(char const* name, double otherwise);
+  std::string text(char const* name, char const* otherwise);
+  extents integers(char const* name);
+  onnx_attribute const* attribute(char const* name, onnx_attribute::kind type);
+  bool has_input(std::size_t which) const {
+    return which < node_->inputs.size() && !node_->inputs[which].empty();
+  }
+  bool is_used(std::size_t output) const;
+  onnx_value const& any(std::size_t which) const;
+  onnx_value const& data(std::size_t which) const;
+  bool is_constant(std::size_t which) const { return has_input(which) && any(which).constant; }
+  tensor_float numbers(std::size_t which) const;
+  /// A constant vector of integers: input `which`, or in older operator sets an attribute.
+  std::optional<extents> list(std::size_t which, char const* older);
+  std::optional<double> bound(std::size_t which, char const* older);
+  void set(onnx_value value, std::size_t output = 0);
+  void set_constant(onnx_tensor tensor);
+
+  // Layers.
+  std::string unique(std::string name);
+  int append(std::string_view kind, std::vector<int> const& inputs, fields const& with = {},
+             bool is_main = true);
+  void check_size(shape const& dims) const;
+  void store(std::string_view parameter, shape dims, std::vector<float> values);
+  void count_bytes(std::size_t bytes);
+  void freeze();
+  shape const& shape_of(int id) const { return net_.view()[id].output; }
+
+  // Values.
+  bool is_row_major(onnx_value const& value) const;
+  shape checked_shape(extents const& dims) const;
+  /// The node of a value's row-major elements, with these extents.
+  int reshaped(onnx_value const& value, shape const& dims);
+  int reshaped(int id, shape const& dims);
+  /// A value of row-major elements: extents behind the batch are `dims`.
+  onnx_value row_major(int id, extents dims, std::int64_t batch);
+  onnx_value like(onnx_value const& other, int id) const;
+  int axis_of(std::int64_t axis, std::size_t rank) const;
+  around split_at(onnx_value const& value, int axis) const;
+  int image(onnx_value const& value);
+  onnx_value affine(onnx_value const& value, tensor_float const* factor, tensor_float const* offset);
+  onnx_value sliced(onnx_value const& value, int axis, std::int64_t first, std::int64_t last);
+  padding pads(extents const& given, std::size_t spatial, sliding_window const& window, shape const& image,
+               std::string const& automatic) const;
+  sliding_window window(std::size_t spatial, extents size, bool has_dilation);
+
+  // Operators.
+  template <int Op>
+  void simple();
+  void leaky_relu();
+  void elu();
+  void selu();
+  void hard_sigmoid();
+  void clip();
+  void prelu();
+  void gelu();
+  void swish();
+  void softmax();
+  void identity();
+  void dropout();
+  void cast();
+  void conv();
+  void conv_transposed();
+  void pool();
+  void global_pool();
+  void reduce();
+  void batch_normalization();
+  void layer_normalization();
+  void rms_normalization();
+  void lrn();
+  void gemm();
+  void matmul();
+  void binary();
+  void neg();
+  void joined();
+  void concat();
+  void slice();
+  void split();
+  void gather();
+  void flatten();
+  void reshape();
+  void squeeze();
+  void unsqueeze();
+  void transpose();
+  void pad();
+  void resize();
+  void recurrent();
+  int recurrent_layer(onnx_value const& x, std::size_t direction, std::size_t directions, bool last_step,
+                      bool returns_state);
+  std::pair<fields, std::vector<std::string>> recurrent_functions(std::size_t direction,
+                                                                  std::size_t directions);
+  void attention();
+  void constant();
+
+  onnx_model model_;
+  std::string origin_;
+  std::int64_t version_ = 0;
+  builder net_{};
+  std::map<std::string, onnx_value, std::less<>> values_{};
+  std::map<std::string, int, std::less<>> uses_{};
+  std::vector<bool> live_{};
+  std::map<std::string, std::string, std::less<>> lengths_{};  // input of lengths -> input of the sequences
+  std::set<std::string, std::less<>> names_{};
+  std::vector<stored_parameter> parameters_{};
+  std::vector<std::string> frozen_{};
+  std::vector<std::string> inputs_{};
+  std::vector<std::unique_ptr<onnx_tensor>> constants_{};
+  std::size_t bytes_ = 0;  // of constants and parameters
+  onnx_node const* node_ = nullptr;
+  std::set<std::string, std::less<>> read_{};  // attributes of the node
+  std::string layer_{};                        // the layer appended last
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/onnx_importer.ipp>
+#endif

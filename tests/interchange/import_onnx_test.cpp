@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include <cohort/interchange/detail/onnx_model.hpp>
+#include <cohort/interchange/import_onnx.hpp>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "../checkpoint/refusals.hpp"
+#include "onnx_networks.hpp"
+
+namespace import_onnx_test {
+
+using namespace onnx_networks;
+using detail::onnx_attribute;
+using detail::onnx_model;
+using detail::onnx_tensor;
+using detail::onnx_type;
+
+std::string exported(training& run, onnx_export_settings const& how = {}) {
+  std::ostringstream to;
+  export_onnx(run, to, how);
+  return to.str();
+}
+imported_model imported(std::string const& bytes) {
+  return import_onnx(std::as_bytes(std::span(bytes)), "a.onnx");
+}
+
+/// Exported networks that are not imported, with a part of the reason.
+std::map<std::string, std::string> const not_imported{
+    {"attention_causal", "transposed value"},
+    {"mask_zero_attention", "transposed value"},
+    {"masked_attention", "transposed value"},
+    {"masked_attention_causal", "transposed value"},
+    {"masked_conv1d", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_flatten", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_global_avg_pool", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_global_max_pool", "\"Less\"): Cohort has no layer for this operator"},
+    {"masked_gru", "input \"x.lengths\" is read not only as sequence_lens"},
+    {"gru_with_state", "input \"x.lengths\" is read not only as sequence_lens"},
+    {"mask_zero_lstm", "its sequence_lens are computed: they must be an input of the graph"}};
+
+TEST(import_onnx, computes_what_the_exported_network_computes) {
+  std::mt19937 random(5);
+  int passed = 0;
+  for (network_case const& one : all_cases()) {
+    SCOPED_TRACE(one.name);
+    training run = trainer<reference<float>>(graph::build(one.describe));
+    fill_parameters(run, random);
+    if (one.prepare) one.prepare(run);
+    graph_view const net = run.network();
+    std::string const bytes = exported(run, one.how);
+    if (auto const known = not_imported.find(one.name); known != not_imported.end()) {
+      std::string const why = refusal_of<graph_error>([&] { imported(bytes); });
+      EXPECT_NE(why, "");
+      EXPECT_NE(why.find(known->second), std::string::npos) << why;
+      continue;
+    }
+    training again = load_imported<reference<float>>(imported(bytes));
+    random_batch const batch(net, random);
+    std::vector<std::string> before, after;
+    for (int const id : net.outputs()) before.push_back(net.name(id));
+    for (int const id : again.network().outputs()) after.push_back(again.network().name(id));
+    std::vector<predictions> const expected = run.outputs_of(before, batch.view),
+                                   got = again.outputs_of(after, batch.view);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t o = 0; o < got.size(); ++o) {
+      ASSERT_EQ(got[o].values.size(), expected[o].values.size());
+      std::size_t const each = got[o].values.size() / random_batch::count;
+      bool const is_masked = net[net.outputs()[o]].mask >= 0;
+      auto const steps = static_cast<std::size_t>(expected[o].example[0]);
+      for (std::size_t i = 0; i < got[o].values.size(); ++i) {
+        std::size_t const step = i % each / (each / steps);
+        if (is_masked && step >= static_cast<std::size_t>(batch.lengths[0][i / each])) continue;
+        ASSERT_NEAR(got[o].values[i], expected[o].values[i],
+                    1e-5F * std::max(1.0F, std::abs(expected[o].values[i])))
+            << "element " << i << " of output " << o;
+      }
+    }
+    ++passed;
+  }
+  EXPECT_EQ(passed, static_cast<int>(all_cases().size() - not_imported.size()));
+}
+
+TEST(import_onnx, keeps_names_kinds_and_parameters) {
+  training run = trainer<reference<float>>(graph::build([](builder& b) {
+    return b.input({1, 28, 28}, "pixels") | conv2d{.filters = 2, .kernel = 5} | batch_norm{} | relu{}
+           | max_pool{.window = 2} | dense{.units = 3} | softmax{.name = "class"};
+  }));
+  imported_model const made = imported(exported(run));
+  EXPECT_EQ(made.inputs, std::vector<std::string>{"pixels"});
+  EXPECT_EQ(made.outputs, std::vector<std::string>{"class"});
+  EXPECT_TRUE(made.settings.layers.empty());
+  graph_view const net = made.network();
+  std::string layers;
+  for (int id = 0; id < net.size(); ++id)
+    layers += net.name(id) + ' ' + std::string(net.kind(id).name) + '\n';
+  EXPECT_EQ(layers,
+            "pixels input\nconv2d_1 conv2d\nbatch_norm_1 batch_norm\nrelu_1 relu\nmax_pool_1 max_pool\n"
+            "dense_1/Flatten flatten\ndense_1 dense\nclass softmax\n");
+  training again = load_imported<reference<float>>(made);
+  EXPECT_EQ(again.checksum(), run.checksum());
+}
+
+TEST(import_onnx, gives_parameters_to_a_network_with_a_loss) {
+  std::vector<float> const x{1, 0, 0, 1, 1, 1, -1, 1};
+  std::vector<float> const y{1, -1, 0.5F, 2};
+  training run = trainer<reference<float>>(graph::build([](builder& b) {
+    return b.input({2}, "x") | dense{.units = 4} | tanh_activation{} | dense{.units = 1};
+  }));
+  imported_model const made = imported(exported(run));
+  training again = trainer<reference<float>>(graph::build([](builder& b) {
+                                               return b.input({2}, "x") | dense{.units = 4}
+                                                      | tanh_activation{} | dense{.units = 1}
+                                                      | mean_squared_error{};
+                                             }),
+                                             {.updater = sgd{.rate = 0.1}});
+  made.read_parameters(again.parameters());
+  EXPECT_EQ(again.checksum(), run.checksum());
+  batch_view const batch(tensor_view(x.data(), shape{4, 2}), tensor_view(y.data(), shape{4, 1}));
+  double const before = again.loss_of(batch);
+  for (int step = 0; step < 50; ++step) again.train_on(batch);
+  EXPECT_LT(again.loss_of(batch), before / 2);
+}
+
+TEST(import_onnx, freezes_layers_that_compute_with_constants) {
+  training run = trainer<reference<float>>(
+      graph::build([](builder& b) { return b.input({3}, "x") | dense{.units = 1} | mean_squared_error{}; }));
+  run.normalise(normalisation{.inputs = {{{2, 1}, {3, 0}, {4, -1}}}});
+  imported_model const made = imported(exported(run));
+  ASSERT_EQ(made.settings.layers.size(), 2U);
+  EXPECT_EQ(made.settings.layers[0].layer, "x/Mul");
+  EXPECT_EQ(made.settings.layers[1].layer, "x/Add");
+  EXPECT_EQ(made.settings.layers[0].frozen, true);
+}
+
+TEST(import_onnx, reads_a_file) {
+  std::string const path = testing::TempDir() + "import_onnx_test.onnx";
+  training run = trainer<reference<float>>(
+      graph::build([](builder& b) { return b.input({3}, "x") | dense{.units = 1}; }));
+  export_onnx(run, path);
+  EXPECT_EQ(import_onnx(path).origin(), path);
+  std::filesystem::remove(path);
+  EXPECT_THROW(import_onnx(path), file_error);
+}
+
+detail::onnx_node op(std::string name, std::vector<std::string> inputs, std::vector<std::string> outputs,
+                     std::vector<onnx_attribute> attributes = {}) {
+  return {std::move(name), std::move(inputs), std::move(outputs), std::move(attributes), "", ""};
+}
+onnx_attribute list(std::string name, std::vector<std::int64_t> values) {
+  return {.name = std::move(name), .type = onnx_attribute::integers, .ints = std::move(values)};
+}
+/// A graph from input x, N×extents, to output y.
+onnx_model model_of(std::vector<std::int64_t> const& x, std::vector<detail::onnx_node> nodes,
+                    std::vector<onnx_tensor> constants = {}) {
+  onnx_model made;
+  made.opsets = {{"", 17}};
+  made.nodes = std::move(nodes);
+  made.initializers = std::move(constants);
+  made.inputs.push_back({"x", onnx_type::f32, true, {{-1, "N"}}});
+  for (std::int64_t const one : x) made.inputs[0].dims.push_back({one, {}});
+  made.outputs.push_back({"y", onnx_type::f32, false, {}});
+  return made;
+}
+std::string refused(onnx_model const& model) {
+  return refusal_of<graph_error>([&] { imported(write_onnx_model(model)); });
+}
+std::string kinds_of(onnx_model const& model) {
+  imported_model const made = imported(write_onnx_model(model));
+  graph_view const net = made.network();
+  std::string kinds;
+  for (int id = 0; id < net.size(); ++id) kinds += std::string(net.kind(id).name) + ' ';
+  return kinds;
+}
+
+TEST(import_onnx, recognises_gelu_in_its_usual_spellings) {
+  onnx_tensor const root = onnx_tensor::of("root", {}, {1.41421354F}), one = onnx_tensor::of("one", {}, {1}),
+                    half = onnx_tensor::of("half", {}, {0.5F});
+  std::vector<onnx_tensor> const constants{root, one, half};
+  EXPECT_EQ(kinds_of(model_of(
+                {4},
+                {op("Div", {"x", "root"}, {"a"}), op("Erf", {"a"}, {"b"}), op("Add", {"b", "one"}, {"c"}),
+                 op("Mul", {"x", "c"}, {"d"}), op("Mul", {"d", "half"}, {"y"})},
+                constants)),
+            "input gelu ");
+  EXPECT_EQ(kinds_of(model_of(
+                {4},
+                {op("Mul", {"x", "half"}, {"h"}), op("Div", {"x", "root"}, {"a"}), op("Erf", {"a"}, {"b"}),
+                 op("Add", {"one", "b"}, {"c"}), op("Mul", {"h", "c"}, {"y"})},
+                constants)),
+            "input gelu ");
+  std::string const no_layer = ", node \"b\" of operator \"Erf\"): Cohort has no layer for this operator";
+  EXPECT_EQ(refused(model_of({4},
+                             {op("Div", {"x", "root"}, {"a"}), op("Erf", {"a"}, {"b"}),
+                              op("Add", {"b", "one"}, {"c"}), op("Mul", {"c", "c"}, {"y"})},
+                             constants)),
+            "the ONNX network cannot be imported (a.onnx" + no_layer);
+}
+
+TEST(import_onnx, joins_a_product_and_a_sum_to_a_dense_layer) {
+  onnx_tensor const w = onnx_tensor::of("w", {3, 2}, {1, 2, 3, 4, 5, 6}),
+                    b = onnx_tensor::of("b", {2}, {7, 8});
+  EXPECT_EQ(
+      kinds_of(model_of({4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"b", "a"}, {"y"})}, {w, b})),
+      "input dense ");
+}
+
+TEST(import_onnx, skips_nodes_that_no_output_needs) {
+  EXPECT_EQ(kinds_of(model_of({4}, {op("Sqrt", {"x"}, {"a"}), op("Relu", {"x"}, {"y"})})), "input relu ");
+}
+
+TEST(import_onnx, refuses_with_node_and_reason) {
+  auto const of_relu = [](std::string reason) {
+    return "the ONNX network cannot be imported (a.onnx, node \"y\" of operator \"Relu\"): " + reason;
+  };
+  std::string const begin = "the ONNX network cannot be imported (a.onnx";
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {"x"}, {"y"}, {list("alpha", {1})})})),
+            of_relu("attribute \"alpha\" is unknown"));
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {"z"}, {"y"})})),
+            of_relu("it reads \"z\", which no earlier node computes"));
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {}, {"y"})})), of_relu("input 0 is missing"));
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {"k"}, {"y"})}, {onnx_tensor::of("k", {1}, {1.0F})})),
+            of_relu("input 0 is a constant"));
+  EXPECT_EQ(refused(model_of({4, 5}, {op("Transpose", {"x"}, {"a"}, {list("perm", {0, 2, 1})}),
+                                      op("Relu", {"a"}, {"y"})})),
+            begin + "): output \"y\" is transposed: the batch must be its first axis");
+  onnx_model old = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  old.opsets[0].second = 29;
+  EXPECT_EQ(refused(old), begin + "): it uses operator set 29; known are sets 1 to 28");
+  onnx_model other = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  other.nodes[0].domain = "com.example";
+  EXPECT_EQ(refused(other), of_relu("its operator is of domain \"com.example\""));
+  EXPECT_EQ(refused(model_of({-1}, {op("Relu", {"x"}, {"y"})})),
+            begin + "): input \"x\" has an extent that is known at run time only, beside the batch");
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {"x"}, {"y"}), op("Tanh", {"x"}, {"y"})})),
+            begin + ", node \"y\" of operator \"Tanh\"): it computes \"y\" a second time");
+  EXPECT_EQ(refused(model_of({3, 5, 5}, {op("Conv", {"x", "w"}, {"y"})},
+                             {onnx_tensor::of("w", {1, 2, 1, 1}, {1, 2})})),
+            begin + ", node \"y\" of operator \"Conv\"): its weights do not fit its input: expected 1x3x1x1, got "
+                    "1x2x1x1");
+  EXPECT_EQ(refused(model_of({3, 5, 5}, {op("MaxPool", {"x"}, {"y"}, {list("kernel_shape", {9, 9})})})),
+            begin + ", node \"y\" of operator \"MaxPool\"): max_pool: the kernel is larger than its input (input "
+                    "3x5x5, kernel 9x9)");
+}
+
+}  // namespace import_onnx_test
