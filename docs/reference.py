@@ -20,6 +20,7 @@ PAGES = {
     "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
     "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
     "text": "Texts as tokens, and texts that a network writes. Vectors of words. Headers: `cohort/text/`, `cohort/trainer/generate_tokens.hpp` and `cohort/trainer/word2vec.hpp`.",
+    "models": "Networks and parameters from files of other libraries, and to them.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
                 "at run time (`graph::build`). `x | layer` appends a [layer](layers.md), a [loss](losses.md) or a block (a function from "
                 "tensor to tensor) to the tensor x. `a + b` and `a * b` are the layers `add` and `multiply`.",
@@ -323,6 +324,7 @@ RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_histo
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
 TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader)\.hpp")
+MODELS = re.compile(r"cohort/(interchange/\w+|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
@@ -343,7 +345,7 @@ INCLUDED = {"cohort/onednn/backend.hpp": "cohort/onednn.hpp"}
 
 def page_of_header(header):
     """The page of the other types and functions of a header."""
-    pages = {"text": TEXT, "networks": NETWORKS, "runs": RUNS, "data": DATA, "backends": BACKENDS, "errors": ERRORS, "extensions": EXTENSIONS}
+    pages = {"text": TEXT, "models": MODELS, "networks": NETWORKS, "runs": RUNS, "data": DATA, "backends": BACKENDS, "errors": ERRORS, "extensions": EXTENSIONS}
     return next((page for page, headers in pages.items() if headers.match(header)), None)
 
 

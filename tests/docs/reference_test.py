@@ -50,7 +50,7 @@ class reference(unittest.TestCase):
 
     def test_is_built(self):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
-        self.assertEqual(set(self.pages), {"README", "runs", "data", "text", "networks", "layers", "losses", "updaters", "schedules", "values", "settings",
+        self.assertEqual(set(self.pages), {"README", "runs", "data", "text", "models", "networks", "layers", "losses", "updaters", "schedules", "values", "settings",
                                            "listeners", "metrics", "strategies", "backends", "errors", "extensions"})
 
     def test_has_a_layer_with_its_shapes_and_fields(self):

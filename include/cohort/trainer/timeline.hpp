@@ -56,7 +56,7 @@ class timeline final : public listener {
 
   std::vector<row> rows_of(int rank);
 
-  static void name(io::json_writer& out, int rank, int track, char const* what, char const* field,
+  static void write_name(io::json_writer& out, int rank, int track, char const* what, char const* field,
                    std::string const& text);
 
   template <class Clock>
@@ -98,7 +98,7 @@ class timeline final : public listener {
       auto const track = transfer_track + static_cast<int>(free - ends.begin());
       if (free == ends.end()) {
         ends.push_back(one.transfer.end);
-        name(out, rank, track, "thread_name", "name", "in flight");
+        write_name(out, rank, track, "thread_name", "name", "in flight");
       } else {
         *free = one.transfer.end;
       }

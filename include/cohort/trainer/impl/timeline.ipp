@@ -41,11 +41,11 @@ COHORT_CORE_INLINE std::string timeline::trace() {
   for (int rank = 0; rank < world_->size(); ++rank) {
     auto const r = static_cast<std::size_t>(rank);
     std::int64_t const error = clocks_[r].error + now[r].error;
-    name(out, rank, 0, "process_name", "name", detail::text_of({"rank ", rank}));
+    write_name(out, rank, 0, "process_name", "name", detail::text_of({"rank ", rank}));
     if (rank > 0)
-      name(out, rank, 0, "process_labels", "labels",
+      write_name(out, rank, 0, "process_labels", "labels",
            detail::text_of({"clock within ", error / 1000 + 1, " us of rank 0's"}));
-    name(out, rank, steps_track, "thread_name", "name", "steps");
+    write_name(out, rank, steps_track, "thread_name", "name", "steps");
     write(out, rank, rank == 0 ? rows_ : rows_of(rank),
           [&](std::int64_t time) { return clocks_[r].on_rank_0(time, now[r]) - began_; });
   }
@@ -81,7 +81,7 @@ COHORT_CORE_INLINE std::vector<timeline::row> timeline::rows_of(int rank) {
   return theirs;
 }
 
-COHORT_CORE_INLINE void timeline::name(io::json_writer& out, int rank, int track, char const* what,
+COHORT_CORE_INLINE void timeline::write_name(io::json_writer& out, int rank, int track, char const* what,
                                        char const* field, std::string const& text) {
   out.begin_object(io::json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
   out.field("tid", track).key("args").begin_object().field(field, text).end_object().end_object();
