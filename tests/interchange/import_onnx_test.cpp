@@ -63,8 +63,10 @@ TEST(import_onnx, computes_what_the_exported_network_computes) {
     std::vector<std::string> before, after;
     for (int const id : net.outputs()) before.push_back(net.name(id));
     for (int const id : again.network().outputs()) after.push_back(again.network().name(id));
+    batch_view unmasked = batch.view;  // a file has no mask that only training needs
+    if (again.network().masks().empty()) unmasked.masks.clear();
     std::vector<predictions> const expected = run.outputs_of(before, batch.view),
-                                   got = again.outputs_of(after, batch.view);
+                                   got = again.outputs_of(after, unmasked);
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t o = 0; o < got.size(); ++o) {
       ASSERT_EQ(got[o].values.size(), expected[o].values.size());
@@ -242,7 +244,7 @@ TEST(import_onnx, refuses_with_node_and_reason) {
             begin + ", node \"y\" of operator \"Conv\"): its weights do not fit its input: expected 1x3x1x1, got "
                     "1x2x1x1");
   EXPECT_EQ(refused(model_of({3, 5, 5}, {op("MaxPool", {"x"}, {"y"}, {list("kernel_shape", {9, 9})})})),
-            begin + ", node \"y\" of operator \"MaxPool\"): max_pool: the kernel is larger than its input (input "
+            begin + ", node \"y\" of operator \"MaxPool\"): graph: max_pool: the kernel is larger than its input (input "
                     "3x5x5, kernel 9x9)");
 }
 
