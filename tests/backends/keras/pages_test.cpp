@@ -13,11 +13,11 @@ namespace {
 
 using namespace cohort;
 
-std::vector<float> predict_and_train(tensor_view images, dataset const& data) {
+std::vector<float> predict_and_train(tensor_view images, dataset const& data, dataset const& test) {
   imported_model const model = load_keras("model.keras");
   training run = load_imported<onednn>(model);
   auto const classes = run.predict(images);
-  run.fit(data, {.batch = 32, .epochs = 5, .metrics = model.metrics});
+  run.fit(data, {.batch = 32, .epochs = 5, .validation = test, .metrics = model.metrics});
   return classes.values;
 }
 
@@ -32,7 +32,7 @@ TEST(keras_page, predicts_and_trains) {
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 7) / 7;
   std::vector<std::int32_t> const labels{0, 1, 0, 1, 0, 1, 0, 1};
   arrays const data(images, {1, 6, 6}, labels, 2);
-  auto const classes = predict_and_train(tensor_view(images.data(), {8, 1, 6, 6}), data);
+  auto const classes = predict_and_train(tensor_view(images.data(), {8, 1, 6, 6}), data, data);
   fs::current_path(before);
   fs::remove_all(folder);
   ASSERT_EQ(classes.size(), 16U);
