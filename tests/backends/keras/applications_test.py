@@ -63,8 +63,8 @@ class applications(unittest.TestCase):
                 made = numpy.fromfile(folder + "/made", dtype="float32")
                 single, double = (numpy.fromfile(f"{folder}/{one}", dtype="float64") for one in ("single", "double"))
                 self.assertEqual(made.size, double.size)
-                # Logits: a softmax of random weights is 0 or 1, whatever the layers before it compute. Small batches
-                # of statistics amplify rounding: Cohort may differ from double precision as much as Keras does.
+                # Logits: a softmax of random weights is 0 or 1, whatever the layers before it compute.
+                # Statistics of two images amplify rounding: that of Keras bounds that of Cohort.
                 largest = abs(double).max()
                 of_cohort, of_keras = float(abs(made - double).max() / largest), float(abs(single - double).max() / largest)
                 print(f"{name}: {done.stdout.strip()}; logits up to {largest:.3g}; from double precision, relative to it: "
