@@ -59,6 +59,8 @@ class compilation(unittest.TestCase):
                      and f"cohort_{path.name}_compiled" in commands]
         cls.compiled = [f"-DCOHORT_{name.upper()}_COMPILED" for name in ("core", *cls.built)]
 
+    maxDiff = None
+
     def complaint_of_all(self, compiler, *flags):
         """What the compiler prints about a header-only program that includes all public headers."""
         folders = [ROOT / "include", *(ROOT / "backends" / name / "include" for name in self.built)]

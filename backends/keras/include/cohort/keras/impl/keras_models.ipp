@@ -6,7 +6,6 @@
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/zero_masked.hpp>
-#include <ranges>
 #include <utility>
 
 namespace cohort::detail {
@@ -740,15 +739,16 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   // Masks that Keras derived are arguments in files of version 3: any(x != 0), of an input x.
   std::map<node_key, std::vector<keras_reference>> masks;
   for (auto& [name, entry] : entries)
-    for (std::size_t call = 0; call < entry.calls.size(); ++call)
+    for (std::size_t call = 0; call < entry.calls.size(); ++call) {
+      std::vector<keras_reference>& of_call = masks[{name, call}];
       std::erase_if(entry.calls[call].named_inputs, [&](auto const& argument) {
         bool const is_mask = argument.first == "mask" || argument.first == "query_mask"
                              || argument.first == "value_mask" || argument.first == "key_mask";
-        if (is_mask)
-          masks[{name, call}].insert(masks[{name, call}].end(), argument.second.begin(),
-                                     argument.second.end());
+        if (is_mask) of_call.insert(of_call.end(), argument.second.begin(), argument.second.end());
         return is_mask;
       });
+      if (of_call.empty()) masks.erase({name, call});
+    }
   // The input of which a mask is derived, and the value of padding.
   auto const origins_of = [&](std::vector<keras_reference> pending) {
     std::vector<std::pair<int, double>> found;
@@ -827,7 +827,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
         continue;
       }
       colour[key] = 1;
-      for (keras_reference const& one : std::views::reverse(from)) {
+      for (auto at = from.rbegin(); at != from.rend(); ++at) {
+        keras_reference const& one = *at;
         node_key const other{one.layer, one.call};
         read[other].insert(one.output);
         if (colour[other] == 1) config.refuse("layers without a cycle", "a cycle through " + one.layer);
