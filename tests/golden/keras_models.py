@@ -643,6 +643,13 @@ def files():
     tagger.compile(optimizer=keras.optimizers.Adam(0.01), loss="sparse_categorical_crossentropy")
     tagger.save(FOLDER / "tagger.keras")
     tagger.save(FOLDER / "tagger.h5")
+    # In .h5 files the statistics of a nested model are behind its trained arrays.
+    inner = keras.Sequential([keras.Input((4,)), L.Dense(3, name="first"), L.BatchNormalization(name="norm"), L.Dense(4, name="second")], name="inner")
+    fixed = L.Dense(4, name="fixed")
+    fixed.trainable = False
+    nested = sequential((4,), inner, fixed, L.Dense(2, name="out"))
+    case("nested", nested)
+    nested.save(FOLDER / "nested.h5")
     (FOLDER / "files.txt").write_text("\n".join(lines) + "\n")
 
 
