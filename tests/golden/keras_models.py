@@ -406,6 +406,8 @@ def recurrent():
     h = L.Embedding(7, 4, mask_zero=True)(x)
     h = L.Add()([h, L.MultiHeadAttention(2, 2)(h, h)])
     case("Embedding_functional", keras.Model(x, L.Dense(2)(L.GlobalAveragePooling1D()(h))), inputs=[[[1, 2, 3, 0, 0], [4, 3, 2, 1, 5]]], of=["Embedding"])
+    refused("Embedding_other_mask", keras.Model(x, L.LSTM(2, name="layer")(L.Embedding(7, 4, mask_zero=True)(x), mask=keras.ops.not_equal(x, 3))),
+            "an explicit mask is an argument of the layer, and Cohort derives masks from inputs (WHERE): expected the mask of the layer's input")
     case("Masking_convolution", sequential((5, 3), L.Masking(), L.Conv1D(2, 3, padding="same")), masked=True, of=["Masking"])
     refused("Masking_later", sequential((5, 3), L.Dense(2), L.Masking(name="layer"), L.LSTM(2)),
             "a mask begins at an input of the network in Cohort (WHERE): expected Masking directly behind an Input that nothing else reads")
@@ -643,6 +645,13 @@ def files():
     tagger.compile(optimizer=keras.optimizers.Adam(0.01), loss="sparse_categorical_crossentropy")
     tagger.save(FOLDER / "tagger.keras")
     tagger.save(FOLDER / "tagger.h5")
+    # In .h5 files the statistics of a nested model are behind its trained arrays.
+    inner = keras.Sequential([keras.Input((4,)), L.Dense(3, name="first"), L.BatchNormalization(name="norm"), L.Dense(4, name="second")], name="inner")
+    fixed = L.Dense(4, name="fixed")
+    fixed.trainable = False
+    nested = sequential((4,), inner, fixed, L.Dense(2, name="out"))
+    case("nested", nested)
+    nested.save(FOLDER / "nested.h5")
     (FOLDER / "files.txt").write_text("\n".join(lines) + "\n")
 
 

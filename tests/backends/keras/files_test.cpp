@@ -66,6 +66,7 @@ TEST(keras_files, of_all_kinds_compute_the_same) {
   EXPECT_EQ(file_differences("cnn.json", "cnn", {.weights = folder + "cnn.weights.h5"}), "");
   EXPECT_EQ(file_differences("tagger.keras", "tagger"), "");
   EXPECT_EQ(file_differences("tagger.h5", "tagger"), "");
+  EXPECT_EQ(file_differences("nested.h5", "nested"), "");
 }
 
 TEST(keras_files, name_the_layers_as_keras) {

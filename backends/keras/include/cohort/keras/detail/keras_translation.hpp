@@ -94,7 +94,6 @@ class keras_translation {
 
  private:
   // ---- models ----
-  struct model_scope;
   values translate_model(io::json_value config, std::string const& class_name, keras_layer_state const& state,
                          std::optional<values> inputs, std::set<std::size_t> const* wanted, bool inference);
   values translate_sequential(io::json_value config, keras_layer_state const& state,

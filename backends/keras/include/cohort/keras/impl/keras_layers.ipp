@@ -437,7 +437,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
              {id_of(x)});
   int const channels = channels_of(x);
   if (is_first_call() && how_.training) {
-    layer_override row{.layer = name_of(id)};
     auto const gamma = f.object({"gamma_regularizer"}), beta = f.object({"beta_regularizer"});
     if (gamma || beta)
       refuse("Cohort has one penalty for scale and shift", "no gamma_regularizer and beta_regularizer");
@@ -604,10 +603,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer
   int const vocabulary = c.fields.integer({"input_dim"}), width = c.fields.integer({"output_dim"});
   bool const masked = c.fields.flag({"mask_zero"}, false);
   int const id = record(embedding{.vocabulary = vocabulary, .width = width, .mask_zero = masked}, {id_of(x)});
-  if (how_.training) {
-    layer_override row{.layer = name_of(id)};
-    override_layer(id, c.fields, "embeddings", "");
-  }
+  override_layer(id, c.fields, "embeddings", "");
   weigh(id, "weights", {}, {vocabulary, width});
   return {value(id, {x.dims[0], width})};
 }

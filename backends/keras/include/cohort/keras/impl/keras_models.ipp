@@ -640,8 +640,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_seque
       bool const masked = after.at("class_name").string() == "Masking";
       std::string const name =
           is_input ? keras_nodes::layer_name(layer) : keras_nodes::layer_name(layer) + "_input";
-      io::json_value const* const from = nullptr;
-      (void)from;
       if (has_shape)
         current = make_input(name, fields, masked);
       else
