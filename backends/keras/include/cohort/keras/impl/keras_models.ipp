@@ -736,17 +736,17 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
 
   // Masks that Keras derived are arguments in files of version 3: any(x != 0), of an input x.
   std::map<node_key, std::vector<keras_reference>> masks;
-  for (auto& [name, entry] : entries)
-    for (std::size_t call = 0; call < entry.calls.size(); ++call) {
-      std::vector<keras_reference>& of_call = masks[{name, call}];
-      std::erase_if(entry.calls[call].named_inputs, [&](auto const& argument) {
+  for (auto& layer : entries)
+    for (std::size_t call = 0; call < layer.second.calls.size(); ++call)
+      std::erase_if(layer.second.calls[call].named_inputs, [&](auto const& argument) {
         bool const is_mask = argument.first == "mask" || argument.first == "query_mask"
                              || argument.first == "value_mask" || argument.first == "key_mask";
-        if (is_mask) of_call.insert(of_call.end(), argument.second.begin(), argument.second.end());
+        if (is_mask) {
+          std::vector<keras_reference>& of_call = masks[{layer.first, call}];
+          of_call.insert(of_call.end(), argument.second.begin(), argument.second.end());
+        }
         return is_mask;
       });
-      if (of_call.empty()) masks.erase({name, call});
-    }
   // The input of which a mask is derived, and the value of padding.
   auto const origins_of = [&](std::vector<keras_reference> pending) {
     std::vector<std::pair<int, double>> found;
