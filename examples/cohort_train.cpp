@@ -12,7 +12,6 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
-#include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cstdio>
@@ -253,12 +252,7 @@ cohort::graph network_of(cohort::network_source const& from) {
 /// Runs one rank. Returns its exit status.
 int run_rank(run_document const& run, cohort::communicator& world, document_data const& data) {
   bool const prints = world.rank() == 0;
-  if (prints) {
-    if (!data.notice.empty()) std::puts(data.notice.c_str());
-    std::printf("data: %s, %lld training and %lld test examples\n", data.where.c_str(),
-                static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()));
-    std::fflush(stdout);
-  }
+  if (prints) reference_program::print_data(data.notice, data.where, data.train, data.test, "examples");
   cohort::training_settings settings = run.training;
   settings.log = cohort::stderr_sink();
   if (run.tune) settings.tune = reference_program::make_tuner(run.fit.batch, world);
@@ -269,15 +263,7 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
     training.normalise(data.train, run.normalise);
   if (!run.network.model.empty() && run.network.parameters) training.load(run.network.model);
   std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
-  if (run.output.resume) {
-    auto const from = cohort::resume(training, run.output.checkpoints);
-    if (prints && from)
-      std::printf("resumed from %s, after %lld steps\n", from->c_str(),
-                  static_cast<long long>(training.step()));
-    if (prints && !from)
-      std::printf("no checkpoint in %s: starting from scratch\n", run.output.checkpoints.c_str());
-    std::fflush(stdout);
-  }
+  if (run.output.resume) reference_program::resume_newest(training, run.output.checkpoints);
 
   cohort::progress_listener progress;
   std::optional<cohort::checkpoint_listener> saving;
@@ -302,16 +288,7 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);
   if (!prints) return 0;
   std::printf("\n%s\n", results.text.c_str());
-  if (fitted.steps > 0)
-    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),
-                fitted.seconds, fitted.samples_per_second());
-  if (world.size() > 1)
-    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
-                name_of(run.strategy, world), static_cast<double>(bytes) / 1e6);
-  std::printf("checksum %s\n", training.checksum().c_str());
-  if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
-      !text.empty() && fitted.steps > 0)
-    std::printf("exchange by rank 0: %s\n", text.c_str());
+  reference_program::print_totals(training, fitted, fitted.seconds, name_of(run.strategy, world), bytes);
   std::fflush(stdout);
   if (!run.output.report.empty())
     cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, bytes));

@@ -194,27 +194,14 @@ void read_weights(cohort::training& training, options const& chosen) {
 /// Runs one rank. Returns its exit status.
 int run_rank(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const prints = world.rank() == 0;
-  if (prints) {
-    if (!images.notice.empty()) std::puts(images.notice.c_str());
-    std::printf("data: %s, %lld training and %lld test images\n", images.where.c_str(),
-                static_cast<long long>(images.train.size()), static_cast<long long>(images.test.size()));
-    std::fflush(stdout);
-  }
+  if (prints) print_data(images.notice, images.where, images.train, images.test, "images");
   cohort::training training =
       make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
   if (what.normalises) training.normalise(images.train);
   if (!chosen.weights.empty()) read_weights(training, chosen);
   if (!chosen.load.empty()) training.load(chosen.load);
   std::int64_t const last_epoch = training.epoch() + chosen.epochs;
-  if (chosen.resume) {
-    auto const from = cohort::resume(training, chosen.checkpoints);
-    if (prints && from)
-      std::printf("resumed from %s, after %lld steps\n", from->c_str(),
-                  static_cast<long long>(training.step()));
-    if (prints && !from)
-      std::printf("no checkpoint in %s: starting from scratch\n", chosen.checkpoints.c_str());
-    std::fflush(stdout);
-  }
+  if (chosen.resume) resume_newest(training, chosen.checkpoints);
   training.profile(chosen.profile);
 
   int const classes = images.test.describe().targets[0].classes;
@@ -262,16 +249,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
                 peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
   }
   std::printf("\n%s\n", results.last->stats().c_str());
-  if (fitted.steps > 0)
-    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),
-                results.seconds, static_cast<double>(fitted.examples) / results.seconds);
-  if (world.size() > 1)
-    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
-                strategy_of(chosen, world).c_str(), static_cast<double>(bytes) / 1e6);
-  std::printf("checksum %s\n", training.checksum().c_str());
-  if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
-      !text.empty() && fitted.steps > 0)
-    std::printf("exchange by rank 0: %s\n", text.c_str());
+  print_totals(training, fitted, results.seconds, strategy_of(chosen, world), bytes);
   std::fputs(forecast.c_str(), stdout);
   std::fflush(stdout);
   if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
@@ -391,6 +369,40 @@ std::uint64_t bytes_sent(cohort::communicator& world) {
   std::uint64_t sum = world.sent().bytes_sent;
   world.allreduce(std::span<std::uint64_t>(&sum, 1));
   return sum;
+}
+
+void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
+                cohort::dataset const& test, char const* examples) {
+  if (!notice.empty()) std::puts(notice.c_str());
+  std::printf("data: %s, %lld training and %lld test %s\n", where.c_str(),
+              static_cast<long long>(train.size()), static_cast<long long>(test.size()), examples);
+  std::fflush(stdout);
+}
+
+void resume_newest(cohort::training& training, std::string const& checkpoints) {
+  auto const from = cohort::resume(training, checkpoints);
+  if (training.world().rank() != 0) return;
+  if (from)
+    std::printf("resumed from %s, after %lld steps\n", from->c_str(),
+                static_cast<long long>(training.step()));
+  else
+    std::printf("no checkpoint in %s: starting from scratch\n", checkpoints.c_str());
+  std::fflush(stdout);
+}
+
+void print_totals(cohort::training& training, cohort::fit_report const& fitted, double seconds,
+                  std::string const& strategy, std::uint64_t bytes) {
+  cohort::communicator const& world = training.world();
+  if (fitted.steps > 0)
+    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps), seconds,
+                seconds > 0 ? static_cast<double>(fitted.examples) / seconds : 0);
+  if (world.size() > 1)
+    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
+                strategy.c_str(), static_cast<double>(bytes) / 1e6);
+  std::printf("checksum %s\n", training.checksum().c_str());
+  if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
+      !text.empty() && fitted.steps > 0)
+    std::printf("exchange by rank 0: %s\n", text.c_str());
 }
 
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {

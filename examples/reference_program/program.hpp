@@ -66,6 +66,18 @@ std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicato
 /// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world);
 
+/// Prints notice, place and sizes of the data sets. `examples`: what they are called.
+void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
+                cohort::dataset const& test, char const* examples);
+
+/// Continues from the newest checkpoint in a folder, if there is one. Rank 0 prints which one.
+void resume_newest(cohort::training& training, std::string const& checkpoints);
+
+/// Prints a line with speed, traffic and checksum, and one with the exchange. `seconds`: of the training's
+/// steps. `bytes`: sent by all ranks.
+void print_totals(cohort::training& training, cohort::fit_report const& fitted, double seconds,
+                  std::string const& strategy, std::uint64_t bytes);
+
 /// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
 /// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving);
