@@ -11,8 +11,8 @@ namespace cohort {
 /// Units     targets: probabilities in [0, 1]. `weight`: factor of this loss in the sum of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ −(target·log p + (1 − target)·log(1 − p)); gradient
 ///           (p − target)/(outputs·count).
-///           A sequence T×C has T steps of C outputs. With a mask: mean over the steps that exist in the
-///           whole batch. `sum_steps`: sum over the steps of an example instead of their mean.
+///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
+///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Exact     computed from the logits: log(1 + e^−|x|) + |x|·d, d = 1 − target if x > 0, else target. No
 ///           overflow, full precision for large |x|, and 0 for an infinite logit of the correct sign.
 /// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over

@@ -8,11 +8,12 @@
 
 namespace cohort {
 
-/// Replaces each index by a learned vector of `width` numbers.
+/// Replaces each index by a learned vector of `width` elements.
 ///
 /// Shapes    input: indices 0 … vocabulary − 1 (i32 in the batch, or floating-point numbers). T indices
 ///           become a sequence T×width, an image H×W of indices becomes width×H×W. Weights vocabulary×width.
-/// Units     `mask_zero`: index 0 is padding, so a mask begins here. The layer then reads an input T.
+/// Units     `mask_zero`: index 0 is padding, and the output has a mask. The input must then have the shape
+///           T.
 /// Errors    data_error that names the example and the position, if an index is outside the vocabulary.
 ///           Forward stops at that index.
 /// Exact     gradients are added in the order of the examples. The input gradient is 0. The gradient of a

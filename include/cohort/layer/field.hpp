@@ -21,7 +21,8 @@ struct field_name {
 
 namespace detail {
 
-/// A number with a fraction is no value of a field of whole numbers: `.units = 2.5` does not compile.
+/// Whether a value of type U can set a field of type T. A floating-point value cannot set an integer field:
+/// `.units = 2.5` does not compile.
 template <class U, class T>
 inline constexpr bool sets_field =
     std::convertible_to<U, T> && (std::floating_point<T> || !std::floating_point<U>);
@@ -59,7 +60,7 @@ enum class padding_mode : std::uint8_t { valid, same, strict, sides };
 
 /// Padding of the input of a convolution or pooling.
 ///
-/// valid     no padding; window positions that do not fit are dropped.
+/// valid     no padding; window positions beyond the end of the input are dropped.
 /// strict    as valid, but a remainder is an error.
 /// same      output = ceil(input / stride). An odd element is added at the bottom and right
 ///           (TensorFlow's rule).

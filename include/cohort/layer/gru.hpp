@@ -35,7 +35,7 @@ struct gru {
   double recurrent_dropout = 0;
   bool bias = true;
   bool returns_state = false;  ///< set by with_state
-  bool stateful = false;       ///< in training, the state goes on from batch to batch
+  bool stateful = false;       ///< in training, carries the state from batch to batch
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();

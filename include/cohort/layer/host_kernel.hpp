@@ -33,9 +33,9 @@ struct step_constants {
 /// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. In
 ///           the memory space of the arenas.
 /// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns sums into the mean.
-///           `steps`: of the sequences over whose steps the losses are means; without ignored targets.
-///           `states`: of stateful layers; example 0 has their row `first_row`. Null: each batch begins with
-///           zeros.
+///           `steps`: number of unmasked steps, or of targets that the loss does not ignore, if the losses
+///           are means over these. `states`: states of stateful layers, of which row `first_row` belongs to
+///           example 0; null: each batch begins with zeros.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
@@ -51,7 +51,7 @@ struct step_scalars {
 
   /// The weight of an example.
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
-  /// Sum of weight·steps of `batch` examples: the part of the mean's divisor.
+  /// Sum of weight·steps over `batch` examples: their part of the mean's divisor.
   double weight_of(int batch) const {
     double sum = 0;
     for (int example = 0; example < batch; ++example) sum += weight(example) * (steps ? steps[example] : 1);
@@ -63,7 +63,7 @@ struct step_scalars {
   }
 };
 
-/// Targets that a loss accepts for an example: a class index, or numbers, or either.
+/// Targets that a loss accepts for an example: class indices, numeric values, or both kinds.
 ///
 /// Shapes    indices: one, or one per step of a sequence.
 struct target_spec {
@@ -100,8 +100,8 @@ struct target_spec {
   }
   /// Whether numbers have no bounds.
   constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }
-  /// Maps a fraction in [0, 1] to a valid number. An unbounded side is replaced by a distance of 2 from the
-  /// other bound; the range is [−1, 1] without bounds.
+  /// Maps a fraction in [0, 1] to a valid numeric target. If only one bound exists, the other one is taken at
+  /// a distance of 2; without bounds, the range is [−1, 1].
   constexpr double between(double fraction) const {
     double const least = lowest > -unbounded ? lowest : highest < unbounded ? highest - 2 : -1;
     return least + fraction * ((highest < unbounded ? highest : least + 2) - least);
@@ -111,7 +111,8 @@ struct target_spec {
 
 namespace detail {
 
-/// Throws a setting_error: a kernel needs scalars, which it has only in training and with `reads_scalars`.
+/// Throws the setting_error of `random`: kernels have scalars only in training, and only in layers with
+/// `reads_scalars`.
 [[noreturn, gnu::cold]] void refuse_random_numbers(bool training);
 
 }  // namespace detail
@@ -173,7 +174,7 @@ struct host_arguments {
   }
 };
 
-/// A layer with kernels of its own, as templates on float and double. Every CPU backend can run it.
+/// A layer type that contains its kernels, as templates on float and double. Every CPU backend can run it.
 template <class L, class T>
 concept has_host_kernels = requires(L const& layer, host_arguments<T> const& arguments) {
   layer.forward(arguments);

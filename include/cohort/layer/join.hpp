@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// Sum, element by element, of up to 64 tensors. Written `a + b`.
+/// Elementwise sum of up to 64 tensors. Written `a + b`.
 ///
 /// Shapes    inputs are broadcast: their last axes are aligned, and along each axis the extents are equal or
 ///           1. A summand per channel of an image has the shape C×1×1.

@@ -105,7 +105,7 @@ struct synchronised_batch_norm {
 
  private:
   constexpr batch_norm plain() const { return {.momentum = momentum, .epsilon = epsilon}; }
-  /// Returns `count` zeros in memory of this thread that is reused.
+  /// Returns `count` zeros in memory of the calling thread. The next call reuses this memory.
   static std::span<double> zeros(std::size_t count) {
     thread_local std::vector<double> memory;
     memory.assign(count, 0.0);

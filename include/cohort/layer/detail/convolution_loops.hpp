@@ -6,7 +6,8 @@
 
 namespace cohort::detail {
 
-/// One row of products: `count` neighbours in the map, elements at the stride in the image, one weight.
+/// One row of products with the same weight: `count` adjacent elements of the map and `count` elements of the
+/// image, at the distance of the stride.
 struct product_row {
   std::size_t map;     ///< first element in the map
   std::size_t image;   ///< first element in the image

@@ -10,17 +10,17 @@ namespace cohort::detail {
 /// States of recurrent layers between two batches: for each layer and each row of a batch, h, and c of an
 /// lstm.
 ///
-/// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`; it may
-///           run again. Then advance.
+/// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`, and
+///           may run several times. Then call advance().
 class layer_states {
  public:
-  /// `id`: hash of the layer's name, as in host_arguments. `numbers`: of one row.
+  /// `id`: hash of the layer's name, as in host_arguments. `numbers`: values per row.
   struct layer {
     std::uint64_t id = 0;
     std::size_t numbers = 0;
   };
 
-  /// All states are zero.
+  /// Creates the states, all zero.
   layer_states(std::vector<layer> layers, int rows, std::size_t bytes_of_number);
 
   int rows() const { return rows_; }

@@ -4,7 +4,7 @@
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/kind.hpp>
 
-/// Rules that the recurrent layers share. L: one of them.
+/// Rules that all recurrent layers share. L: the type of a recurrent layer.
 namespace cohort::detail {
 
 /// The fields that all recurrent layers have.
@@ -54,7 +54,7 @@ constexpr inference infer_recurrent(L const& l, std::span<shape const> inputs) {
   return shape{inputs[0][0] + states, l.units.value};
 }
 
-/// The mask ends with the state after the last step; otherwise it passes to the output's steps.
+/// With `last_step`, the output has no mask; otherwise the output's steps have the input's mask.
 template <class L>
 constexpr mask_rule recurrent_masks(L const& l) {
   if (l.last_step) return mask_use::ends;
@@ -63,7 +63,7 @@ constexpr mask_rule recurrent_masks(L const& l) {
   return rule;
 }
 
-/// Fans as in Keras: those of the matrices of all gates.
+/// Fan-in and fan-out are those of the matrices of all gates together, as in Keras.
 constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   int const columns = static_cast<int>(cell.columns());
   parameter_list list;
@@ -83,7 +83,7 @@ constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   return list;
 }
 
-/// Products only.
+/// Counts the matrix products only.
 constexpr double recurrent_flops(recurrent_cell const& cell, std::span<shape const> inputs) {
   return 2.0 * inputs[0][0] * static_cast<double>(cell.columns()) * (cell.features + cell.units);
 }

@@ -12,8 +12,8 @@ namespace cohort::detail {
 /// `reverse`        from the last step to the first
 /// `resets`         a masked step sets the state to zero; otherwise it keeps the state
 /// `last_only`      the output is that of the last unmasked step only
-/// `state_rows`     rows of each example's output behind those of its steps; if `last_only`, 0: one row, else
-///                  the number of all rows
+/// `state_rows`     number of rows of each example's output after the rows of its steps. With `last_only`:
+///                  number of all rows of an example's output; 0: one row
 struct recurrent_order {
   int batch = 0;
   int length = 0;
@@ -31,8 +31,10 @@ struct recurrent_order {
 /// come first, so step k consists of the first live(k) examples of this order. The rows of a step are padded
 /// to a multiple, and so are all rows together.
 ///
-/// Order     build, then the others. A second build allocates nothing if batch and length did not grow.
-/// Exact     a function of the order and the mask: examples with equally many steps keep their order.
+/// Order     call build before the other functions. A further build allocates nothing if batch and length did
+///           not grow.
+/// Exact     the schedule depends on the recurrent_order and its mask only; examples with equally many steps
+///           keep their order.
 class recurrent_schedule {
  public:
   /// `row_multiple`: of the rows of one step; `total_multiple`: of all rows.
