@@ -5,8 +5,8 @@
 
 namespace cohort {
 
-/// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or from
-/// elsewhere.
+/// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or set by the
+/// caller.
 ///
 /// Units     FLOP/s and bytes/s. `bf16_flops`: of kernels with a bf16 output; 0: twice `flops`, as with
 ///           AVX512_BF16. Matrix units (AMX) reach more.

@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Data that a plan and its contexts share. It outlives both.
+/// Data that a plan and its contexts share; it exists until the plan and all contexts are destroyed.
 template <tensor_backend B>
 struct compiled {
   std::shared_ptr<parameter_store<B>> store;

@@ -215,7 +215,7 @@ class compiler {
     }
   }
 
-  /// Emits a step's forward once more, before the current backward command, if the step is to be recomputed.
+  /// If a step is to be recomputed, emits its forward again before the current backward command.
   void emit_recomputation(int s) {
     if (s < 0 || !recomputed_[static_cast<std::size_t>(s)]) return;
     recomputed_.recomputed[static_cast<std::size_t>(s)] = false;
@@ -262,7 +262,7 @@ class compiler {
   void store_gradient(std::optional<stored>& diff, address at, layout const& as);
   /// Address of the gradient of value v in a layout.
   address gradient_in(stored& diff, layout const& wanted, int v, std::string const& step);
-  /// Moves the gradient of value v to a slot of its own, if others share its slot.
+  /// Moves the gradient of value v to a separate slot, if other values share its slot.
   void give_own_memory(std::optional<stored>& diff, int v, std::string const& step);
   /// Adds one more summand to the gradient of value v. `disposable`: nothing else reads the summand.
   void add_gradient(int v, stored summand, bool disposable, std::string const& step);

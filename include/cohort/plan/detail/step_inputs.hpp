@@ -22,11 +22,10 @@ namespace cohort::detail {
 /// External data of a step: checks it, converts it to the plan's types, and provides the addresses that
 /// kernels read.
 ///
-/// Shapes    inputs are padded with zeros to the plan's batch; targets are unchanged, or numbers in T.
-///           Indices (i32) become numbers, exact up to 2^24.
-/// Order     load, then scale.  Before: data of a request lives until backward has run.
-/// Moves     to arenas outside of the processor's memory: uploads each input, and all other data in one
-///           block.
+/// Shapes    inputs are padded with zeros to the plan's batch; class indices stay unchanged, numeric targets
+///           are converted to T. Inputs of type i32 are converted to T, exactly up to 2^24.
+/// Order     load, then scale.  Before: the data of a request stays valid until backward has run.
+/// Moves     to arenas outside the processor's memory: uploads each input, and all other data in one block.
 /// Errors    load: shape_error; data_error if a target is out of range.
 template <class T>
 class step_inputs {
@@ -65,7 +64,8 @@ class step_inputs {
     else
       targets_ = host_targets_;
   }
-  /// Sets scalars().gradient_scale, which makes the gradients those of the mean loss.
+  /// Sets scalars().gradient_scale, the factor that turns gradients of the loss sum into those of the mean
+  /// loss.
   void scale(double factor) {
     scalars_.gradient_scale = factor;
     if (!passes_.space() || factor == uploaded_scale_) return;
@@ -185,7 +185,7 @@ class step_inputs {
   }
 
   /// Address of an input for kernels: the input itself if kernels can read it in place, otherwise a copy with
-  /// the plan's batch and element type. Uploaded if arenas are outside of the processor's memory.
+  /// the plan's batch and element type. Uploaded if arenas are outside the processor's memory.
   void* staged(std::size_t i, tensor_view const& input) {
     std::int64_t const elements = shapes_[i].batched(batch_).elements();
     void* host = const_cast<std::byte*>(input.data);
