@@ -13,7 +13,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Reference kernels for layers of kind `k`, which is one of L...; null otherwise.
+/// Reference kernels for layers of kind `k`; null kernels if `k` is the kind of none of L....
 template <class T, layer... L>
 host_kernel<T> reference_kernels_of(kind const& k) {
   host_kernel<T> found;

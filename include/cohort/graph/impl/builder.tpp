@@ -43,7 +43,8 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return id;
 }
 
-/// Makes node `id` use the parameters of node `owner`; −1: of the node named by its settings.shares.
+/// Makes node `id` use the parameters of node `owner`, or, if `owner` is −1, those of the node whose name is
+/// in its settings.shares.
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;
   graph_view const recorded = view();
@@ -188,7 +189,8 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
   }
 }
 
-/// Derives the mask of a node's output, and replaces inputs whose padding must be 0.
+/// Derives the mask of a node's output. Replaces each input whose padding must be 0 by a zero_masked layer
+/// that reads it.
 constexpr void builder::derive_mask(node& made, double const* values, std::vector<int>& inputs) {
   if (problem_.found()) return;
   std::vector<shape> shapes;
@@ -263,8 +265,8 @@ constexpr void builder::check_names() {
   }
 }
 
-/// Reports a loss whose mean has another divisor than that of the first loss: the gradients of parts of a
-/// batch could not be weighted by one number.
+/// Reports a loss whose mean has a different divisor from that of the first loss: a single factor could not
+/// weight the gradients of a batch's parts.
 constexpr void builder::check_divisors() {
   if (problem_.found()) return;
   graph_view const net = view();
