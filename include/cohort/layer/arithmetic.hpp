@@ -31,7 +31,7 @@ struct multiply {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_broadcast(
-        inputs, "tensors can be multiplied if, from the last axis on, their extents are equal or 1");
+        inputs, "tensors cannot be multiplied: from the last axis on, their extents must be equal or 1");
   }
   constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
 

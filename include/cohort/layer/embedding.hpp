@@ -51,7 +51,7 @@ struct embedding {
   }
   constexpr mask_rule masks(std::span<shape const> inputs) const {
     if (mask_zero) return mask_use::begins;
-    if (inputs[0].rank != 1) return "an embedding passes the mask of a sequence of indices, T";
+    if (inputs[0].rank != 1) return "an embedding accepts a mask only for a sequence of indices, T";
     return mask_use::passes;
   }
   constexpr parameter_list parameters(std::span<shape const>) const {

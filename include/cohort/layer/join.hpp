@@ -20,7 +20,7 @@ struct add {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_broadcast(
-        inputs, "tensors can be added if, from the last axis on, their extents are equal or 1");
+        inputs, "tensors cannot be added: from the last axis on, their extents must be equal or 1");
   }
   constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
 

@@ -36,7 +36,7 @@ struct matmul {
               {"right", inputs[1]}};
     shape const stacks[]{stack(inputs[0]), stack(inputs[1])};
     if (!detail::broadcast_fits(stacks[0], stacks[1]))
-      return {"the extents before the matrices must be equal or 1, from the last one on",
+      return {"the extents before the matrices must be equal or 1, compared from the last one",
               {"left", inputs[0]},
               {"right", inputs[1]}};
     shape made = detail::broadcast_shape(stacks);

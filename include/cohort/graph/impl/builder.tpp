@@ -212,7 +212,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
     if (mask >= 0)
       return refuse("a mask begins at this layer, but its input already has one", {"input", shapes[0]});
     if (!inputs.empty() && nodes_[static_cast<std::size_t>(inputs[0])].kind->role != layer_role::input)
-      return refuse("a mask begins at this layer, which must read an input of the network",
+      return refuse("a mask begins at this layer, but it does not read an input of the network",
                     {"input", shapes[0]});
     made.mask = static_cast<int>(nodes_.size());
   }
@@ -222,11 +222,11 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
   for (int const id : inputs) {
     node const& from = nodes_[static_cast<std::size_t>(id)];
     if (from.mask >= 0 && from.output[0] - steps != std::max(-rule.state_rows, 0))
-      return refuse("the steps and the state of a recurrent layer are read by the members of with_state",
+      return refuse("this layer reads the steps and the state together: use the members of with_state",
                     {"input", from.output});
   }
   if (shapes[0].rank < 2 && made.output.rank < 2)
-    return refuse("a masked input T has indices, for an embedding: numbers have the shape TxC",
+    return refuse("a masked input T contains indices, for an embedding: values need the shape TxC",
                   {"input", shapes[0]});
   for (int& id : inputs) {
     node const& from = nodes_[static_cast<std::size_t>(id)];
@@ -273,8 +273,8 @@ constexpr void builder::check_divisors() {
   std::vector<int> const losses = net.with_role(layer_role::loss);
   for (int id : losses)
     if (losses.size() > 1 && net.averages_targets(id))
-      return report({.sentence = "a loss with an ignore_index is a mean over the targets that count, so it must "
-                                 "be the only loss: set sum_steps, or weights of the examples",
+      return report({.sentence = "a loss with an ignore_index is a mean over the targets not ignored, so it "
+                                 "must be the only loss: set sum_steps, or use weights of the examples instead",
                      .layer = net.kind(id).name.data(),
                      .at = net[id].at,
                      .shapes = {labelled_shape{"input", net[net.inputs(id)[0]].output}}});

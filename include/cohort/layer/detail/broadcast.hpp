@@ -51,8 +51,9 @@ constexpr inference infer_broadcast(std::span<shape const> inputs, char const* s
     for (shape const& other : inputs)
       if (one.rank == 1 && one[0] > 1 && other.rank > 1)
         return {other.rank == 2
-                    ? "a vector beside a sequence: reshape it to {1, C} for one number per channel"
-                    : "a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per "
+                    ? "a vector is not broadcast over a sequence: reshape it to {1, C} for one value per "
+                      "channel"
+                    : "a vector is not broadcast over more axes: reshape it to {C, 1, 1} for one value per "
                       "channel",
                 {"vector", one},
                 {"tensor", other}};

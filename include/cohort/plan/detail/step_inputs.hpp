@@ -120,7 +120,7 @@ class step_inputs {
       bool const indices = wanted.takes_indices(given.type, given.dims, batch_);
       bool const numbers = wanted.takes_numbers(given.type, given.dims, batch_, element_of<T>);
       if (!indices && !numbers)
-        throw shape_error({.what = "a target does not fit its loss",
+        throw shape_error({.what = "a target has the wrong shape or element type",
                            .where = {"target ", t},
                            .expected = expectation(wanted),
                            .got = {to_string(given.dims), " x ", name_of(given.type)}});
