@@ -12,8 +12,8 @@ namespace cohort {
 /// descriptors.
 ///
 /// `scalar`                    element type of the master parameters: float or double
-/// `layout`                    memory layout of a tensor: opaque, regular. In a `shape` the batch is the
-///                             first extent.
+/// `layout`                    memory layout of a tensor: opaque, regular. The first extent of shapes given
+///                             to `plain` is the batch.
 /// `kernel`                    immutable executable
 /// `call`                      kernel bound to addresses: call(), call.set(argument, address)
 /// `bind(kernel, addresses)`   static: returns the call

@@ -13,7 +13,7 @@ class tensor;
 /// Records the layers of a network and the first mistake, both in constant evaluation and at run time.
 ///
 /// Order     a node's inputs are recorded before the node.
-/// Errors    none thrown: `problem()` returns the first mistake. Shape inference stops after it.
+/// Errors    throws nothing: `problem()` returns the first mistake, after which shape inference stops.
 class builder {
  public:
   /// Adds an input of the network: a tensor that every batch provides. `extents` excludes the batch: {1, 28,
@@ -55,8 +55,8 @@ class builder {
   /// left to right. Then checks that names are unique, and that the losses are means over the same steps.
   ///
   /// Exact     the order does not depend on the compiler. C++ does not specify the evaluation order of the
-  ///           operands of `a + b`, so in the recorded order generated names, hashes and initial parameters
-  ///           would differ between compilers.
+  ///           operands of `a + b`, so with the recorded order, generated names, hashes and initial
+  ///           parameters would differ between compilers.
   /// Errors    problem() reports the layer whose given name another layer already has; if both names are
   ///           given, the later layer.
   constexpr void sort_nodes();

@@ -97,7 +97,8 @@ struct graph_view {
     return found;
   }
 
-  /// Ids of the nodes at which masks begin, in ascending order. Mask i of a batch belongs to element i.
+  /// Ids of the nodes at which masks begin, in ascending order. Mask i of a batch belongs to the i-th of
+  /// them.
   constexpr std::vector<int> masks() const {
     std::vector<int> found;
     for (int id = 0; id < size(); ++id)
@@ -116,7 +117,8 @@ struct graph_view {
       if ((*this)[from].mask >= 0) return (*this)[from].mask;
     return -1;
   }
-  /// Whether layers read a node and all of them have `reads_indices`. Batches may then contain it as i32.
+  /// Whether a node has readers and all of them have `reads_indices`. Batches may then contain the node as
+  /// i32.
   constexpr bool is_indices(int id) const {
     bool is_read = false;
     for (int reader = 0; reader < size(); ++reader)

@@ -12,9 +12,9 @@ namespace cohort {
 ///     y_i = Σ_j p_ij·v_j      p_i = softmax_j(q_i·k_j / √d)
 ///
 /// Shapes    one input T×3C: the queries, keys and values of a sequence side by side, as one dense layer
-///           writes them → output T×C. Three inputs, queries S×C, keys T×C and values T×V: → output S×V. Head
-///           h uses columns h·d … (h + 1)·d − 1 of the queries and keys, and in the same way V / heads
-///           columns of the values and the output.
+///           writes them → output T×C. Three inputs, queries S×C, keys T×C and values T×V: → output S×V. The
+///           columns of each tensor are divided into `heads` equal blocks, and head h uses block h of each:
+///           of queries and keys, columns h·d … (h + 1)·d − 1.
 /// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of the rotary position embedding
 ///           (10000 as in the source; 0: none), which rotates columns k and k + d/2 of each head's queries
 ///           and keys by the angle t / base^(2k / d) at step t.

@@ -19,7 +19,7 @@ namespace cohort {
 ///           the whole batch of the rank (see `running_statistics`). Example weights affect the running
 ///           statistics, not the normalisation.
 /// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. Sums
-///           are in double. With a mask, the statistics are those of the unmasked steps.
+///           are computed in double. With a mask, the statistics are those of the unmasked steps.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {
   static constexpr std::string_view kind_name = "batch_norm";
@@ -137,7 +137,7 @@ struct batch_norm {
       each_with_padding(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
     }
   }
-  /// sum += Σ dy and dot += Σ dy·x̂ of one channel, x̂ the normalised input.
+  /// Adds Σ dy to `sum` and Σ dy·x̂ to `dot`, over one channel; x̂ is the normalised input.
   template <class T>
   void sum_gradients(host_arguments<T> const& a, std::size_t c, double& sum, double& dot) const {
     auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));

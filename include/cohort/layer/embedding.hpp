@@ -14,8 +14,8 @@ namespace cohort {
 ///           become a sequence T×width, an image H×W of indices becomes width×H×W. Weights vocabulary×width.
 /// Units     `mask_zero`: index 0 is padding, and the output has a mask. The input must then have the shape
 ///           T.
-/// Errors    data_error that names the example and the position, if an index is outside the vocabulary.
-///           Forward stops at that index.
+/// Errors    data_error with the example and the position, if an index is outside the vocabulary. Forward
+///           stops at that index.
 /// Exact     gradients are added in the order of the examples. The input gradient is 0. The gradient of a
 ///           masked index is 0.
 struct embedding {
@@ -62,8 +62,8 @@ struct embedding {
 
   /// Returns the row of the weights for an index.
   ///
-  /// Errors    data_error if it is not an integer in the vocabulary; `example` and `position` locate it in
-  ///           the batch.
+  /// Errors    data_error if `index` is not an integer in the vocabulary; `example` and `position` locate it
+  ///           in the batch.
   template <class T>
   std::size_t row_of(T index, std::size_t example, std::size_t position) const {
     if (is_finite(index) && index >= 0 && index < static_cast<T>(vocabulary.value)) {

@@ -61,9 +61,9 @@ enum class padding_mode : std::uint8_t { valid, same, strict, sides };
 /// Padding of the input of a convolution or pooling.
 ///
 /// valid     no padding; window positions beyond the end of the input are dropped.
-/// strict    as valid, but a remainder is an error.
-/// same      output = ceil(input / stride). An odd element is added at the bottom and right
-///           (TensorFlow's rule).
+/// strict    as valid, but an error if the stride leaves a remainder.
+/// same      output = ceil(input / stride). If the padding is odd, its extra element is at the bottom or
+///           right (TensorFlow's rule).
 /// sides     the given number of elements per side: padding(1), padding(top, bottom, left, right).
 struct padding {
   padding_mode mode = padding_mode::valid;
@@ -89,8 +89,8 @@ inline constexpr padding padding::strict{padding_mode::strict};
 /// Type of a field, for code that only has the description of a layer: files, hashes, the summary.
 enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape, choice };
 
-/// An enumeration as the type of a field: `names_of(E{})` returns the names of its values 0, 1, …, which
-/// files contain.
+/// An enumeration as the type of a field: `names_of(E{})` returns the names that its values 0, 1, … have in
+/// files.
 template <class E>
 concept choice = std::is_enum_v<E> && requires {
   { names_of(E{}) } -> std::convertible_to<std::span<std::string_view const>>;

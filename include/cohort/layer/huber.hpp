@@ -11,7 +11,7 @@ namespace cohort {
 /// Units     `delta`: the distance at which the loss becomes linear. `weight`: factor of this loss in the sum
 ///           of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ h(x − target), h(d) = ½d² if |d| ≤ δ, else δ·(|d| −
-///           ½δ); gradient clip(x − target, ±δ)/(outputs·count).
+///           ½δ); gradient clip(x − target, ±δ)/(outputs·count), with count examples in the batch.
 ///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
 ///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Source    Huber, 1964; PyTorch huber_loss.

@@ -54,11 +54,13 @@ struct lecun_normal {};
 struct lecun_uniform {};
 /// U(±4·√(6 / (fi + fo)))
 struct sigmoid_uniform {};
-/// A random matrix (first extent × all others) with orthonormal rows, or columns if there are fewer columns.
+/// A random matrix (first extent × all others) with orthonormal rows, or orthonormal columns if there are
+/// fewer columns than rows.
 ///
 /// Source    Saxe, McClelland and Ganguli, ICLR 2014.
 struct orthogonal {};
-/// 1 on the diagonal, else 0. For convolutions K×C×R×S: 1 in the centre of the window on the diagonal of K×C.
+/// 1 on the diagonal, else 0. For convolutions K×C×R×S: 1 at the centre of the window of filter k and channel
+/// c if k = c, else 0.
 struct identity {};
 
 }  // namespace init

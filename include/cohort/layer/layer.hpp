@@ -58,9 +58,9 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                               the input's memory, and diff_input that of diff_output (false).
 ///   `at_inference(parameters)`  channel_map that equals the whole forward pass at inference, computed from
 ///                               each parameter's element of the channel (none)
-///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. These are
-///                               weights K×… and, if field `bias` is true, a bias K; output channel k is
-///                               linear in both (false).
+///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. The
+///                               parameters are weights K×… and, if field `bias` is true, a bias K; output
+///                               channel k is linear in both (false).
 ///   `target(inputs)`            target_spec of a loss
 ///   `applies`                   kind name of the activation that a loss contains; no layer of that kind may
 ///                               precede the loss ("")

@@ -12,9 +12,9 @@ namespace cohort {
 ///     i = gate(Wi·x + Ri·h + bi [+ pi∘c])      c' = f∘c + i∘act(Wc·x + Rc·h + bc)
 ///     f = gate(Wf·x + Rf·h + bf [+ pf∘c])      o  = gate(Wo·x + Ro·h + bo [+ po∘c'])      h' = o∘act(c')
 ///
-/// Shapes    input T×C, and an initial state h and c, U each, or none: join(lstm{…}, x, h, c) → output T×U,
-///           or U (the state h after the last step) if `last_step`. weights 4U×C, recurrent_weights 4U×U and
-///           bias 4U, with the gates in the order i f c o; peepholes 3U, in the order i f o.
+/// Shapes    input T×C and, optionally, an initial state h and c, U each: join(lstm{…}, x, h, c) → output
+///           T×U, or U (the state h after the last step) if `last_step`. weights 4U×C, recurrent_weights 4U×U
+///           and bias 4U, with the gates in the order i f c o; peepholes 3U, in the order i f o.
 /// Units     `dropout`, `recurrent_dropout`: probabilities of dropping an element of x and of h. An example
 ///           has one mask for all of its steps.
 /// After     a masked step keeps the state and repeats the previous output (Keras); with `resets_masked`, it

@@ -23,8 +23,8 @@ concept derived_from_both = requires(F const& f, float narrow, double wide) {
 
 }  // namespace detail
 
-/// Formula of an activation: y = value(x) for each element. dy/dx = derivative(y) if y determines it, else
-/// derivative(x, y). If y determines it, the layer can work in place.
+/// Formula of an activation: y = value(x) for each element. If y determines dy/dx, it is derivative(y), and
+/// the layer can work in place; otherwise it is derivative(x, y).
 template <class F>
 concept pointwise_formula = requires(F const& f, float narrow, double wide) {
   { f.value(narrow) } -> std::same_as<float>;

@@ -76,7 +76,8 @@ struct recurrent_output {
   }
 
  private:
-  /// Of one example, in elements: the input, and the first and the number of those that are copied.
+  /// Of one example: the number of input elements, the first copied element and the number of copied
+  /// elements.
   struct range {
     std::size_t all, first, count;
   };

@@ -9,8 +9,8 @@ namespace cohort {
 
 /// Simple recurrent layer: h' = act(W·x + R·h + b).
 ///
-/// Shapes    input T×C, and an initial state U or none → output T×U, or U (the state after the last step) if
-///           `last_step`. weights U×C, recurrent_weights U×U, bias U.
+/// Shapes    input T×C and, optionally, an initial state U → output T×U, or U (the state after the last step)
+///           if `last_step`. weights U×C, recurrent_weights U×U, bias U.
 /// Units, After, Exact   as lstm.
 /// Source    Elman, Cognitive Science 1990.
 struct simple_rnn {

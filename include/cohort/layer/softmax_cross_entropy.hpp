@@ -110,7 +110,7 @@ struct softmax_cross_entropy {
  private:
   bool ignores() const { return ignore_index != target_spec::no_index; }
 
-  /// As detail::step_factor; the divisor of a loss with ignored targets counts targets.
+  /// As detail::step_factor, but 1 for a loss that ignores targets, because its divisor counts targets.
   template <class T>
   double step_factor(host_arguments<T> const& a) const {
     return ignores() ? 1 : detail::step_factor(a, sum_steps);

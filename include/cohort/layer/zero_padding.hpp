@@ -19,8 +19,8 @@ constexpr inference four_sides(padding const& sides, shape const& input) {
   return each;
 }
 
-/// Calls visit(offset in the inner image, offset in the outer image) for each row of the inner image. Its
-/// first element is at (top, left) of the outer image.
+/// Calls visit(offset in the inner image, offset in the outer image) for each row of the inner image. The
+/// inner image begins at (top, left) of the outer image.
 template <class Visit>
 void each_inner_row(int batch, shape const& inner, shape const& outer, padding const& sides, Visit visit) {
   auto const width = static_cast<std::size_t>(inner[2]), outer_width = static_cast<std::size_t>(outer[2]);

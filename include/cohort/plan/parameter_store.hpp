@@ -168,7 +168,7 @@ class parameter_store final : public parameter_set {
   };
 
   struct working_copy {
-    int parameter;  // of folded weights: `which`
+    int parameter;  // for folded weights: `which`
     std::optional<detail::folding> folds;
     layout wanted;
     bool training = false;

@@ -83,8 +83,8 @@ struct forward_request {
 
 /// Options of backward.
 ///
-/// `gradient_scale`  1 / sum of the weights of the rank's whole batch (default weight: 1 per example): the
-///                   gradient is that of the mean loss.
+/// `gradient_scale`  1 / divisor of the mean loss of the rank's whole batch (by default, the number of
+///                   examples): the gradient is that of the mean loss.
 /// `accumulate`      adds to the gradients of earlier micro-batches instead of replacing them.
 /// `ready`           called on this thread when a bucket is complete; set only for the last micro-batch.
 struct backward_request {
@@ -118,7 +118,7 @@ class plan_context {
 
   /// Inference: output `which` of the plan, dense, for the examples of the last forward.
   ///
-  /// Errors    setting_error if there is no such output; a training plan has none.
+  /// Errors    setting_error if the plan has no such output; a plan for training has no outputs.
   virtual tensor_view output(int which = 0) const = 0;
 
   /// Runs the last forward again. Returns the first step whose result is not finite: "the input", a step's
@@ -128,7 +128,7 @@ class plan_context {
   /// Gradients of this context: an arena in the master's layouts.
   virtual std::byte* gradients() const = 0;
 
-  /// Starts or stops to time every kernel.
+  /// Starts or stops the timing of every kernel.
   virtual void profile(bool on) = 0;
   /// The plan's rows with the times so far.
   virtual std::vector<plan_row> profile() const = 0;

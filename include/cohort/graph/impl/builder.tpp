@@ -44,7 +44,7 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
 }
 
 /// Makes node `id` use the parameters of node `owner`, or, if `owner` is −1, those of the node whose name is
-/// in its settings.shares.
+/// in the settings of node `id` (`shares`).
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;
   graph_view const recorded = view();

@@ -29,7 +29,7 @@ constexpr bool broadcast_fits(shape const& a, shape const& b) {
 
 /// The smallest shape that all inputs are broadcast to.
 ///
-/// Before    each two inputs can be broadcast to a common shape.
+/// Before    every two inputs can be broadcast to a common shape.
 constexpr shape broadcast_shape(std::span<shape const> inputs) {
   shape result;
   for (shape const& one : inputs) result.rank = std::max(result.rank, one.rank);
@@ -130,8 +130,8 @@ class broadcast_runs {
   }
 
  private:
-  /// Whether the next axis and the last one can be merged: every input continues along the next axis where it
-  /// ends along the last one.
+  /// Whether the next axis can be merged with the last recorded one: every input is contiguous across the two
+  /// axes.
   constexpr bool joins_last(offsets const& steps) const {
     if (axes_ == 0) return false;
     auto const last = static_cast<std::size_t>(axes_ - 1);
@@ -150,8 +150,8 @@ class broadcast_runs {
 
 /// Writes the gradient of input x to diff_inputs[x]. The gradient of an element is a sum over the output
 /// elements that read it. `multiply(part, count, from)` turns their gradients into the summands, in place:
-/// `part` has `count` ≤ 256 elements of the output's gradient; `from` are the positions in the inputs of the
-/// first one.
+/// `part` has `count` ≤ 256 elements of the output's gradient; `from` has, for each input, the position of
+/// the element that the first of them reads.
 ///
 /// Exact     the order of the additions depends on the shapes only.
 template <class T, class Multiply>

@@ -9,9 +9,9 @@ namespace cohort::detail {
 
 /// One step of a cell on `rows` examples and the units [begin, end).
 ///
-/// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r h). T: arithmetic;
-///           E: storage. Row-major. `gates`: rows × G·U; `sums`: rows × G·U, recurrent products of the gates
-///           (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
+/// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r h). T: type of the
+///           arithmetic; E: type of stored elements. Row-major. `gates`: rows × G·U; `sums`: rows × G·U,
+///           recurrent products of the gates (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
 /// Order     forward replaces the input products in `gates` by the gates. It writes the state to `after` (the
 ///           first `rows_after` rows) and to `output` (row j to row outputs[j], unless that is negative).
 ///           backward replaces the gates by the gradients of their input products, and gru_after's `other`
@@ -47,12 +47,12 @@ struct cell_step {
   E* after = nullptr;
   E* output = nullptr;
 
-  // backward: of the next step, for `rows_after` rows without a restart
+  // backward: gradients from the next step, for `rows_after` rows without a restart
   T const* diff_read_after = nullptr;   ///< gradient of `read`
   T const* diff_reset_after = nullptr;  ///< gru_before: additional gradient of `read`
-  T* diff_direct = nullptr;             ///< gru: gradient of `before` beside that of `read`; overwritten
+  T* diff_direct = nullptr;             ///< gru: gradient of `before`, except through `read`; overwritten
   T* diff_cells = nullptr;              ///< lstm: gradient of `cells`; overwritten with that of cells_before
-  E const* diff_output = nullptr;       ///< rows as `output`
+  E const* diff_output = nullptr;       ///< rows as in `output`
   int const* repeats = nullptr;         ///< per row: number of further rows of diff_output to add
   std::ptrdiff_t repeat_stride = 0;     ///< elements between these rows
   E* diff_sums = nullptr;               ///< gru: gradients of `sums`, rows × G·U

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// States of recurrent layers between two batches: for each layer and each row of a batch, h, and c of an
-/// lstm.
+/// States of recurrent layers between two batches: h, and for an lstm also c, for each layer and each row of
+/// a batch.
 ///
 /// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`, and
 ///           may run several times. Then call advance().
@@ -26,7 +26,7 @@ class layer_states {
   int rows() const { return rows_; }
   /// The states before the next batch, as bytes.
   std::vector<std::byte>& bytes() { return memory_[present_]; }
-  /// The states of a layer before and after the batch, rows × numbers; null for another layer.
+  /// The states of a layer before and after the batch, rows × numbers; null if there is no such layer.
   std::byte const* before(std::uint64_t id) const { return of(id, present_); }
   std::byte* after(std::uint64_t id) { return of(id, 1 - present_); }
 

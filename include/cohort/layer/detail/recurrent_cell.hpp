@@ -49,7 +49,7 @@ struct recurrent_cell {
   constexpr std::size_t width() const { return static_cast<std::size_t>(units); }
   /// G·U
   constexpr std::size_t columns() const { return static_cast<std::size_t>(gates_of(kind) * units); }
-  // Indices of parameters; the layer may lack them.
+  // Indices of the optional parameters.
   static constexpr std::size_t bias_at = 2;
   constexpr std::size_t recurrent_bias_at() const { return bias ? 3 : 2; }
   constexpr std::size_t peepholes_at() const { return recurrent_bias_at() + (recurrent_bias ? 1 : 0); }

@@ -16,7 +16,7 @@ namespace cohort::detail {
 ///           T: cells, first_cells, sums, diff_read, diff_direct, diff_cells, diff_reset, kept; the others
 ///           have type E.
 struct recurrent_sizes {
-  // From forward to backward.
+  // Passed from forward to backward.
   std::size_t x = 0;            ///< R × C
   std::size_t gates = 0;        ///< R × G·U
   std::size_t before = 0;       ///< R × U, states before the steps
@@ -121,7 +121,7 @@ struct recurrent_tensors {
 
 /// One direction of a recurrent layer on one batch.
 ///
-/// Before    `schedule` was built from the tensors' mask; backward follows forward with the same memory.
+/// Before    `schedule` was built from the tensors' mask; backward runs after forward, with the same memory.
 template <class T, class E>
 class recurrent_core {
  public:
@@ -152,7 +152,7 @@ class recurrent_core {
     return kept_inputs(order_.examples()[row_of_step]) + cell_.inputs();
   }
 
-  /// Rows of an example's output.
+  /// Number of rows of an example's output.
   std::size_t output_rows() const {
     std::size_t const steps = cell_.last_step ? 1 : static_cast<std::size_t>(a_.length);
     std::size_t const states = static_cast<std::size_t>(cell_.states());

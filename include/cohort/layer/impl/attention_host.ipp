@@ -20,7 +20,7 @@ struct rotation_table {
   std::vector<T> cosines{}, sines{};
 
   /// Returns the calling thread's table, with at least `steps` steps. All heads and examples of a layer use
-  /// the same one.
+  /// the same table.
   static rotation_table const& of_this_thread(double base, std::size_t pairs, int steps) {
     thread_local rotation_table made;
     if (made.base != base || made.pairs != pairs) made = {.base = base, .pairs = pairs};

@@ -106,8 +106,8 @@ void recurrent_core<T, E>::write_final_state() const {
   }
 }
 
-/// For sequences that end at step k, passes the gradients of their final states to step k like those of a
-/// next step.
+/// For sequences that end at step k, provides the gradients of their final states as those that step k gets
+/// from its next step.
 template <class T, class E>
 void recurrent_core<T, E>::begin_state_gradient(cell_step<T, E>& now, int k) const {
   std::size_t const width = cell_.width();
@@ -182,7 +182,7 @@ void recurrent_core<T, E>::clear_padding(E* array, std::size_t width) const {
   std::fill(array + first(order_.steps()) * width, array + rows() * width, E{});
 }
 
-/// Writes the states before step k after recurrent dropout.
+/// Applies recurrent dropout to the states before step k; writes the result to `read_`.
 template <class T, class E>
 void recurrent_core<T, E>::drop_state(int k) const {
   std::size_t const width = cell_.width();
@@ -372,7 +372,7 @@ void recurrent_core<T, E>::backward() const {
     if (a_.diff_peepholes) differentiate_peepholes();
   }
   if (!a_.diff_x) return;
-  products_.input_gradient(order_.rows(), m_.gates, m_.x);  // in the memory of x
+  products_.input_gradient(order_.rows(), m_.gates, m_.x);  // writes to the memory of x
   unpack_diff_inputs();
 }
 

@@ -158,7 +158,7 @@ class composed_products final : public recurrent_products<float, E> {
   int rows_per_step() const { return rows_per_step_; }
   int chunk() const { return chunk_; }
   int all_rows() const { return all_rows_; }
-  /// Floats of scratch memory: the sum of a gradient over chunks.
+  /// Number of floats of scratch memory for the sum of a gradient over chunks.
   std::size_t sum_elements() const {
     return diff_weights_ && all_rows_ > chunk_ ? columns_ * std::max(features_, units_) : 0;
   }

@@ -45,7 +45,7 @@ class plan_rows {
                     .bf16 = backend.element(tensor_layout) == element_type::bf16});
     return static_cast<int>(rows.size()) - 1;
   }
-  /// Adds a kernel on whole tensors of this layout: "reorder" of two, or "accumulate" of three.
+  /// Adds a kernel on whole tensors of this layout: "reorder" with two tensors, or "accumulate" with three.
   template <tensor_backend B>
   int add_move(B const& backend, std::string step, plan_pass direction, shape const& dims,
                typename B::layout const& tensor_layout, bool sums) {

@@ -15,7 +15,7 @@ namespace cohort::detail {
 struct step_traffic {
   std::vector<int> reads{};           ///< values that forward reads
   std::vector<int> backward_reads{};  ///< values that backward reads
-  int value = 0;                      ///< value that it computes
+  int value = 0;                      ///< value that the step computes
   std::size_t output_bytes = 0;
   std::size_t workspace_bytes = 0;
   double cost = -1;

@@ -19,7 +19,7 @@
 
 namespace cohort::detail {
 
-/// External data of a step: checks it, converts it to the plan's types, and provides the addresses that
+/// Checks the external data of a step, converts it to the plan's types, and provides the addresses that
 /// kernels read.
 ///
 /// Shapes    inputs are padded with zeros to the plan's batch; class indices stay unchanged, numeric targets
@@ -79,8 +79,8 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
-  /// Number that changes when kernels of a device find targets or scalars at another address, or of another
-  /// type, than in the previous step.
+  /// Number that changes if the targets or scalars that a device's kernels read have another address or type
+  /// than in the previous step.
   std::uint64_t version() const { return version_; }
 
  private:
@@ -214,7 +214,7 @@ class step_inputs {
     return to;
   }
 
-  /// Uploads all data except inputs in one block; targets and scalars then point there.
+  /// Uploads all data except inputs in one block; targets and scalars then point to this block.
   void upload_block(forward_request const& request) {
     std::vector<tensor_view> const& targets = host_targets_;
     step_constants const now{uploaded_scale_, scalars_.weight_of(batch_), request.seed,
@@ -271,7 +271,7 @@ class step_inputs {
   std::vector<reusable_buffer> device_inputs_;  // inputs in the arenas' memory
   std::vector<void*> inputs_;
   std::vector<buffer> target_staging_;
-  std::vector<std::int32_t> counted_;      // targets of each example that are not ignored
+  std::vector<std::int32_t> counted_;      // per example: number of targets that are not ignored
   std::vector<tensor_view> host_targets_;  // targets in the processor's memory
   std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;
