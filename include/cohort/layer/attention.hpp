@@ -22,7 +22,7 @@ namespace cohort {
 ///           output is 0.
 /// Cost      memory for training: `heads` elements per query. No S×T matrix is stored.
 /// Source    Vaswani et al., NeurIPS 2017; without the matrix: Rabe and Staats, 2021, and Dao et al., NeurIPS
-///           2022; rotary positions: Su et al., "RoFormer", 2021, with the halves of a head as pairs.
+///           2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and 2k + 1.
 struct attention {
   static constexpr std::string_view kind_name = "attention";
   static constexpr int max_inputs = 3;

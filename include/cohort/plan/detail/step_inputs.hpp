@@ -24,7 +24,7 @@ namespace cohort::detail {
 ///
 /// Shapes    inputs are padded with zeros to the plan's batch; class indices stay unchanged, numeric targets
 ///           are converted to T. Inputs of type i32 are converted to T, exactly up to 2^24.
-/// Order     load, then scale.  Before: the data of a request stays valid until backward has run.
+/// Order     call load, then scale. Before: the data of a request stays valid until backward has run.
 /// Moves     to arenas outside the processor's memory: uploads each input, and all other data in one block.
 /// Errors    load: shape_error; data_error if a target is out of range.
 template <class T>
