@@ -4,7 +4,8 @@
 
 namespace cohort {
 
-/// Bytes whose transfer takes as long as the latency of a message, if nothing was measured: 50 µs at 1 GB/s.
+/// Bytes whose transfer takes as long as the latency of a message, for a link that was not measured: 50 µs at
+/// 1 GB/s.
 inline constexpr double latency_equivalent_bytes = 50'000;
 
 /// Cost of a message between two ranks: `latency` seconds + bytes / `bytes_per_second`.

@@ -75,8 +75,8 @@ struct thread_hub {
   std::optional<std::string> trouble();
 };
 
-/// Messages between threads. The receiver copies from the sender's memory, or adds from it, when it checks
-/// whether its receives are done. Two ranks that exchange data thus work in parallel, and no rank writes to
+/// Messages between threads. When a receiver checks whether its receives are done, it copies or combines the
+/// data from the sender's memory. Two ranks that exchange data thus work in parallel, and no rank writes to
 /// another rank's memory.
 class thread_transport final : public transport {
  public:

@@ -9,7 +9,8 @@
 namespace cohort {
 
 /// Returns the processor's brand name, its CPUID signature and best_isa(). The signature (family, model,
-/// stepping) is included because hypervisors shorten names. Not on x86: returns the name of best_isa() only.
+/// stepping) is included because hypervisors shorten names. On other architectures than x86, returns only the
+/// name of best_isa().
 ///
 /// Errors    as best_isa().
 std::string processor_name();

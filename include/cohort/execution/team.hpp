@@ -21,7 +21,7 @@ namespace cohort {
 /// Units     `deadline` of each wait, in a barrier or for the other workers at the end of a run: 1 ms to
 ///           1,000 hours.
 /// Order     workers 1, 2, … call `enter` when their thread starts and `leave` before it ends. Worker 0, the
-///           thread that calls run, calls both in every run: it can restore the caller's thread-local
+///           thread that calls run, calls both in every run, so `leave` can restore the caller's thread-local
 ///           settings.
 struct team_settings {
   std::chrono::milliseconds deadline{120'000};
@@ -140,8 +140,8 @@ struct team_state {
 }  // namespace detail
 
 /// A fork-join thread pool: k workers run the same function over fixed partitions, with barriers inside.
-/// Worker 0 is the thread that calls run, so a team of one starts no thread and wakes none. The other workers
-/// are threads that exist as long as the team, so each worker number keeps its thread-local state.
+/// Worker 0 is the thread that calls run, so a team of one worker starts and wakes no thread. The other
+/// workers are threads that exist as long as the team, so each worker number keeps its thread-local state.
 ///
 /// Order     one run at a time. Each wait spins for about 20 µs, then yields, then sleeps.
 /// Errors    setting_error for fewer than one worker or a deadline out of range; the exception that `enter`

@@ -36,7 +36,8 @@ inline std::uint64_t combine(std::uint32_t low, std::uint32_t high) {
 ///
 /// Parameters  random_stream(seed, purpose_of(layer_name, parameter_name)); i is the canonical element.
 /// Masks       random_stream(seed, purpose_of("dropout", layer_name), step, example_index); i is the element.
-/// Exact       bits, uniform01 and below: the same on every machine. normal: for one math library.
+/// Exact       bits, uniform01 and below: the same on every machine. normal: the same for the same math
+///             library.
 /// Source      Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. A stream's key is taken from the Philox
 ///             block with counter (purpose, step) and the seed as key. Its counter is (i / 2, index).
 class random_stream {

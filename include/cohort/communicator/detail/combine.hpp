@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Tests the bit pattern, so that it works under the consumer's -ffast-math too.
+/// Returns whether x is NaN. Tests the bit pattern, so it also works with the consumer's -ffast-math.
 inline bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffU) > 0x7f80'0000U; }
 bool is_nan(double x);
 

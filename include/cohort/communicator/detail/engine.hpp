@@ -27,7 +27,7 @@ class engine final : public port {
 
   communicator_settings const settings;
 
-  /// Starts an operation, whose task `describe` fills in.
+  /// Starts an operation; `describe` fills in its task.
   template <class Describe>
   std::shared_ptr<task> start(std::size_t scratch_bytes, Describe describe) {
     if (poisoned()) throw_stall_report();
@@ -62,8 +62,8 @@ class engine final : public port {
   /// Processor time of the progress thread.
   double progress_seconds();
 
-  /// Waits for pending operations, leaves, and deletes the engine. After a failure, memory that others may
-  /// still access is leaked.
+  /// Waits for pending operations, leaves the transport, and deletes the engine. After a failure, memory that
+  /// others may still access is leaked.
   static void close(engine* one) noexcept;
 
  private:
@@ -76,10 +76,10 @@ class engine final : public port {
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
   /// Poisons the engine. The reason may still change until the transport is abandoned, so that all ranks
-  /// finally have the transport's last reason.
+  /// report the transport's last reason.
   void set_failure(std::string const& why);
 
-  /// After     the callers' memory is no longer accessed.
+  /// Throws the error of a poisoned engine.   After  the callers' memory is no longer accessed.
   [[noreturn, gnu::cold]] void throw_stall_report();
 
   /// Adds the newly started tasks, and advances all active tasks once.
@@ -128,7 +128,7 @@ class engine final : public port {
   /// Ends the progress thread. Returns false if it does not return from the transport.
   bool end_thread();
 
-  /// Keeps the engine reachable for ever, because other threads may still access it.
+  /// Keeps the engine reachable until the process ends, because other threads may still access it.
   void leak();
 
   static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure

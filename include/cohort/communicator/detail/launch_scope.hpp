@@ -3,7 +3,7 @@
 
 namespace cohort::detail {
 
-/// Number of ranks of the launch whose body runs on this thread; 1 outside of a launch.
+/// Number of ranks of the launch whose body runs on this thread; 1 outside a launch.
 [[gnu::visibility("default")]] inline thread_local int launched_ranks = 1;
 
 /// Marks the thread as one of a launch of `ranks` ranks.

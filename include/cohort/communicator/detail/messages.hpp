@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-// Operations on one message between two ranks, or on none. Each advances a task.
+// Advance functions of tasks: they send, receive or probe one message, or query the ranks' status.
 
 bool send_message(task& t);
 

@@ -44,7 +44,7 @@ class engine;
 /// `home` is destroyed with its communicators, but a handle may outlive them: its owner must read `ended`
 /// first.
 /// Order     `advance` advances the operation as far as possible without waiting, and returns whether it has
-///           ended. One thread at a time calls it, repeatedly, whenever a message may have moved.
+///           ended. One thread at a time calls it, again whenever a message may have ended.
 struct task final : activity {
   task(port& through, engine& of) : at(through), home(of) {}
   bool done() override;
@@ -85,7 +85,7 @@ struct task final : activity {
   /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible.
   elements part(int k) const;
 
-  /// Start a message. At most 32 may be pending.
+  /// Starts a message. At most 32 may be pending.
   void send(int to, std::span<std::byte const> bytes);
   void receive(int from, std::span<std::byte> bytes);
   void receive_combining(int from, elements into);

@@ -68,7 +68,7 @@ class transport {
   /// Returns whether only a dedicated thread makes progress, because one thread alone may call the library.
   /// message_communicator then runs such a thread. Otherwise the callers of done() and wait() make progress.
   virtual bool needs_progress_thread() const = 0;
-  /// Handles the messages other than sends and receives once: heartbeats, queries, answers.
+  /// Handles once the messages that are not sends or receives: heartbeats, queries, answers.
   virtual void make_progress() {}
   /// Sleeps until a message may have arrived, at most `longest`. For waits without a progress thread.
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;

@@ -123,8 +123,10 @@ namespace cohort {
 
 COHORT_CORE_INLINE team::team(int workers, team_settings settings) {
   if (workers < 1)
-    throw setting_error(
-        {.what = "a team needs workers", .where = "team", .expected = "at least 1", .got = {workers}});
+    throw setting_error({.what = "the number of workers is not positive",
+                         .where = "team",
+                         .expected = "at least 1",
+                         .got = {workers}});
   if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
     throw setting_error({.what = "the team's deadline is out of range",
                          .where = "team_settings.deadline",
