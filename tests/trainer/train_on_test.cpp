@@ -248,7 +248,7 @@ TEST(trainer, without_communicator_does_not_train_in_a_launch_of_several_ranks) 
   auto const fit = [&] { trainer<narrow>(small).fit(examples.data(), {.batch = 8}); };
   EXPECT_EQ(
       train_in(2, fit),
-      "a trainer without communicator trains a network of its own on each rank (a launch of 2 ranks): "
+      "a trainer without a communicator would train a separate network on each rank (a launch of 2 ranks): "
       "expected trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, make_self(), "
       "std::make_unique<no_exchange>()), got trainer<B>(net)");
   EXPECT_NE(train_in(2,

@@ -12,8 +12,9 @@ namespace cohort {
 /// If the ranks have no common steps (training::has_common_steps), it writes at the first meeting after each
 /// `every` steps.
 ///
-/// Order     collective: every rank has one with the same settings. It must be the last listener: a
-///           checkpoint holds the listeners' states, and later listeners have not processed the step yet.
+/// Order     collective: every rank has a checkpoint_listener with the same settings. It must be the last
+///           listener: a checkpoint holds the listeners' states, and later listeners have not processed the
+///           step yet.
 /// Errors    setting_error for invalid settings. If a checkpoint cannot be written (a full disk), the
 ///           listener logs the error and training continues. The older checkpoints are unchanged; failures()
 ///           counts the errors.

@@ -40,7 +40,7 @@ class late_update {
   /// Finishes one worker's share of the step. `wait`: a barrier of all workers. `waited`: worker 0 adds the
   /// seconds that it waits for other ranks.
   ///
-  /// After     these parameters are updated, and so are their working copies for training.
+  /// After     the deferred parameters and their working copies for training are updated.
   /// Errors    those of the strategy; numeric_error, the same on all ranks, if a sum of finite terms is not
   ///           finite.
   template <class Wait>

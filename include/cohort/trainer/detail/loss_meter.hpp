@@ -13,8 +13,8 @@
 
 namespace cohort::detail {
 
-/// Sums the losses of a network over examples at inference, where plans do not compute them: from the inputs
-/// of the loss layers, by the layers' kernels for the processor.
+/// Sums the losses of a network over examples at inference. Plans do not compute losses at inference; the
+/// loss layers' kernels for the processor compute them from the layers' inputs.
 ///
 /// Errors    data_error if a target is out of range; shape_error.
 class loss_meter {

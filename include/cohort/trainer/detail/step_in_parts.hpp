@@ -38,7 +38,7 @@ class step_in_parts {
   training_state& state_;
   step_runner runner_;
   phase phase_ = phase::idle;
-  std::int64_t job_ = 0;      // of the workers
+  std::int64_t job_ = 0;      // worker_group::job of this step
   step_info part_{}, now_{};  // of the last forward; of all backward calls
   double part_loss_ = 0, loss_ = 0;
   step_runner::clock::time_point begin_{};

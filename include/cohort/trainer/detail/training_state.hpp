@@ -37,7 +37,7 @@ struct saved_listener {
   buffer array{};
 };
 
-/// How a run prepares its data before the network, as model files contain it.
+/// Preparation of a run's data before the network, as stored in model files.
 struct data_preparation {
   normalisation rescaling{};  ///< of inputs and targets, by training::normalise
   std::optional<table_encoder> encoder{};
@@ -47,11 +47,11 @@ struct data_preparation {
 /// the run.
 struct training_state {
   /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the finite ones. A
-  /// checkpoint has these two only.
+  /// checkpoint stores only these two.
   struct running_sums {
     double loss = 0, weight = 0;
     std::int64_t steps = 0, examples = 0;
-    double seconds = 0;  ///< of steps outside of fit
+    double seconds = 0;  ///< of steps outside fit
   };
 
   training_state(graph network, backend_handle backend, training_settings how,
@@ -81,7 +81,7 @@ struct training_state {
   }
   /// Returns the divisor of the mean loss of a batch: the sum of its weights. If the losses are means over
   /// the steps of masked sequences, or over the targets that are not ignored, each weight counts once per
-  /// step or target.
+  /// unmasked step, or once per target that is not ignored.
   double weight_of(batch_view const& data) const {
     return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
   }
@@ -114,13 +114,13 @@ struct training_state {
   std::shared_ptr<parameter_update> updater{};
   training_position position{};
   running_sums epoch_sums{};
-  bool has_checked_ranks = false;  // outside of fit
+  bool has_checked_ranks = false;  // by a step outside fit
   bool has_given_world = true;     // false: made by trainer without a communicator
   plateau rate_plateau{};
   vote_state voting{};
   non_finite_reports non_finite{};
   data_preparation preparation{};
-  std::vector<std::vector<std::string>> class_names{};  // of each target of the last fit's data
+  std::vector<std::vector<std::string>> class_names{};  // of each target of the data of the last fit
   /// The caller's batch of a single step, rescaled.
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.

@@ -44,7 +44,7 @@ class skip_gram_windows {
  private:
   static constexpr std::size_t longest_sentence = 1000;  // as in the original tool
 
-  /// Appends the words of the sentence at `begin` that are kept; returns the next sentence's begin.
+  /// Appends the words of the sentence at `begin` that are kept; returns the start of the next sentence.
   std::int64_t read_sentence(token_stream const& tokens, std::int64_t epoch, std::int64_t begin);
 
   std::int32_t vocabulary_;
@@ -53,7 +53,7 @@ class skip_gram_windows {
   std::uint64_t seed_;
   std::vector<double> keep_;  // probability of each word; empty: all are kept
   std::vector<std::int32_t> kept_, chunk_;
-  std::vector<std::int64_t> places_;  // tokens of kept_
+  std::vector<std::int64_t> places_;  // token positions of kept_
   std::vector<window> windows_;
 };
 
@@ -89,7 +89,7 @@ class huffman_tree {
   std::vector<std::size_t> first_;
 };
 
-/// Sums of gradients of the rows of a matrix that were touched.
+/// Sums of the gradients of a matrix's touched rows.
 class sparse_rows {
  public:
   sparse_rows(std::size_t rows, std::size_t width) : width_(width), slot_(rows, none) {}
@@ -143,7 +143,7 @@ class sparse_matrix {
   std::vector<std::vector<float>> states_;
 };
 
-/// Everything of a word2vec.
+/// State of a word2vec object.
 class word2vec_state {
  public:
   word2vec_state(word_vocabulary vocabulary, communicator* given, word2vec_settings how);
@@ -162,7 +162,7 @@ class word2vec_state {
   /// Adds the gradients of all pairs of one window with one row of the output matrix.
   void add_output(std::int32_t row, bool label);
   void read_inputs(skip_gram_windows::window const& one);
-  /// Adds the gradients of the other ranks.
+  /// Replaces the sums of this rank by the sums over all ranks.
   void exchange();
   void check_ranks(token_stream const& tokens);
   double rate(std::int64_t position, std::int64_t tokens) const;

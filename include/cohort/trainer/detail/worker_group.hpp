@@ -52,8 +52,8 @@ class worker_group {
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
 
-  /// Lets layers carry states from step to step, of batches with `rows` examples on this rank. All begin with
-  /// zeros, unless they exist for so many rows already.
+  /// Makes layers carry states from step to step, for batches of `rows` examples on this rank. The states are
+  /// zero at first; existing states for this number of rows are kept.
   void carry_states(std::vector<layer_states::layer> layers, int rows);
   /// The states that layers carry; null if they carry none.
   layer_states* states() { return states_.get(); }
@@ -66,9 +66,9 @@ class worker_group {
   /// Makes one step on one batch of this rank, which may be empty. Each worker splits its rows into
   /// `micro_batches`.
   ///
-  /// After     the parameters are unchanged if a number is not finite, the examples' weights are 0, or the
-  ///           strategy rejects the step. non_finite_location() returns the location of a number that is not
-  ///           finite.
+  /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
+  ///           or the strategy rejects the step. non_finite_location() then returns where the first value
+  ///           that is not finite was computed.
   step_outcome step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
                     parameter_update& update, int micro_batches = 1);
 
@@ -77,14 +77,15 @@ class worker_group {
   ///
   /// forward    returns the weighted sum of the losses. `rounds`: how often each worker takes part in sums of
   ///            layers over workers and ranks, 0 or 1.
-  /// backward   adds the gradients of the last forward, whose examples weigh `weight`.
+  /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
-  ///            gradients() holds the gradient of the step, the others zeros. `now`: of all examples.
-  /// end_step   updates the parameters, unless a number is not finite, the weights of all examples are 0, or
-  ///            the strategy rejects the step. Calls exchange first if it was not called. `changed`: whether
-  ///            the caller has changed the exchanged gradient.
+  ///            gradients() holds the gradient of the step, the others zeros. `now`: step_info of all
+  ///            examples.
+  /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
+  ///            are 0, or the strategy rejects the step. Calls exchange first if it was not called.
+  ///            `changed`: whether the caller has changed the exchanged gradient.
   ///
-  /// Order     no other call that runs the workers in between, except forward again.
+  /// Order     between these calls, no other call runs the workers, except further calls of forward.
   void begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update);
   double forward(batch_view const& b, int rounds);
   void backward(double weight);
@@ -104,8 +105,8 @@ class worker_group {
   /// Errors    those of a step.
   void finish_pending();
 
-  /// Returns where a number of the last step is not finite on this rank, "first in conv2d_1", or "" if all
-  /// are finite.
+  /// Returns where a value of the last step was not finite on this rank, "first in conv2d_1"; "" if all were
+  /// finite.
   std::string non_finite_location();
 
   /// Runs inference on a batch. Then calls `consume(first row, context)` for each worker's part, in order.
@@ -163,7 +164,7 @@ class worker_group {
     });
   }
 
-  /// Updates all working copies, on a thread with the workers' number of threads.
+  /// Updates all working copies, on a worker's thread with the workers' number of kernel threads.
   void refresh_stale();
 
   /// A worker's part of the batch, and its number of micro-batches; no micro-batch is empty.
@@ -225,7 +226,7 @@ class worker_group {
   std::vector<worker_state> worker_states_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
-  std::atomic<bool> locally_non_finite_{false};  // because of this rank's numbers
+  std::atomic<bool> locally_non_finite_{false};  // because of this rank's losses or gradients
   step_job job_{};    // a member, because late workers still use it after a deadline_error
   batch_view batch_;  // of the job
   std::int64_t jobs_ = 0;

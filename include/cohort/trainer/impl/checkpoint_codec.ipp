@@ -68,7 +68,7 @@ COHORT_CORE_INLINE double real_in(model_file const& file, std::string const& key
   return text_in(file, key).empty() ? 0 : number_in<double>(file, key, "a number");
 }
 
-/// The strategy's state in a rank's file; it refers to the file.
+/// The strategy's state in a rank's file. The result refers to the file's memory.
 COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
   strategy_state state;
   std::string_view const counts = checkpoint_key::counts, arrays = checkpoint_key::arrays;

@@ -68,7 +68,7 @@ COHORT_CORE_INLINE void feature_set::add(batch const& from) {
 COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const& layers, dataset const& data,
                                                   int batch) {
   if (batch < 1)
-    throw setting_error({.what = "the batch size must be positive",
+    throw setting_error({.what = "the batch size is not positive",
                          .where = "features",
                          .expected = "at least 1",
                          .got = {batch}});

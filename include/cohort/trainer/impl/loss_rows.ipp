@@ -42,7 +42,7 @@ COHORT_CORE_INLINE void loss_rows::keep(tensor_view mask) {
   targets_ = existing(targets_, mask, target_memory_);
 }
 
-/// Copies the rows that exist to `memory`, which may be their own.
+/// Copies the unmasked rows to `memory`, which may already hold the rows.
 COHORT_CORE_INLINE tensor_view loss_rows::existing(tensor_view rows, tensor_view mask,
                                                    reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);

@@ -69,7 +69,8 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
 }
 
 COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
-  from.check_network(run.net, run.parameters());  // before the normalisation, which fits its own network only
+  // Before the normalisation is checked: it matches the file's network only.
+  from.check_network(run.net, run.parameters());
   data_preparation preparation = preparation_in(from, run.net);
   if (!from.optimizer()) {
     from.read_parameters(run.net, run.parameters());

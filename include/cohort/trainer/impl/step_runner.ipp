@@ -27,7 +27,7 @@ COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
   bool const single_rank = state_.world->size() == 1;
   if (!single_rank && state_.exchange_strategy->what() != exchanged::gradient)
     throw setting_error(
-        {.what = "layers that are synchronised over ranks need a strategy that exchanges gradients",
+        {.what = "the strategy does not exchange gradients, but layers are synchronised over ranks",
          .where = "fit",
          .expected = "a strategy such as allreduce, or batch_norm layers",
          .got = state_.exchange_strategy->describe()});
@@ -89,7 +89,7 @@ COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, 
   return made;
 }
 
-/// Sets what the ranks have agreed on in this step. If there are no meetings (one rank), this rank's votes
+/// Sets the votes on which the ranks have agreed in this step. Without meetings (one rank), this rank's votes
 /// apply.
 COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
   strategy const& ranks = *state_.exchange_strategy;
