@@ -57,7 +57,7 @@ TEST(generate_tokens, continues_a_stream_of_steps) {
             other.advance(tensor_view{more.data(), {1, 1}}).values);
 }
 
-/// Up to the length of the network's window, a stream draws what the window gives.
+/// Up to the length of the network's window, a stream draws the same tokens as the window.
 TEST(generate_tokens, draws_the_same_from_a_stream_and_from_a_window) {
   training const net = trainer<reference<float>>(next_letter);
   std::vector<std::int32_t> const prompt = {2, 0};

@@ -215,8 +215,8 @@ std::vector<float> values_of(word_vectors const& all) {
   return values;
 }
 
-/// Compares every step. The first token of the step's sentence gives its rate; here steps begin in the middle
-/// of sentences.
+/// Compares every step. The first token of the step's sentence gives its rate; here, steps also begin in the
+/// middle of sentences.
 void compare_with_oracle(word2vec_settings const& how) {
   corpus const data;
   word2vec trained(data.words, how);

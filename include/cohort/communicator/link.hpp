@@ -25,7 +25,7 @@ struct link_cost {
 /// After     the same result on every rank. Zeros if there is only one rank.
 /// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank.
 /// Errors    communicator_error.
-/// Source    latency and bandwidth as Hockney, Parallel Computing 1994; medians.
+/// Source    latency and bandwidth as defined by Hockney, Parallel Computing 1994; medians here.
 link_cost measure_link(communicator& world);
 
 }  // namespace cohort

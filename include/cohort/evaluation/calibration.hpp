@@ -72,7 +72,7 @@ class calibration_report final : public evaluator {
 
   int columns_;
   int bins_;
-  std::vector<cell> cells_;  // (columns, then the highest probability) × bins
+  std::vector<cell> cells_;  // rows × bins: a row per column, then the highest probability
   std::int64_t examples_ = 0;
 };
 

@@ -21,7 +21,7 @@ namespace cohort {
 
 /// Options of a classification_report.
 struct classification_options {
-  int top = 1;                        ///< top_accuracy counts a label among this many highest scores
+  int top = 1;                        ///< N of the top-N accuracy
   std::vector<std::string> labels{};  ///< names of the classes, in order; may be empty
 };
 

@@ -45,7 +45,7 @@ class regression_report final : public evaluator {
   std::optional<double> mse(int c) const;
   std::optional<double> mae(int c) const;
   std::optional<double> rmse(int c) const;
-  /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 as good as the mean.
+  /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 is as good as predicting the mean.
   std::optional<double> r2(int c) const;
   /// Pearson's correlation of outputs and targets.
   std::optional<double> correlation(int c) const;
@@ -61,7 +61,7 @@ class regression_report final : public evaluator {
  private:
   struct column {
     detail::compensated_sum absolute{}, squared{};
-    detail::paired_moments moments{};  // x the output, y the target
+    detail::paired_moments moments{};  // x: the output, y: the target
 
     std::optional<double> mean(detail::compensated_sum const& errors) const;
   };

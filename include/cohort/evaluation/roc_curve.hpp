@@ -37,7 +37,7 @@ class roc_curve {
   std::int64_t positive() const { return positive_; }
   std::int64_t negative() const { return negative_; }
 
-  /// Points from (0, 0), above the highest score, to (1, 1).
+  /// Points of the curve: (0, 0), with an infinite threshold, then one point per score, up to (1, 1).
   std::vector<roc_point> points() const;
 
   /// Area under the curve: the fraction of pairs of a positive and a negative example in which the positive

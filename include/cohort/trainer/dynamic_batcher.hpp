@@ -82,7 +82,7 @@ class dynamic_batcher {
  private:
   using clock = detail::batched_call::clock;
   using calls = std::vector<std::shared_ptr<detail::batched_call>>;
-  static constexpr std::chrono::hours longest{1000};  // of deadlines and max_delay
+  static constexpr std::chrono::hours longest{1000};  // limit of deadlines and max_delay
 
   /// Errors    setting_error for a deadline out of range.
   static void check(std::chrono::milliseconds deadline);

@@ -34,8 +34,8 @@ struct interval_cost {
 /// Returns a warning if the exchange takes longer than compute, with the cause and the gain of exchanging
 /// less: "the exchange takes longer than compute: 12.3 ms a step …". Otherwise empty.
 ///
-/// Units     latency dominates if the messages' mean size is below latency_equivalent_bytes, otherwise
-///           bandwidth. route::by_size uses the same constant.
+/// Units     latency dominates if the messages' mean size is below latency_equivalent_bytes; otherwise
+///           bandwidth dominates. route::by_size uses the same constant.
 std::string exchange_warning(interval_cost const& of);
 
 }  // namespace cohort

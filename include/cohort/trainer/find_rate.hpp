@@ -14,8 +14,8 @@ class training;
 ///
 /// Units     the rate grows by a constant factor per step, from `from` to `to`. `batch`, `accumulate`,
 ///           `sharding`: see fit_settings. `smoothing`: weight of the earlier losses in the moving average,
-///           from 0 to below 1. `stop_at`: the test ends when the smoothed loss exceeds its minimum times
-///           this factor.
+///           from 0 to below 1. `stop_at`: the test ends when the smoothed loss exceeds this multiple of its
+///           minimum.
 struct rate_search {
   double from = 1e-6;
   double to = 1;

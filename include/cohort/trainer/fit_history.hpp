@@ -25,8 +25,8 @@ class fit_history {
   /// Errors    setting_error for an unknown name, with the known names.
   std::span<double const> operator[](std::string_view name) const;
 
-  /// CSV text: a header and one line per epoch. Numbers are read back to the same bits; an undefined number
-  /// is an empty field.
+  /// CSV text: a header and one line per epoch. Numbers have enough digits to be read back to the same bits;
+  /// an undefined number is an empty field.
   std::string csv() const;
 
   /// Adds a row. The first row determines the columns.

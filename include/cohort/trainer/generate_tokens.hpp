@@ -13,16 +13,15 @@ class stateful_predictions;
 /// Settings of generate_tokens.
 struct generation_settings {
   int count = 100;         ///< number of new tokens
-  sampling rules = {};     ///< for drawing each token
-  std::uint64_t seed = 1;  ///< of the random numbers
+  sampling rules = {};     ///< how each token is drawn
+  std::uint64_t seed = 1;  ///< seed of the random numbers
   bool cached = true;      ///< use a token_decoder if it supports the network
 };
 
 /// Returns tokens that continue `prompt`. Each token is drawn from the network's prediction after all tokens
 /// before it.
 ///
-/// Before    the network predicts the next token at each of its T steps, from this step and earlier ones
-///           only.
+/// Before    the network predicts the next token at each of its T steps, from this and earlier steps only.
 /// Shapes    input: T token indices; first output: T×V, V probabilities at each step.
 /// Exact     the same network, prompt and settings give the same tokens on one machine.
 /// Errors    setting_error for a network of another shape, an empty prompt, or invalid settings; data_error

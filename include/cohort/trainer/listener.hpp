@@ -19,10 +19,10 @@ struct fit_settings;
 ///
 /// Units     `examples` and `loss` (their mean) are those of this rank. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
-///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: by this rank
-///           since its communicator was created. `steps_in_epoch`: −1 for a stream, and outside fit.
-///           `agreed`: the votes on which the ranks have agreed in this step (training::request). `times`:
-///           start times of the phases.
+///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: bytes that
+///           this rank has sent since its communicator was created. `steps_in_epoch`: −1 for a stream, and
+///           outside fit. `agreed`: the votes on which the ranks have agreed in this step
+///           (training::request). `times`: start times of the phases.
 struct step_report {
   std::int64_t step = 0;
   std::int64_t epoch = 0;

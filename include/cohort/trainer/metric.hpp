@@ -27,18 +27,18 @@ struct metric_measure {
 /// `name`            heading of the metric's column in a history, and of its number in lines of listeners
 /// `of`              returns the number for a run, for example by evaluating a separate data set. Every rank
 ///                   calls it in the same order and gets the same number; NaN: undefined
-/// `more_is_better`  whether a larger number is better: for early stopping
-/// `of_outputs`      instead of `of`: returns an evaluator, which gets the outputs of the first loss and
-///                   their targets, and the function that reads the number from it. Arguments: the shape of
-///                   an example's output, and the target in the data set. Throws setting_error if the metric
-///                   does not apply to them.
+/// `more_is_better`  whether a larger number is better; early stopping uses it
+/// `of_outputs`      used instead of `of`: returns an evaluator, which gets the outputs of the first loss and
+///                   their targets, and a function that reads the number from the evaluator. Arguments: the
+///                   shape of an example's output, and the description of the target in the data set. Throws
+///                   setting_error if the metric does not apply to them.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};
   bool more_is_better = true;
   std::function<metric_measure(shape const&, tensor_description const&)> of_outputs{};
 
-  /// The same number, computed on this data set whenever it is read.
+  /// Returns the same metric, computed on this data set whenever its number is read.
   metric on(dataset data, evaluation_settings how = {}) const;
 };
 
@@ -70,7 +70,7 @@ metric_measure measure_auc(shape const& output, tensor_description const& target
 ///
 /// Units     targets and outputs are in their original units, even with training::normalise. Only `loss` is
 ///           in the units of training, and only `loss` uses the examples' weights.
-/// Exact     as classification_report, regression_report and roc_report define them. Of a regression with
+/// Exact     as classification_report, regression_report and roc_report define them. For a regression with
 ///           several outputs: the mean over the outputs.
 namespace metrics {
 

@@ -33,7 +33,7 @@ class performance_listener final : public listener {
 
   std::string line(std::int64_t last);
 
-  /// Median of the step times; of an even number the mean of the middle two.
+  /// Median of the step times; for an even number of steps, the mean of the middle two.
   double median();
 
   std::size_t every_ = 1;

@@ -19,8 +19,8 @@ sink stderr_bar();
 struct progress_settings {
   sink lines = stderr_sink();
   sink bar = ::isatty(2) != 0 ? stderr_bar() : sink{};
-  double line_seconds = 10;  ///< between two lines within an epoch
-  double bar_seconds = 0.1;  ///< between two drawings of the bar
+  double line_seconds = 10;  ///< interval between two lines within an epoch
+  double bar_seconds = 0.1;  ///< interval between two drawings of the bar
 };
 
 /// Shows the progress of training: a bar if the standard error stream is a terminal, otherwise lines.

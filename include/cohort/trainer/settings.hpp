@@ -47,7 +47,7 @@ struct training_settings {
   double bias_l1 = 0;
   double bias_l2 = 0;
   gradient_normalisation normalisation{};
-  parameter_constraint constraint{};  ///< of weights
+  parameter_constraint constraint{};  ///< constraint of weights
   parameter_constraint bias_constraint{};
   int decay_from_rank = 0;               ///< 2: no weight decay of biases and norms; see optimizer_settings
   std::vector<layer_override> layers{};  ///< different settings for single layers, by name
@@ -61,7 +61,7 @@ struct training_settings {
   recomputation recompute{};  ///< activations that backward recomputes: less memory, more time
   std::shared_ptr<run_autotuner> tune{};
   when_not_finite not_finite = when_not_finite::stop;
-  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for every wait for another worker
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< limit of every wait for another worker
   sink log{};  ///< receives lines of text, on rank 0; empty: no log
 
   optimizer_settings optimizer() const;
@@ -122,10 +122,10 @@ struct fit_report {
   double seconds = 0;
   double wait_seconds = 0;
   double exchange_seconds = 0;
-  double loss = 0;  ///< mean of the last complete epoch
+  double loss = 0;  ///< mean loss of the last complete epoch
   std::int64_t skipped = 0;
-  bool stopped = false;   ///< by a vote, before the end of the last epoch
-  fit_history history{};  ///< of each complete epoch
+  bool stopped = false;   ///< stopped by a vote before the end of the last epoch
+  fit_history history{};  ///< one row for each complete epoch
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
 };

@@ -14,8 +14,8 @@
 namespace cohort {
 
 /// Records the newest steps of all ranks as a trace for Perfetto or chrome://tracing. Each rank is shown as a
-/// process. Its first track shows the phases of its steps (step_times and the wait for data); the tracks
-/// below show the transfers in flight.
+/// process. The first track of a rank shows the phases of its steps (step_times and the wait for data); the
+/// tracks below show the transfers in flight.
 ///
 ///     timeline times(world);                       // on every rank
 ///     training.fit(data, {.listeners = {&times}});
@@ -74,7 +74,7 @@ class timeline final : public listener {
       begin(name, track, of);
       out.end_object();
     };
-    std::vector<std::int64_t> ends;  // of the last transfer on each transfer track
+    std::vector<std::int64_t> ends;  // end of the last transfer on each transfer track
     std::int64_t newest = 0;         // start of the newest transfer
     for (row const& one : rows) {
       draw("wait for data", steps_track, {one.data, one.prepare});

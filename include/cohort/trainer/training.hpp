@@ -39,7 +39,7 @@ struct loss_report {
   evaluator* report;
 };
 
-/// A network in training, on a backend that is known at run time only. Made by `trainer<B>(…)`.
+/// A network in training, on a backend that is known only at run time. Made by `trainer<B>(…)`.
 ///
 /// Order     one thread at a time, with these exceptions: request is thread-safe; predict and outputs_of are
 ///           thread-safe while no other thread trains or loads. With several ranks, fit, evaluate, save and
@@ -188,7 +188,7 @@ class training {
   /// Computes the outputs of the named layers for a whole data set, on all workers. Returns a data set of
   /// these outputs with the targets of `data`, in the same order, for example to train another network.
   ///
-  /// Order     not collective: each rank computes with its own parameters on its own `data`.
+  /// Order     not collective: each rank computes with this rank's parameters on this rank's `data`.
   feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
   /// Writes the model file: the parameters, the graph and, with `updater_state`, the updaters' state, step
@@ -235,7 +235,7 @@ class training {
   /// The kernels' times, summed over the workers.
   std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1);
 
-  /// For Cohort's own functions (checkpoints): detail::training_state is not part of the API.
+  /// For Cohort's internal functions (checkpoints): detail::training_state is not part of the API.
   detail::training_state& state() const { return *state_; }
 
  private:

@@ -51,16 +51,16 @@ class training_loop {
   /// Mean loss of the last forward over this rank's examples; 0 without examples.
   double loss() const;
 
-  /// Adds the gradients of the last forward. They are those of the mean loss over the examples of all
-  /// backward calls since the last step.
+  /// Adds the gradients of the last forward. The sum is the gradient of the mean loss over the examples of
+  /// all backward calls since the last step.
   void backward();
 
   /// The gradient of the step as one flat span in canonical order: all parameters in the order of the layers,
   /// without padding. Changes of elements take effect in step. With a strategy that exchanges gradients, the
   /// span holds the exchanged gradient, and all ranks must make the same changes.
   ///
-  /// Shapes    run.parameters().elements(). Running statistics and frozen layers have elements too, which are
-  ///           not gradients and must not be changed.
+  /// Shapes    run.parameters().elements() elements. Running statistics and frozen layers have elements too,
+  ///           which are not gradients and must not be changed.
   /// Order     the first of the calls gradients, gradient, clip_norm and step after backward exchanges the
   ///           gradients. The span is valid until step; later calls return the same elements.
   /// Errors    setting_error if T is not the type of the parameters (training::parameters().type()).
@@ -88,7 +88,8 @@ class training_loop {
   /// Updates the parameters, as a step of fit does, with the settings of the run. Returns the step's report;
   /// `loss`: mean over the examples of all backward calls.
   ///
-  /// Errors    numeric_error on all ranks if a number is not finite, unless such steps are skipped.
+  /// Errors    numeric_error on all ranks if a loss or gradient is not finite, unless the settings skip these
+  ///           steps.
   step_report step();
 
  private:

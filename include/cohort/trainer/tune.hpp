@@ -17,9 +17,9 @@ namespace cohort {
 
 /// Settings of a timing_autotuner.
 ///
-/// Units     `batch`: examples per rank and step. `processors`: number that a rank's workers may use; 0: all
-///           processors of the process. Set it if several ranks share a process. `folder`: where choices are
-///           stored; "": nowhere.
+/// Units     `batch`: examples per rank and step. `processors`: number of processors that a rank's workers
+///           may use; 0: all processors of the process. Set it if several ranks share a process. `folder`:
+///           where choices are stored; "": nowhere.
 struct tune_settings {
   int batch = 32;
   int processors = 0;
@@ -42,7 +42,7 @@ class timing_autotuner : public run_autotuner {
                       detail::backend_handle (*make_backend)(graph_view, training_settings const&)) override;
 
  private:
-  /// `seconds`: of each variant; empty if the choice was cached.
+  /// `seconds`: time of each variant; empty if the choice was cached.
   struct decision {
     std::size_t choice = 0;
     std::vector<double> seconds{};

@@ -37,9 +37,9 @@ class word2vec_state;
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
-///           because the gradient of the others is 0. adam: not equal; moments and vectors of untouched rows
-///           stay unchanged, as in PyTorch's SparseAdam. P ranks equal one rank up to rounding, because the
-///           ranks' sums are added in the order of the ranks. The same seed, ranks and text give the same
+///           because the gradient of the other rows is 0. adam: not equal; moments and vectors of untouched
+///           rows stay unchanged, as in PyTorch's SparseAdam. P ranks equal one rank up to rounding, because
+///           the ranks' sums are added in the order of the ranks. The same seed, ranks and text give the same
 ///           bits on every rank.
 /// Source    Mikolov, Sutskever, Chen, Corrado and Dean, NeurIPS 2013: objective, subsampling, noise
 ///           ∝ count^0.75; the tool's keep probability (√(f/t) + 1)·t/f. Shared noise words: Ji, Satish, Li
@@ -56,7 +56,7 @@ class word2vec {
 
   /// Makes the next step; returns nothing after the last epoch.
   ///
-  /// `tokens`  of word_vocabulary::encode; the same in each call, on every rank
+  /// `tokens`  result of word_vocabulary::encode; the same in each call, on every rank
   std::optional<word2vec_step> step(token_stream const& tokens);
   /// Makes all remaining steps. `on_step` is called after each one, on every rank.
   void fit(token_stream const& tokens, std::function<void(word2vec_step const&)> const& on_step = {});
@@ -78,10 +78,10 @@ class word2vec {
   void save(std::string const& path) const;
   /// Restores the state that `save` has written.
   ///
-  /// Order     every rank calls it between the same steps.
+  /// Order     every rank calls load between the same steps.
   /// Exact     training continues as if it had not been interrupted: bit by bit with the same number of
   ///           ranks, up to rounding with another one.
-  /// Errors    file_error; data_error if the file is damaged or of another vocabulary or other settings.
+  /// Errors    file_error; data_error if the file is damaged, or if its vocabulary or settings differ.
   void load(std::string const& path);
 
  private:

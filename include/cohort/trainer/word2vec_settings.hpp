@@ -7,11 +7,11 @@ namespace cohort {
 
 /// Settings of word2vec. The defaults are those of the original tool, except `windows` and `shared_windows`.
 struct word2vec_settings {
-  int width = 100;          ///< elements of a vector
+  int width = 100;          ///< number of elements of a word vector
   int window = 5;           ///< most words on each side; drawn from 1 to `window` for each position
-  int negatives = 5;        ///< noise words; 0: hierarchical softmax
+  int negatives = 5;        ///< noise words per window; 0: hierarchical softmax
   int shared_windows = 4;   ///< consecutive windows that share their noise words
-  double subsample = 1e-3;  ///< words of a larger frequency are dropped at random; 0: none
+  double subsample = 1e-3;  ///< frequency above which words are dropped at random; 0: none
   cohort::updater updater = sgd{.rate = 0.025};  ///< sgd, adagrad or adam, with a fixed rate
   double final_rate = 1e-4;                      ///< the rate falls linearly over all epochs to this value
   double row_limit = 3;                          ///< for sgd: see word2vec; 0: no limit

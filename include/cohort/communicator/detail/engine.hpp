@@ -69,7 +69,7 @@ class engine final : public port {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Counts the threads that wait. The progress thread polls often while there is one.
+  /// Count the threads that wait. The progress thread polls often while a thread waits.
   void begin_wait(task const& one);
   void end_wait() noexcept;
 
@@ -91,7 +91,8 @@ class engine final : public port {
   /// Pauses between two polls of an operation: spins for 20 µs, yields until 200 µs, then sleeps.
   void pause(task& one, clock::duration waited, clock::time_point limit);
 
-  /// Queries the status of all ranks. Empty if the progress thread does not return from the transport.
+  /// Queries the status of all ranks. Returns an empty list if the progress thread does not return from the
+  /// transport.
   [[gnu::cold]] std::vector<rank_status> query_ranks(std::chrono::milliseconds wait);
 
   /// Throws the error of an exceeded deadline. Returns if the operation has ended in the meantime.
@@ -133,7 +134,8 @@ class engine final : public port {
 
   static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure
 
-  /// The rank whose message a task waits for; rank_status::several, or nobody for a probe, which only polls.
+  /// Returns the rank whose message a task waits for, or rank_status::several. Returns nobody for a probe,
+  /// which only polls.
   static int awaited_rank(task const& one);
 
   bool threaded_ = false;

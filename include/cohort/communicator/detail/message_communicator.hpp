@@ -88,7 +88,7 @@ class message_communicator final : public communicator {
 
   std::shared_ptr<engine> engine_;
   std::shared_ptr<rank_group const> ranks_;
-  std::uint32_t started_ = 0;  // collectives; under the engine's lock
+  std::uint32_t started_ = 0;  // number of started collectives; guarded by the engine's lock
 };
 
 }  // namespace cohort::detail

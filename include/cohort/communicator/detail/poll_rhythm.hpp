@@ -21,8 +21,8 @@ class poll_rhythm {
   std::chrono::microseconds nap(bool awaited) const;
 
  private:
-  static constexpr int polls_without_nap = 50;  // polls
-  static constexpr int growths = 11;            // up to 346 µs
+  static constexpr int polls_without_nap = 50;  // number of polls before the first nap
+  static constexpr int growths = 11;            // number of growths of a nap, up to 346 µs
   static constexpr int longest_awaited = 50;    // µs
   int idle_polls_ = 0;
 };

@@ -22,9 +22,9 @@ struct folded_ranks {
   int index;
 };
 
-/// Runs among(task, folded_ranks), a collective of the participants (phase 1). Before it, the first rank of
-/// each pair sends its elements to the participant, which reduces them into its elements (phase 0). After it,
-/// the participant returns the result (phase 2).
+/// Runs among(task, folded_ranks), a collective of the participants (phase 1). Before the collective, the
+/// first rank of each pair sends its elements to the participant, which reduces them into its elements (phase
+/// 0). After the collective, the participant returns the result (phase 2).
 ///
 /// Order     x_2i ⊕ x_2i+1.
 template <class Among>

@@ -72,7 +72,7 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
   all.changed.notify_all();
 }
 
-/// Logs the ranks that hang and cannot be joined, and the exceptions of the others, then exits the process.
+/// Logs the ranks that hang and the exceptions of the others, then exits the process.
 COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
   sink const say = stderr_sink();
   for (std::size_t rank = 0; rank < all.failures.size(); ++rank)

@@ -238,7 +238,7 @@ COHORT_CORE_INLINE thread_ranks::thread_ranks(int size, communicator_settings se
                          .expected = "at least 1",
                          .got = {size}});
   hub_ = std::make_shared<detail::thread_hub>(size, name);
-  if (settings_.log)  // serialises the log over all ranks
+  if (settings_.log)  // the log is serialised over all ranks
     settings_.log = [log = settings_.log, mutex = std::make_shared<std::mutex>()](std::string_view line) {
       std::lock_guard const lock(*mutex);
       log(line);

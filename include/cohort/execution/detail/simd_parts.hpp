@@ -23,7 +23,7 @@ namespace avx2_f32 {
 #include <cohort/execution/detail/begin_avx512.inc>
 namespace avx512_f32 {
 using element = number;
-using columns = std::uint16_t;  // a mask
+using columns = std::uint16_t;  // a mask, one bit per column
 
 inline columns first_columns(std::size_t count) { return static_cast<columns>((1U << count) - 1); }
 

@@ -78,7 +78,7 @@ COHORT_CORE_INLINE void team_state::thread_main(int worker) noexcept {
   }
   try {
     if (settings.leave) settings.leave(worker);
-  } catch (...) {  // no caller is left to receive it
+  } catch (...) {  // no caller can receive the exception
   }
   mine.last_finished_run.store(thread_ended);
   wake();

@@ -16,7 +16,7 @@ void prepare_states(training_state& run, dataset const& data, fit_settings const
 
 /// Makes the states of a step on a batch of the caller with `rows` examples.
 ///
-/// Errors    setting_error if the batch has another number of rows than the one before in this epoch.
+/// Errors    setting_error if the batch has another number of rows than the batch before in this epoch.
 void prepare_states(training_state& run, int rows);
 
 /// Throws setting_error if the network has stateful layers: `what` does not support them.

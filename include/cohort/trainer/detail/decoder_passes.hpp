@@ -14,7 +14,7 @@ struct dense_rows {
   float* y;
 };
 
-/// One head of one query over the keys and values of `steps` steps, steps×width.
+/// Attention of one head, for one query over the keys and values of `steps` steps, steps×width.
 struct cached_head {
   std::size_t steps, width;
   float scale;

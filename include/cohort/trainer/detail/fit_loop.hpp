@@ -49,8 +49,8 @@ class fit_loop {
     step_data(dataset data, loader_settings settings) : batches(std::move(data), std::move(settings)) {}
 
     loader batches;
-    batch const none{};  // of a rank whose part of a stream has ended
-    batch_view now;      // of the step
+    batch const none{};  // batch of a rank whose part of a stream has ended
+    batch_view now;      // batch of the current step
   };
 
   static double seconds_since(clock::time_point start);

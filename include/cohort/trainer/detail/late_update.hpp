@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Returns the number of buckets, from the first one on, whose allreduce may finish during the next forward.
-/// These are the buckets of the last layers that hold at least half of the exchanged elements.
+/// These are the fewest buckets, from the last layers, that hold at least half of the exchanged elements.
 ///
 /// Returns 0 in these cases:
 /// - one of the buckets contains the first layer, which forward needs at once;
@@ -25,7 +25,7 @@ int late_buckets(parameter_set const& parameters, parameter_update const& update
 /// of these buckets are used.
 class late_update {
  public:
-  late_update() = default;  ///< nothing pending
+  late_update() = default;  ///< no pending buckets
   late_update(strategy& exchange_strategy, int buckets, gradient_parts& gradients, parameter_update& update,
               step_info const& now);
 

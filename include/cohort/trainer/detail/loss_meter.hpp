@@ -21,7 +21,7 @@ class loss_meter {
  public:
   loss_meter(graph_view net, element_type type) : net_(net), divisor_(net), type_(type) {}
 
-  /// The nodes that the losses read: outputs that `add` needs, in this order.
+  /// The nodes that the losses read. `add` needs their outputs in this order.
   std::vector<int> layers() const;
   /// Adds examples from row `first` of a batch on. Output `offset + i` of `done` is layers()[i].
   void add(batch_view const& from, std::int64_t first, plan_context const& done, int offset = 0);

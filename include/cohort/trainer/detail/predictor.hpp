@@ -89,7 +89,7 @@ class predictor {
   backend_handle const& backend_;
   int threads_;
   std::size_t max_bytes_;
-  std::atomic<std::uint64_t> fresh_version_{0};  // of the parameters
+  std::atomic<std::uint64_t> fresh_version_{0};  // version of the parameters in the plans' working copies
   std::mutex making_;                            // plans and working copies; locked before mutex_
   std::mutex mutex_;                             // guards plans_ and idle_
   std::vector<cached_plan> plans_;

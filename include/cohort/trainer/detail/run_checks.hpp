@@ -31,8 +31,8 @@ std::string text_of_part(shape const& example, element_type type);
 /// Checks inputs and targets. `type`: the element type of the backend.
 ///
 /// Errors    graph_error for a network without loss; shape_error unless the data set has the network's inputs
-///           and, for each loss, one target that the loss accepts. Its classes must not be more than the
-///           network's outputs, and if they have names, not fewer.
+///           and, for each loss, one target that the loss accepts. A target must not have more classes than
+///           the loss, and if the classes have names, not fewer.
 void check_dataset(graph_view net, element_type type, dataset const& data);
 
 /// The names of the classes of each target; none for a target without names.

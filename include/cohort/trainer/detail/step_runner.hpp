@@ -30,7 +30,7 @@ struct step_result {
 ///
 /// Order     these calls are collective: info_of (if the number of examples of all ranks is unknown),
 ///           prepare, step, parts of a step, reject_non_finite, and all functions that end an epoch. After a
-///           step: count, then was_skipped.
+///           step, call count, then was_skipped.
 class step_runner {
  public:
   using clock = std::chrono::steady_clock;
@@ -55,16 +55,16 @@ class step_runner {
   /// all ranks, sums the numbers of all ranks.
   step_info info_of(batch_view const& data) const;
 
-  /// Makes a whole step. `owner`: of the batch, see training_state::run_workers.
+  /// Makes a whole step. `owner`: owner of the batch's memory; see training_state::run_workers.
   step_result step(batch_view const& data, step_info const& now, int accumulate,
                    std::shared_ptr<void const> const& owner = nullptr);
 
-  /// Runs `part`, a part of a step of the workers.
+  /// Runs `part`, one part of a step, on the workers.
   template <class F>
   auto run_part(F part) {
     return state_.run_workers(indices_, part);
   }
-  /// Completes the result of a step whose parts were run.
+  /// Returns the result of a step whose parts were run.
   step_result result_of(step_outcome const& done, step_info now, clock::time_point begin);
 
   /// Adds the step to the run's position and to the sums of the epoch.
@@ -84,7 +84,7 @@ class step_runner {
   votes end_of_epoch();
   /// Votes of all ranks between two epochs, on requests that were made since the last meeting.
   votes meet_between_epochs() const;
-  /// Replaces the examples and the loss of this rank by those of all ranks.
+  /// Replaces this rank's examples, weight and loss by those of all ranks.
   void sum_over_ranks(epoch_report& epoch) const;
   /// Applies reduce_on_plateau and begins the next epoch.
   void begin_next_epoch(epoch_report const& done);
@@ -102,7 +102,7 @@ class step_runner {
   training_state& state_;
   /// Workers that missed a deadline may still read this.
   std::shared_ptr<std::vector<std::int64_t>> const indices_ =
-      std::make_shared<std::vector<std::int64_t>>();  // of a batch without indices
+      std::make_shared<std::vector<std::int64_t>>();  // indices of a batch without indices
 };
 
 }  // namespace cohort::detail

@@ -18,7 +18,7 @@ namespace cohort::detail {
 ///
 /// Order     in a run of the team, each worker either computes with of(w), or calls join_forward and
 ///           join_backward.
-/// Errors    communicator_error on all ranks if one is lost or called abandon.
+/// Errors    communicator_error on all ranks if a rank is lost or has called abandon.
 class synchronised_sums {
  public:
   /// `sizes`: of any training plan of the network. `world`: null for a single rank; otherwise the constructor
@@ -65,7 +65,7 @@ class synchronised_sums {
   team& team_;
   std::unique_ptr<communicator> world_;
   plan_sums sizes_;
-  std::vector<int> workers_by_rank_;  // of each rank
+  std::vector<int> workers_by_rank_;  // number of workers of each rank
   std::vector<part> parts_;
   std::vector<double> total_;
 };

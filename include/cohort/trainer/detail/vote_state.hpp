@@ -10,7 +10,7 @@ namespace cohort::detail {
 /// rank has evaluated.
 class vote_state {
  public:
-  /// Adds stop and save to this rank's next vote. Thread-safe.
+  /// Adds the requests in `wanted` to this rank's next vote. Thread-safe.
   void request(votes const& wanted);
   /// This rank's vote in the next step.
   votes requested() const;

@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Position in the text, from which the next window is found again.
+/// Position in the text at which the next window begins.
 ///
 /// `sentence`  first token of the sentence of the next window
 /// `centre`    number of the next window's centre among the words of the sentence that subsampling keeps
@@ -51,7 +51,7 @@ class skip_gram_windows {
   int window_;
   std::size_t most_;
   std::uint64_t seed_;
-  std::vector<double> keep_;  // probability of each word; empty: all are kept
+  std::vector<double> keep_;  // probability that a word is kept; empty: all are kept
   std::vector<std::int32_t> kept_, chunk_;
   std::vector<std::int64_t> places_;  // token positions of kept_
   std::vector<window> windows_;
@@ -96,7 +96,7 @@ class sparse_rows {
 
   /// Removes all rows.
   void clear();
-  /// Returns the slot of a row. A new one has sum 0.
+  /// Returns the slot of a row. A new slot has sum 0.
   std::size_t touch(std::int32_t row);
   float* sum(std::size_t slot) { return sums_.data() + slot * width_; }
   float const* sum(std::size_t slot) const { return sums_.data() + slot * width_; }
@@ -108,14 +108,14 @@ class sparse_rows {
 
   /// Appends rows, terms and sums.
   void write(std::vector<std::byte>& to) const;
-  /// Adds what write has appended; returns the bytes after it.
+  /// Adds the sums in bytes that write has appended; returns the remaining bytes.
   std::span<std::byte const> add(std::span<std::byte const> from);
 
  private:
   static constexpr std::int32_t none = -1;
 
   std::size_t width_;
-  std::vector<std::int32_t> slot_;  // of each row of the matrix
+  std::vector<std::int32_t> slot_;  // slot of each row of the matrix, or none
   std::vector<std::int32_t> rows_, terms_;
   std::vector<float> sums_;
 };
@@ -181,7 +181,7 @@ class word2vec_state {
   double loss_ = 0;
   std::vector<std::int32_t> drawn_;   // noise words of a block
   std::vector<std::int32_t> around_;  // words of a window without the centre
-  std::vector<std::size_t> slots_;    // their slots in input_sums_
+  std::vector<std::size_t> slots_;    // slots of around_ in input_sums_
   std::vector<std::byte> message_;
 };
 

@@ -59,7 +59,7 @@ class worker_contexts {
   team& team_;
   std::size_t max_bytes_;
   std::vector<cache_entry<std::shared_ptr<plan const>>> plans_;
-  std::vector<context_memory> memory_;  // of each worker
+  std::vector<context_memory> memory_;  // memory of each worker's contexts
   std::vector<std::vector<cache_entry<std::unique_ptr<plan_context>>>> contexts_;
   bool profiling_ = false;
 };

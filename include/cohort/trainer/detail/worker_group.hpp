@@ -28,16 +28,16 @@ namespace cohort::detail {
 /// The workers of one rank: threads that share the parameters, split each batch, and update one shard each.
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a
-///           shard. Two barriers per step without exchange of gradients, three with it. One more for each
-///           round of norms and for constraints, two more for each sum of a layer over the whole batch, three
-///           more if buckets were pending. Working copies are updated at the beginning of the step, so
-///           changes of the parameters between two steps take effect.
+///           shard. A step has two barriers without an exchange of gradients, three with it; one more for
+///           each round of norms and for constraints, two more for each sum of a layer over the whole batch,
+///           and three more if buckets were pending. Working copies are updated at the beginning of the step,
+///           so changes of the parameters between two steps take effect.
 /// Errors    after a deadline_error a worker may still run: group, strategy, update, batch and data must not
 ///           be destroyed.
 class worker_group {
  public:
-  /// `exchange`: longest wait of a strategy. It is added to the workers' deadline, because they wait for the
-  /// worker that exchanges.
+  /// `exchange`: longest wait of a strategy. It is added to the workers' deadline, because the workers wait
+  /// for the worker that exchanges.
   worker_group(backend_handle backend, training_settings const& settings, std::chrono::milliseconds exchange);
 
   int size() const { return team_.size(); }
@@ -93,7 +93,7 @@ class worker_group {
   step_outcome end_step(step_info const& now, bool changed = false);
   /// Number of the last step or inference of the workers: the parts of a step have the same number.
   std::int64_t job() const { return jobs_; }
-  /// How often each worker takes part in a layer's sums for `examples` examples that are divided evenly over
+  /// How often each worker takes part in a layer's sums. `examples`: number of examples, divided evenly over
   /// all ranks; 0: unknown, or divided in another way.
   int rounds(std::int64_t examples, int micro_batches) const {
     return sums_ ? sums_->rounds(examples, micro_batches) : 0;
@@ -134,7 +134,7 @@ class worker_group {
  private:
   struct alignas(64) worker_state {
     double loss = 0;
-    bool has_gradient = false;  // in a step in parts
+    bool has_gradient = false;  // used in a step in parts
     plan_context* active = nullptr;
     ready_function ready{};
     std::function<void()> finish_late{};
@@ -188,14 +188,14 @@ class worker_group {
 
   /// Runs one worker's part of a step.
   void work(int w);
-  /// One worker's parts of forward and backward of a step in parts, and of the update.
+  /// Run one worker's part of forward, backward and the update, of a step in parts.
   void forward_part(int w);
   void backward_part(int w, double scale, double former);
   void update(int w);
 
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
-  /// so all ranks get the same result. Whether the gradient before the exchange was finite is part of this
-  /// rank's vote.
+  /// so all ranks get the same result. This rank's vote contains whether its gradient was finite before the
+  /// exchange.
   void finish_exchange();
 
   /// Runs forward and backward on all micro-batches and accumulates their gradients; buckets become complete
@@ -226,19 +226,19 @@ class worker_group {
   std::vector<worker_state> worker_states_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
-  std::atomic<bool> locally_non_finite_{false};  // because of this rank's losses or gradients
+  std::atomic<bool> locally_non_finite_{false};  // a loss or gradient of this rank is not finite
   step_job job_{};    // a member, because late workers still use it after a deadline_error
-  batch_view batch_;  // of the job
+  batch_view batch_;  // the batch of job_
   std::int64_t jobs_ = 0;
-  /// Of a step in parts.
+  /// State of a step in parts.
   struct parts {
-    double weight = 0;  // of the examples whose gradients were added
+    double weight = 0;  // total weight of the examples whose gradients were added
     bool exchanged = false;
     clock::time_point beginning{};
   } parts_{};
-  late_update pending_{};  // of the last step
+  late_update pending_{};  // deferred part of the last step
   std::mutex pending_mutex_;
-  double late_wait_seconds_ = 0;  // waits for pending_, until a step reports them
+  double late_wait_seconds_ = 0;  // waits for pending_ that no step has reported yet
   step_call const step_{this};
   late_call const late_{this};
   inference_call const inference_{this};

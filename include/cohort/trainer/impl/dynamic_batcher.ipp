@@ -93,7 +93,7 @@ COHORT_CORE_INLINE void dynamic_batcher::stop() {
   }
   work_available_.notify_all();
   space_available_.notify_all();
-  for (std::thread& one : threads_) one.join();  // bounded: each returns after its batch
+  for (std::thread& one : threads_) one.join();  // bounded: each thread returns after its batch
   threads_.clear();
 }
 

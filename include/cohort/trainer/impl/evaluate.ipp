@@ -81,7 +81,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
   graph_view const net = state_->net;
   std::vector<int> const losses = net.with_role(layer_role::loss);
   struct target_map {
-    int output;  // of the plan, whose outputs are the requested losses'
+    int output;  // index of the loss among the plan's outputs
     std::size_t target;
   };
   std::vector<int> asked;

@@ -43,7 +43,7 @@ COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view ne
     outputs_.push_back({.example = net[id].output, .values = {}});
   }
   for (auto* const list : {&description_.targets, &description_.masks})
-    for (tensor_description& part : *list) {  // converted, as in a batch
+    for (tensor_description& part : *list) {  // type and scale as in a batch, after conversion
       part.stored = part.type;
       part.scale = 1;
       part.offset = 0;

@@ -13,7 +13,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns the number of steps of the network's window.
+/// Returns T, the number of steps of the network's input.
 COHORT_CORE_INLINE int window_of(graph_view const& net) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   if (inputs.size() != 1 || net[inputs[0]].output.rank != 1)

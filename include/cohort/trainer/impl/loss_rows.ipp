@@ -35,7 +35,7 @@ COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view 
   keep({label_memory_.data(), shape(targets_.dims[0])});
 }
 
-/// Keeps the rows whose element of `mask` is not 0; all if it has no data.
+/// Keeps the rows whose element of `mask` is not 0; all rows if the mask has no data.
 COHORT_CORE_INLINE void loss_rows::keep(tensor_view mask) {
   if (!mask.data) return;
   outputs_ = existing(outputs_, mask, output_memory_);

@@ -77,7 +77,7 @@ COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) 
     run.preparation = std::move(preparation);
     return;
   }
-  // Into temporary arrays first: a mismatch must leave everything unchanged.
+  // Reads into temporary arrays first, because a mismatch must leave everything unchanged.
   parameter_update loaded(run.parameters(), run.settings.optimizer());
   std::vector<std::byte*> arrays;
   for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));

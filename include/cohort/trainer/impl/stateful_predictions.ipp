@@ -56,7 +56,7 @@ struct stateful_predictions::stream {
     return made;
   }
 
-  /// Number of steps of the inputs.  Errors: shape_error if they do not fit.
+  /// Number of steps of the inputs. Errors: shape_error if the inputs do not match the network.
   int checked_steps(std::span<tensor_view const> given, std::span<tensor_view const> masks) const {
     graph_view const net = one_step;
     std::vector<int> const ids = inputs();

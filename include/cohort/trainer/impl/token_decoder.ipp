@@ -66,7 +66,7 @@ COHORT_CORE_INLINE std::string why_not_decoded(graph_view net) {
 
 }  // namespace detail
 
-/// The network as a list of layers, and the memory of a sequence.
+/// The network as a list of layers, and the cached keys and values of a sequence.
 struct token_decoder::state {
   struct cache {
     std::vector<float> keys, values;  // heads × window × width
@@ -80,9 +80,9 @@ struct token_decoder::state {
   std::uint64_t version = 0;
   detail::decoder_passes passes = detail::decoder_passes_for(best_isa());
   team workers;
-  std::vector<std::vector<float>> parameters;  // by number in the table
-  std::vector<std::vector<float>> outputs;     // by node
-  std::vector<cache> caches;                   // by node
+  std::vector<std::vector<float>> parameters;  // by index in the parameter table
+  std::vector<std::vector<float>> outputs;     // by node id
+  std::vector<cache> caches;                   // by node id
   std::vector<float> scores;
 
   explicit state(training const& of)
