@@ -70,7 +70,7 @@ class step_runner {
   /// Adds the step to the run's position and to the sums of the epoch.
   void count(step_result const& step);
   /// If a loss or gradient was not finite, throws, or logs the skipped step. Returns whether the step was
-  /// skipped, also because all weights were 0.
+  /// skipped, for this reason or because all weights were 0.
   bool was_skipped(step_result const& step);
   /// Throws, or logs the skipped step, after a rank has voted not_finite.
   void reject_non_finite(step_info const& now);

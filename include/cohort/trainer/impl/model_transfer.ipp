@@ -69,7 +69,7 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
 }
 
 COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
-  // Before the normalisation is checked: it matches the file's network only.
+  // The network is checked before the normalisation, which matches only the file's network.
   from.check_network(run.net, run.parameters());
   data_preparation preparation = preparation_in(from, run.net);
   if (!from.optimizer()) {

@@ -99,7 +99,7 @@ COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
   step.met = state_.voting.advance_to(step.agreed);
   step.exchanges_gradients = has_meetings && ranks.what() == exchanged::gradient;
   if (step.has_ended()) return;
-  if (!step.met) step.agreed.all = {};  // the votes of an earlier step
+  if (!step.met) step.agreed.all = {};  // discards the votes of an earlier step
   if (step.exchanges_gradients)
     step.agreed.all.not_finite |= !step.done.all_finite;
   else if (!has_meetings)
