@@ -198,10 +198,10 @@ TEST_F(workers_by_calibration, need_an_autotuner) {
     trainer<wide>(small, {.workers = 0});
     ADD_FAILURE();
   } catch (setting_error const& why) {
-    EXPECT_EQ(
-        std::string(why.what()),
-        "workers and threads must be at least 1: expected at least 1 of each; 0 workers only with tune, "
-        "which calibrates them, got 0 workers, 1 threads");
+    EXPECT_EQ(std::string(why.what()),
+              "the number of workers or threads is too small: expected at least 1 of each; 0 workers only "
+              "with tune, "
+              "which calibrates them, got 0 workers, 1 threads");
   }
 }
 
