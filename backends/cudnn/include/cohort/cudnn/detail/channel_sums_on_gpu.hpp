@@ -8,7 +8,7 @@ namespace cohort::detail {
 /// chunks' sums of 32 channels.
 ///
 /// Before    concurrent sums do not share scratch memory (scratch_bytes).
-/// Exact     in double, in an order that depends only on the layout.
+/// Exact     sums are computed in double, in an order that depends only on the layout.
 class channel_sums_on_gpu {
  public:
   channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor);

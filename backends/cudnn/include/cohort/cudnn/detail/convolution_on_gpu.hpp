@@ -33,8 +33,8 @@ struct convolution_variant {
   gpu_layout layout_of(shape const& dims) const;
 };
 
-/// Returns the variants in order of preference: first the layout that is fastest on tensor cores, then the
-/// ones to try if it has no engine.
+/// Returns the variants in order of preference: f32 begins with channels first; TF32 and bf16 begin with
+/// channels last, which is faster on tensor cores. The other variants are tried if cuDNN has no engine.
 /// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
 std::vector<convolution_variant> variants_of(product_precision products);
 
@@ -83,8 +83,7 @@ gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& re
                                   convolution_windows const& windows, double flops);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
-/// A sequence is an image with one row.
-/// Forward is the data gradient of a convolution.
+/// Forward computes what backward-data of a convolution computes.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 
 }  // namespace cohort::detail

@@ -12,8 +12,8 @@ inline std::size_t elements_of(shape const& s) { return static_cast<std::size_t>
 /// Layout of a tensor in GPU memory: packed, channels first or channels last, in f32 or bf16.
 ///
 /// Shapes    examples × channels × …; weights are filters × channels × ….
-/// Order     channels_last is false if both orders are the same, with one channel or one position per
-///           channel.
+/// Order     channels_last is false if both orders are equal, because there is only one channel or one
+///           position.
 struct gpu_layout {
   shape dims;
   bool channels_last = false;

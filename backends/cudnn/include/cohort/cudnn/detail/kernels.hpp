@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// A kernel that sums the terms of each chunk of sum_chunk elements, with one sum per lane. `terms` defines
-/// their layout; without it they form one row.
+/// A kernel that sums the terms of each chunk of sum_chunk elements, with one sum per lane. The member
+/// `terms` defines the layout of the terms; without it, the terms form one row.
 ///
 /// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order. A binary
 ///           tree then adds halves until one sum per lane remains.

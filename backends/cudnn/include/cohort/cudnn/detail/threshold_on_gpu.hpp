@@ -19,7 +19,7 @@ namespace cohort::detail {
 /// The operations of threshold_compressor on arrays in GPU memory.
 ///
 /// Moves     over PCIe: messages, 2 bytes for each element of a threshold's sample, 40 bytes per block, and
-///           single numbers.
+///           single values.
 /// Errors    backend_error, memory_error and deadline_error as compute_stream; otherwise as threshold_device.
 class threshold_on_gpu final : public threshold_device {
  public:

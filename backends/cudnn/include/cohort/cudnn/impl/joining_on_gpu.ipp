@@ -26,7 +26,7 @@ COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu
   return made;
 }
 
-/// The same in f32, channels first.
+/// As above, in f32 and channels first.
 COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
   return joined_operands(request, batched_output(request));
 }

@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// Returns the image in the size of the examples.
+/// Returns the image, converted to the size of the examples.
 ///
 /// Errors    data_error naming `where` for another size with fitting::refuse.
 image fit_to_size(image from, int height, int width, fitting how, std::string const& where);

@@ -40,7 +40,7 @@ COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::stri
   }
 }
 
-/// Whether `inner` is `outer` or below it, after all links.
+/// Whether `inner` is `outer` or is inside `outer`, with all links resolved.
 ///
 /// Before    both exist.
 COHORT_IMAGE_INLINE bool contains_folder(std::string const& outer, std::string const& inner) {
@@ -103,9 +103,9 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
   detail::make_folder(out);
   if (detail::contains_folder(folder, out)) {
     detail::remove_empty_folder(out);
-    throw setting_error({.what = "the output folder is inside of the folder to pack",
+    throw setting_error({.what = "the output folder is inside the folder to pack",
                          .where = out,
-                         .expected = {"a folder outside of ", folder},
+                         .expected = {"a folder outside ", folder},
                          .got = out});
   }
   for (std::string const& name : detail::sorted_names_in(out)) {

@@ -22,7 +22,7 @@ struct mpi_world {
   std::unique_ptr<communicator> ranks;
 };
 
-/// Collective over `original`.
+/// Creates both. Collective over `original`.
 ///
 /// Errors    setting_error for unsuitable settings or an unsuitable MPI; communicator_error if not all ranks
 ///           join in time.
@@ -54,7 +54,7 @@ class mpi_process {
   }
 
  private:
-  /// Shortest limit for MPI to start and to end; a busy machine needs it.
+  /// Lower bound of the time limits for starting and ending MPI, because both are slow on a busy machine.
   static constexpr std::chrono::milliseconds time_for_mpi{10'000};
   static constexpr auto no_limit = std::chrono::hours(24 * 365);
   /// mpirun reports the exit status of the first process that ends. This delay lets the failed rank end

@@ -25,7 +25,7 @@ class nccl_ranks {
              std::shared_ptr<gpu const> on);
   nccl_ranks(nccl_ranks const&) = delete;
   nccl_ranks& operator=(nccl_ranks const&) = delete;
-  /// Aborts, unless ended().
+  /// Aborts pending sums, unless ended().
   ~nccl_ranks();
 
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
@@ -40,8 +40,8 @@ class nccl_ranks {
   /// Blocks until a sum has ended, at most until the deadline.
   void await(gpu_event const& end);
 
-  /// Starts to finalise the NCCL communicator. This needs all ranks, which may read this rank's memory until
-  /// then.
+  /// Starts to finalise the NCCL communicator. Finalisation completes when all ranks have called it; until
+  /// then, other ranks may read this rank's memory.
   void end() noexcept;
   /// Returns whether all ranks have finalised.
   bool ended();
@@ -59,7 +59,7 @@ class nccl_ranks {
 
   static ncclDataType_t type_of(element_type type);
 
-  /// Names the ranks that share a GPU; NCCL's error would not.
+  /// Throws setting_error naming the ranks that share a GPU; NCCL's error would not name them.
   void require_distinct_gpus();
 
   bool was_aborted();
@@ -83,8 +83,8 @@ class nccl_ranks {
   /// Aborts and throws if `over_` is poisoned.
   void check_other_ranks();
 
-  /// Throws the error of an exceeded deadline. Calls a barrier first, whose error names the missing ranks. An
-  /// abort before it would hide them.
+  /// Throws the error of an exceeded deadline. First calls a barrier, whose error names the missing ranks; an
+  /// abort before the barrier would hide them.
   [[noreturn, gnu::cold]] void fail_at_deadline(char const* doing);
   [[noreturn, gnu::cold]] void fail(std::string const& why);
   void check(ncclResult_t status, char const* doing);

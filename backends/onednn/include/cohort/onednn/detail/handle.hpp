@@ -79,8 +79,8 @@ class dnnl_attributes {
   dnnl_primitive_attr_t attributes_ = nullptr;
 };
 
-/// oneDNN's memory descriptor as a regular value: extents, element type and layout. Default-constructed:
-/// empty.
+/// oneDNN's memory descriptor as a regular value: extents, element type and layout. A default-constructed
+/// layout is empty.
 class memory_layout {
  public:
   memory_layout() = default;
@@ -95,7 +95,8 @@ class memory_layout {
 
   const_dnnl_memory_desc_t get() const { return md_.get(); }
   bool operator==(memory_layout const& other) const;
-  /// Whether each element has the same offset in both, counted in elements, whatever the element types.
+  /// Whether each element has the same offset in both layouts, counted in elements. The element types may
+  /// differ.
   bool has_same_layout(memory_layout const& other) const;
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 

@@ -22,13 +22,13 @@ struct panels {
 struct norm_tensors {
   void const* x = nullptr;
   void const* other = nullptr;  ///< forward adds it, if not null
-  void* y = nullptr;            ///< backward: null if x determines what passed the rectifier
+  void* y = nullptr;            ///< backward: null if the rectifier's mask is computed from x
   void const* dy = nullptr;
   void* gated = nullptr;  ///< gradient before the rectifier, equal to that of `other`; may alias dx
   void* dx = nullptr;
   float const* scale = nullptr;
   float const* shift = nullptr;
-  float* means = nullptr;  ///< forward writes both if they are the batch's
+  float* means = nullptr;  ///< forward writes means and variances if they are the batch's
   float* variances = nullptr;
   float* diff_scale = nullptr;
   float* diff_shift = nullptr;
@@ -92,7 +92,7 @@ class norm_on_panels {
   bool advance(row_block& at, panel_slice const& slice, std::size_t most) const;
   static void const* address(void const* tensor, row_block const& at);
   static void* address(void* tensor, row_block const& at);
-  /// Rows to sum in f32 between merges: enough that merging costs little.
+  /// Rows to sum in f32 between merges; at least 16, so that merging costs little.
   std::size_t chunk() const { return std::clamp<std::size_t>(16384 / p_.width, 16, 1024); }
 
   /// Sums squares around the mean of the previous rows; the first rows use the mean of a sample of rows.

@@ -29,9 +29,9 @@ struct activation_layouts {
   memory_layout dst;
 };
 
-/// Prepares a layer with weights. Chooses the layouts of forward, then gives backward the same: activations
-/// keep their layout, and the weights' gradient has the layout of the weights. If that would be slow, oneDNN
-/// chooses.
+/// Prepares a layer with weights. Chooses the layouts of forward, then tries the same for backward:
+/// activations keep their layout, and the weights' gradient has the layout of the weights. If oneDNN has no
+/// optimised implementation for these, oneDNN chooses the layouts.
 ///
 /// In bf16 the gradient never has the layout of the weights: the f32 parameters have their gradient's layout,
 /// and forward reads a working copy too. Forward and backward-data request `weights_any`, which may be

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// A matmul primitive, bound to memory objects of its own.
+/// A matmul primitive with separate memory objects.
 struct dnnl_product final : prepared_product {
   dnnl_kernel kernel;
   mutable dnnl_call call;
@@ -38,7 +38,7 @@ struct dnnl_products final : product_backend {
 
   dnnl_target const& on;
   operation_request<onednn> const& request;
-  std::vector<memory_layout> multiplied;  // parameters in forward and backward; empty: by no product
+  std::vector<memory_layout> multiplied;  // layouts of parameters in forward, then backward; empty: not read by a product
   std::string implementation{};
 
   dnnl_products(dnnl_target const& target, operation_request<onednn> const& asked)

@@ -57,7 +57,7 @@ std::optional<backend_operation<onednn>> prepare_rows(operation_request<onednn> 
   if (made)
     change_layouts(*made, [&](memory_layout const& one) {
       auto const dims = one.dims();
-      if (!(one == memory_layout::dense(dims, one.type()))) refuse_step(from, "dense layout of a");
+      if (!(one == memory_layout::dense(dims, one.type()))) refuse_step(from, "dense forward or backward");
       return memory_layout::dense({from.batch, steps, dims[1]}, one.type());
     });
   return made;

@@ -40,8 +40,8 @@ struct winograd_shape {
 /// intermediate values stay in a cache.
 ///
 /// Shapes    products (16, chunk, channels) × (16, channels, filters); images channels last.
-/// Order     thread t processes chunks t, t + threads, …, so bits do not depend on scheduling. A copy binds
-///           its own memory.
+/// Order     thread t processes chunks t, t + threads, …, so bits do not depend on scheduling. Each copy has
+///           separate memory objects.
 class winograd_convolution {
  public:
   winograd_convolution(winograd_shape const& s, float slope, int chunk, int threads, dnnl_kernel products)
