@@ -33,7 +33,8 @@ struct raw_primitive {
   }
 };
 
-/// The primitives of training a chain of layers, by oneDNN's C API: a lower bound of a step's time.
+/// oneDNN's primitives for a training step of a chain of layers, without a framework: a lower bound of a
+/// step's time.
 ///
 /// Every primitive has its own memory, in the formats that `any` selects (a pool or an activation: those of
 /// the layer before it), so no reorders are included. The work equals that of Cohort's plans: no data
