@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn zlib label: slow A training loop of your own: it accumulates gradients over micro-batches,
-// clips the gradient norm and reads the gradient of one layer. docs/own_loop.md explains the calls.
+// needs: onednn zlib
+// label: slow
+// A training loop of your own: it accumulates gradients over micro-batches, clips the gradient norm and reads
+// the gradient of one layer. docs/own_loop.md explains the calls.
 #include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>

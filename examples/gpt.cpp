@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn label: slow A transformer that predicts the next character of a text and generates text: gpt
-// --help
+// needs: onednn
+// label: slow
+// A transformer that predicts the next character of a text and generates text: gpt --help
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
 #include "reference_program/program.hpp"

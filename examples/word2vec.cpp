@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: onednn label: slow Learns vectors of a text's words on one or more ranks, and prints the nearest
-// words of some words: word2vec --help
+// needs: onednn
+// label: slow
+// Learns vectors of a text's words on one or more ranks, and prints nearest words: word2vec --help
 #include <algorithm>
 #include <chrono>
 #include <cohort/io/file_writer.hpp>

@@ -22,7 +22,7 @@ constexpr auto next_letter = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// A network that has read "abcd" again and again.
+/// A network trained on repetitions of "abcd".
 training taught() {
   std::string text;
   for (int k = 0; k < 60; ++k) text += "abcd";
@@ -57,7 +57,7 @@ TEST(generate_tokens, continues_a_stream_of_steps) {
             other.advance(tensor_view{more.data(), {1, 1}}).values);
 }
 
-/// Up to the length of the network's window, a stream draws what the window gives.
+/// Up to the length of the network's window, a stream and the window give the same tokens.
 TEST(generate_tokens, draws_the_same_from_a_stream_and_from_a_window) {
   training const net = trainer<reference<float>>(next_letter);
   std::vector<std::int32_t> const prompt = {2, 0};

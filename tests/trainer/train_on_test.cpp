@@ -56,7 +56,7 @@ TEST(train_on, gives_the_bits_of_fit_with_weights) {
                          [&](training& run) { run.fit(weighted, {.batch = 3, .epochs = 2}); }));
 }
 
-/// Each rank has its own examples and a loader of its own, which knows nothing of the other ranks. A rank
+/// Each rank has separate examples and a separate loader, which is independent of the other ranks. A rank
 /// without further examples passes empty batches.
 template <class Step>
 void for_each_own_batch(communicator& world, training& run, dataset const& own, int batch_size, Step step) {
