@@ -144,7 +144,7 @@ inline cohort::graph_view transformer(transformer_extents const& e) {
 /// slower.
 constexpr double standstill = 1e-6;
 
-/// A network with its updater, as benchmarks train it; pytorch_step.py trains the same.
+/// A network with its updater, as benchmarks train it; pytorch_step.py trains the same networks.
 struct trained_network {
   std::string_view name;
   cohort::graph_view net;

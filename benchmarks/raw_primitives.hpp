@@ -41,7 +41,7 @@ struct raw_primitive {
 /// gradient of the first layer, activations fused into dense layers or placed after pools, and the gradient
 /// of an activation as a separate in-place pass.
 ///
-/// Before    the calling thread has its number of OpenMP threads.
+/// Before    OpenMP's number of threads is set for the calling thread.
 class raw_chain {
  public:
   raw_chain(int batch, std::vector<dnnl_dim_t> const& example) : dims_{batch} {

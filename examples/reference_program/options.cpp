@@ -194,8 +194,8 @@ A value follows its flag after a space or an equals sign; if a flag is repeated,
 the same command can be restarted with --resume.
 )";
 
-/// The help without the flags that a program does not have. A flag's text begins with two spaces and its
-/// name, and continues in lines that are indented further.
+/// Returns the help text without flags that the program does not have. A flag's text begins with two spaces
+/// and its name, and continues in lines that are indented further.
 std::string without_other_flags(program_text const& program, std::string const& help) {
   std::string kept;
   bool keeps = true;

@@ -74,8 +74,8 @@ void print_data(std::string const& notice, std::string const& where, cohort::dat
 /// Continues from the newest checkpoint in a folder, if there is one. Rank 0 prints which one.
 void resume_newest(cohort::training& training, std::string const& checkpoints);
 
-/// Prints a line with speed, traffic and checksum, and one with the exchange. `seconds`: of the training's
-/// steps. `bytes`: sent by all ranks.
+/// Prints one line with speed, traffic and checksum, and one line about the exchange. `seconds`: of the
+/// training's steps. `bytes`: sent by all ranks.
 void print_totals(cohort::training& training, cohort::fit_report const& fitted, double seconds,
                   std::string const& strategy, std::uint64_t bytes);
 

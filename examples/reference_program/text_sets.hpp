@@ -21,7 +21,7 @@ constexpr char const* text_help =
     R"(a text file in UTF-8; default: text/tinyshakespeare.txt in $COHORT_DATA, data/ or the cache,
                    otherwise drawn sentences)";
 
-/// A text, its characters as tokens, and where it comes from.
+/// A text, its tokenizer, and its source.
 struct characters_of_text {
   std::string text;
   cohort::tokenizer tokens;
@@ -42,7 +42,8 @@ inline std::string drawn_sentences() {
   return text;
 }
 
-/// Returns the path of the text: that of --data, or the first that exists; empty if there is none.
+/// Returns the path of the text: that of --data, or the first file that exists in the data folders; empty if
+/// there is none.
 inline std::string text_path(std::string const& given) {
   if (!given.empty()) return given;
   for (std::string const& folder : cohort::io::data_folders())

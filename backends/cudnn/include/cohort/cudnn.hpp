@@ -16,9 +16,10 @@
 
 namespace cohort {
 
-/// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. Processes
-/// that Open MPI, MPICH or Slurm started use GPU (local rank mod number of GPUs). It has kernels for all
-/// built-in layers except `matmul` and layers on sequences, and no kernels for users' layers: see `supports`.
+/// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. A process
+/// that Open MPI, MPICH or Slurm started uses the GPU with the number (local rank mod number of GPUs). It has
+/// kernels for all built-in layers except `matmul` and layers on sequences, and no kernels for users' layers:
+/// see `supports`.
 ///
 /// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
 ///           first. Each backend object has one stream of work, which its copies share.
@@ -40,7 +41,7 @@ class cudnn {
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
       : cudnn(std::move(on), detail::product_precision::f32) {}
 
-  /// Returns whether this machine can run the backend, with the reason if not.
+  /// Returns whether this machine can run the backend and, if not, the reason.
   static availability probe();
   /// Probes the machine with the CUDA libraries that `from` opens. Loads the kernels from the cache folder or
   /// compiles them, then runs a small convolution and checks its result.
@@ -93,7 +94,7 @@ class cudnn {
 
 namespace detail {
 
-/// The cudnn backend with products in another precision.
+/// The cudnn backend with the products' factors in another precision.
 template <product_precision products>
 class cudnn_multiplying_in : public cudnn {
  public:
@@ -111,7 +112,7 @@ class cudnn_multiplying_in : public cudnn {
 /// Like cudnn, but convolutions and dense layers multiply on tensor cores: the factors are rounded to TF32,
 /// 11 significant bits. Everything else is f32. Images are channels last.
 ///
-/// Errors    as cudnn; also not usable below compute capability 8.0 (Ampere).
+/// Errors    as cudnn; also backend_error below compute capability 8.0 (Ampere).
 class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision::tf32> {
  public:
   static constexpr std::string_view name = "cudnn_tf32";
@@ -126,7 +127,7 @@ class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision
 ///           the rounded output; a dense layer reads its bias in bf16. Pools, activations, channel norms,
 ///           sums, concatenations, dropout and upsampling read and write bf16 and compute in f32. All other
 ///           layers read and write f32.
-/// Errors    as cudnn; also not usable below compute capability 8.0 (Ampere).
+/// Errors    as cudnn; also backend_error below compute capability 8.0 (Ampere).
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
 ///           for Deep Learning Training, 2019.
 class cudnn_bf16 : public detail::cudnn_multiplying_in<detail::product_precision::bf16> {

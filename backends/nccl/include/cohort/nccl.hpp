@@ -29,8 +29,8 @@ namespace cohort {
 /// Moves     2(P−1)/P·n bytes per rank for a sum of n bytes, as for a ring. `sent` counts these bytes,
 ///           although NCCL may choose another algorithm.
 /// Exact     results are equal on every rank; NCCL determines the order of a sum.
-/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline. It is thrown
-///           after at most twice the deadline. setting_error if two ranks have the same GPU.
+/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline, thrown after at
+///           most twice the deadline; setting_error if two ranks have the same GPU.
 class nccl final : public communicator {
  public:
   explicit nccl(communicator& world, detail::library_source const& from = detail::system_libraries());

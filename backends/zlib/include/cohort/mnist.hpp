@@ -41,8 +41,8 @@ namespace cohort::mnist {
 /// Reads the 60,000 training images and their labels; `user_path` as for find.
 ///
 /// Shapes    input 1 × 28 × 28 f32 in [0, 1]; label i32 0 to 9, named "0" to "9".
-/// Errors    file_error if MNIST is not found; data_error for files that are damaged, of other shapes or
-///           counts, or with labels above 9.
+/// Errors    file_error if MNIST is not found; data_error for files that are damaged, have other shapes or
+///           counts, or have labels above 9.
 arrays train(std::string_view user_path = {});
 
 /// Reads the 10,000 test images and their labels, like train.

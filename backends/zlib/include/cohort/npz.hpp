@@ -12,8 +12,8 @@
 
 namespace cohort {
 
-/// Arrays of NumPy's .npz file, as numpy.savez or numpy.savez_compressed write it. Their use with
-/// read_mapped:
+/// The arrays of a NumPy .npz file, written by numpy.savez or numpy.savez_compressed. read_mapped reads
+/// parameters from them:
 ///
 ///     npz_file const file = npz_file::load("weights.npz");
 ///     read_mapped(file.tensors(), file.name(), name_map::load("weights.map"), run.network(),

@@ -28,7 +28,7 @@ struct file_source {
 ///     data_table const people = read_table("people.csv.gz", {}, gzip::read_file);
 ///
 /// Units     `max_bytes` bounds the result, as for decompress.
-/// Errors    file_error if the file cannot be read; those of decompress.
+/// Errors    file_error if the file cannot be read; otherwise as for decompress.
 inline constexpr file_source read_file{};
 
 }  // namespace cohort::gzip

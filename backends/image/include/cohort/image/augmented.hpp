@@ -16,7 +16,8 @@ namespace cohort {
 /// Position of the window that is cropped from an image: the centre, or random (`anywhere`).
 enum class placing { centre, anywhere };
 
-/// Random rectangle that is overwritten: cutout, or random erasing as torchvision defines it.
+/// A random rectangle that is overwritten with one value: cutout, or random erasing as torchvision defines
+/// it.
 ///
 /// Units     areas: fractions of the image. Ratios: height / width, drawn log-uniformly. `fill`: 0 to 255.
 /// Source    Zhong et al., Random Erasing Data Augmentation, AAAI 2020.

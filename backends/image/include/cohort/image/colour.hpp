@@ -20,7 +20,8 @@ struct colour_jitter {
 
 /// Changes of colour: factors of brightness, contrast and saturation, and a shift of the hue in turns.
 ///
-/// Order     `order`: the changes by number, first to last: 0 brightness, 1 contrast, 2 saturation, 3 hue.
+/// Order     `order` lists the changes, first to last, by number: 0 brightness, 1 contrast, 2 saturation, 3
+///           hue.
 struct colour_change {
   double brightness = 1;
   double contrast = 1;

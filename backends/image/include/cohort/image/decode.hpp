@@ -20,15 +20,15 @@ namespace detail {
 /// Throws setting_error for invalid settings.
 void check(decoding const& how);
 
-/// Returns the size in the header, as channels of the file × height × width.
+/// Returns the size stored in the header: number of channels in the file × height × width.
 ///
-/// Errors    those that `decoded` detects in the header.
+/// Errors    the errors of `decoded` that the header shows.
 shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how);
 
 }  // namespace detail
 
-/// Returns the size in the header of a JPEG or PNG file, as channels (1 or 3) × height × width. Reads only
-/// the header.
+/// Returns the size stored in the header of a JPEG or PNG file: channels (1 or 3) × height × width. Reads
+/// only the header.
 ///
 /// Errors    data_error naming `where` if the file is neither a JPEG nor a PNG, is damaged, or has a header
 ///           that `decoded` would reject.

@@ -39,7 +39,7 @@ struct mixing_draw {
   image_window window{};
 };
 
-/// Returns the random choices for one of `size` examples, which have images of height × width.
+/// Returns the random choices for one of `size` examples, whose images are height × width.
 mixing_draw drawn(mixing const& how, std::int64_t size, int height, int width, std::int64_t epoch,
                   std::int64_t index);
 

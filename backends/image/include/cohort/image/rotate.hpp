@@ -11,8 +11,8 @@ namespace cohort {
 ///
 /// Units     degrees, counter-clockwise. `fill`: the value of pixels outside the image, 0 to 255.
 /// Errors    setting_error for an angle that is not finite, or a fill outside 0 … 255.
-/// Exact     each pixel is a weighted mean of four, in f64, rounded to nearest. Rotating a square image by a
-///           multiple of 90 degrees only moves pixels.
+/// Exact     each pixel is a weighted mean of four pixels, computed in f64 and rounded to nearest. Rotating a
+///           square image by a multiple of 90 degrees only moves pixels.
 image rotated(image const& from, double degrees, int fill = 0);
 
 namespace detail {

@@ -53,7 +53,7 @@ class onednn {
   std::vector<std::string> candidates(basic_request<layout> const& request) const;
   /// Returns arena passes that run on the OpenMP threads of the calling thread.
   static std::shared_ptr<arena_passes> passes();
-  /// Describes everything that timings depend on besides the processor: oneDNN version, instruction set and
+  /// Describes everything except the processor that timings depend on: oneDNN version, instruction set and
   /// threads.
   static std::string describe_machine();
 

@@ -58,8 +58,8 @@ class compute_stream final : public memory_space {
   /// Lock to hold while enqueuing work directly. It also makes the GPU's context current on this thread.
   std::shared_lock<std::shared_mutex> lock_queue() const;
 
-  /// Records the work that `work` enqueues, without running it, as a graph for launch(). Returns null if it
-  /// cannot be recorded: `work` waits, uploads, downloads or throws, or the driver or a library refuses.
+  /// Records what `work` enqueues, without running it, as a graph for launch(). Returns null if recording
+  /// fails: `work` waits, uploads, downloads or throws, or the driver or a library rejects the recording.
   CUgraphExec record(std::function<void()> const& work) const;
   /// Number of successful recordings.
   int recorded() const { return recorded_; }
@@ -76,7 +76,8 @@ class compute_stream final : public memory_space {
   driver_functions const& driver() const { return on_->driver(); }
 
   /// Polls until the queue is empty, because the driver's own waits have no deadline. Sleeps between polls
-  /// after the first millisecond. After a deadline has passed, later calls poll only once.
+  /// after the first millisecond. If a call has exceeded the deadline, later calls poll only once until one
+  /// succeeds.
   void finish() const;
 
   /// Counts a thread that reads a staging piece, and releases the staging lock while that thread reads.

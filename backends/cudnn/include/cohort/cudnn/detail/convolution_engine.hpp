@@ -107,11 +107,11 @@ class convolution_engine {
   /// Finalizes a description. On failure stores cuDNN's status in refusal_ and returns false.
   bool accepts(dnn_description& one);
 
-  /// Adds plans for the first usable engines of a heuristic, up to max_plans_. Returns whether there is any
-  /// plan.
+  /// Adds plans for the first usable engines of a heuristic, until there are max_plans_ plans. Returns
+  /// whether there is any plan.
   bool choose(cudnnBackendHeurMode_t mode);
 
-  /// Adds a plan for a configured engine, if it keeps the precision and cuDNN can build the plan.
+  /// Adds a plan for an engine configuration, if the engine keeps the precision and cuDNN can build the plan.
   void add_plan(dnn_description configuration);
 
   std::string describe_text(convolution_pass pass, convolution_extents const& extents) const;

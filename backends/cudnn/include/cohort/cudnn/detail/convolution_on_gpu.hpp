@@ -38,13 +38,13 @@ struct convolution_variant {
 /// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
 std::vector<convolution_variant> variants_of(product_precision products);
 
-/// One pass of a convolution, with the steps around cuDNN's engine. The weights of a transposed layer are
-/// permuted. If no engine supports asymmetric padding, the image is padded before the pass, or its gradient
-/// is cropped after it. If no engine computes an f32 weight gradient from bf16 images, the gradient is
-/// computed in bf16 and widened.
+/// One pass of a convolution: cuDNN's engine, and the steps before and after it. The weights of a transposed
+/// layer are permuted. If no engine supports asymmetric padding, the image is padded before the pass, or its
+/// gradient is cropped after it. If no engine computes an f32 weight gradient from bf16 images, the gradient
+/// is computed in bf16 and widened.
 ///
 /// Shapes    images, maps and weights as input are in the variant's layout; the weights' gradient is f32.
-/// Before    run: scratch memory of scratch_bytes.
+/// Before    run: `scratch` has scratch_bytes bytes.
 /// Errors    no_convolution_engine naming `where`.
 class convolution_on_gpu {
  public:

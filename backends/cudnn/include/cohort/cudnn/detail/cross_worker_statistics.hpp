@@ -13,7 +13,7 @@ namespace cohort::detail {
 /// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each. `combined`: C
 ///           elements of `sum`, then C elements of `along`.
 /// Order     each call waits for the GPU, then for the other parts.
-/// Exact     in double, from each part's f32 values.
+/// Exact     sums are computed in double, from each part's f32 values.
 class cross_worker_statistics {
  public:
   cross_worker_statistics(shared_stream on, kernels::channel_terms const& terms);

@@ -85,8 +85,6 @@ class dnn_description {
 
   /// Writes the attribute's elements to `values`, at most values.size() of them. Returns how many elements
   /// the attribute has.
-  ///
-  /// Before    `values` has as many elements as are requested.
   template <class T>
   std::size_t get(cudnnBackendAttributeName_t name, std::span<T> values) const {
     return get(name, attribute_type<T>(), values.size(), values.data());

@@ -49,8 +49,8 @@ class gpu {
     std::size_t free, total;
   };
   memory_bytes memory() const;
-  /// Allocates page-locked host memory, which the GPU reads and writes asynchronously.  Before free: the GPU
-  /// has finished with it.
+  /// Allocates page-locked host memory, which the GPU reads and writes asynchronously.  Before
+  /// free_page_locked: the GPU no longer accesses the memory.
   std::byte* allocate_page_locked(std::size_t bytes) const;
   void free_page_locked(std::byte* memory) const noexcept;
   /// Errors    backend_error below compute capability 8.0, naming the precision `of`.
@@ -69,7 +69,7 @@ class gpu {
 
   void open_libraries(library_source const& from);
 
-  /// Names of a library for each major CUDA version that the driver supports, newest first.
+  /// File names of a library: one for each major CUDA version that the driver supports, newest first.
   std::vector<std::string> names_of(std::string const& stem) const;
 
   void check_architecture() const;

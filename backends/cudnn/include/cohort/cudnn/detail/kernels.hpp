@@ -28,8 +28,7 @@ concept marking_kernel = requires(Kernel const& k) {
 
 namespace kernels {
 
-/// Calls visit.operator()<Kernel>(type) for each kernel, with the name of its type in the kernels' source
-/// text.
+/// Calls visit.operator()<Kernel>(type) for each kernel; `type` is the kernel's type name in the source text.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<convert>("convert");

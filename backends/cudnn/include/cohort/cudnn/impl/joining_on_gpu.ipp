@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Channels last if any input is, bf16 if any is.
+/// Returns the output's layout: channels last if any input is channels last, bf16 if any input is bf16.
 COHORT_CUDNN_INLINE gpu_layout layout_of_joined(gpu_request const& request) {
   auto const any = [&](bool (*is)(gpu_layout const&)) {
     return std::any_of(request.inputs.begin(), request.inputs.end(), is);

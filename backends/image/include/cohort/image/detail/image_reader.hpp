@@ -45,7 +45,7 @@ class image_reader {
 /// Errors    data_error for other names.
 bool is_image_file(std::string_view name, std::string const& where);
 
-/// Throws setting_error for a list with a duplicate label.
+/// Throws setting_error if a label occurs twice in the list.
 void require_unique(std::vector<std::string> labels);
 
 }  // namespace cohort::detail

@@ -21,7 +21,7 @@ using zip_handle = std::unique_ptr<zip_t, zip_discarder>;
 
 zip_handle open_zip(std::string const& path, int flags);
 
-/// An archive open for reading. A mutex admits one thread at a time to libzip.
+/// An archive open for reading. A mutex serialises the calls of libzip.
 ///
 /// Errors    file_error if it cannot be opened; data_error naming archive and entry if an entry is damaged
 ///           (libzip checks a CRC-32), encrypted, or larger than allowed.

@@ -57,7 +57,7 @@ COHORT_IMAGE_INLINE std::string batch_name(std::size_t number) {
   return "batch-" + digits + ".zip";
 }
 
-/// Whether the archive exists. Throws data_error if it holds other files than these.
+/// Whether the archive exists. Throws data_error if it exists with other files than these.
 COHORT_IMAGE_INLINE bool already_packed(std::string const& path, std::string const& folder,
                                         std::span<std::string const> names) {
   if (!size_of_file(path)) return false;

@@ -17,9 +17,9 @@ namespace cohort::detail {
 /// Control messages between ranks: heartbeats, progress, failures and farewells.
 ///
 /// A *beat* (heartbeat) contains the sender's table of the progress of all ranks; the latest entry of each
-/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* is a text. A
-/// *farewell* is a rank's last message. Failures and farewells are sent synchronously: they have arrived when
-/// the send is done.
+/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* contains the reason
+/// as a text. A *farewell* is a rank's last message. Failures and farewells are sent synchronously: they have
+/// arrived when the send is done.
 ///
 /// Order     only one thread at a time may call the functions that send or receive. Any thread may call note,
 ///           note_wait, announce, trouble and delivered.
@@ -60,8 +60,8 @@ class mpi_control {
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience);
 
   void leave() noexcept;
-  /// Waits until all ranks have left, at most `limit`. Returns whether all have left, and false at once if a
-  /// rank is lost or fails.
+  /// Waits until all ranks have left, at most `limit`. Returns whether all have left. Returns false without
+  /// waiting further if a rank is lost or fails.
   ///
   /// Before    leave() was called.
   /// After     true: no message is pending. false: control messages are stopped, as by stop().
@@ -103,7 +103,7 @@ class mpi_control {
     std::vector<char> bytes;  // their address is stable when the message moves
     MPI_Request request;
   };
-  /// Keeps the buffers that MPI may still access.
+  /// Leaks the buffers that MPI may still access.
   void leak();
 
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }

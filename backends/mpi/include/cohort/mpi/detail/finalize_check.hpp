@@ -23,7 +23,7 @@ class finalize_check {
 
   /// Allows MPI_Finalize from now on.
   void end() noexcept { *in_use_ = false; }
-  /// As end(). Also frees the attribute.
+  /// As end(), and also frees the attribute.
   ///
   /// Before    MPI can be called.
   void free() noexcept;

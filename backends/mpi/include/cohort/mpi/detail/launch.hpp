@@ -24,8 +24,8 @@ struct mpi_world {
 
 /// Creates both. Collective over `original`.
 ///
-/// Errors    setting_error for unsuitable settings or an unsuitable MPI; communicator_error if not all ranks
-///           join in time.
+/// Errors    setting_error for settings out of range, or an MPI that make_mpi rejects; communicator_error if
+///           not all ranks join in time.
 mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings, mpi_timeouts patience);
 
 /// Initialises MPI, runs a body on this rank, and finalises MPI.

@@ -14,8 +14,8 @@ namespace cohort::detail {
 /// MPI calls that may never return.
 class watchdog {
  public:
-  /// Logs that the timeout expired before `why`, and exits, after `limit`. If `ranks` is not null, also exits
-  /// as soon as a rank of this host has ended, and reports that rank; `ranks` must outlive the watchdog.
+  /// After `limit`, logs "timeout after … ms before <why>" and exits. If `ranks` is not null, also exits as
+  /// soon as a rank of this host has ended, and reports that rank; `ranks` must outlive the watchdog.
   watchdog(std::chrono::milliseconds limit, std::string why, roll_call* ranks = nullptr);
   watchdog(watchdog const&) = delete;
   watchdog& operator=(watchdog const&) = delete;

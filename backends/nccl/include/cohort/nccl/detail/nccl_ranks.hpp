@@ -16,8 +16,8 @@ namespace cohort::detail {
 ///
 /// Order     created collectively by all ranks of `over`, which broadcasts NCCL's identifier. All ranks start
 ///           the same sums in the same order.
-/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. `over`
-///           determines the missing ranks, within a second deadline, and is poisoned. setting_error on
+/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. Within
+///           another deadline, `over` determines the missing ranks; `over` is then unusable. setting_error on
 ///           every rank if two ranks have the same GPU.
 class nccl_ranks {
  public:
@@ -48,8 +48,8 @@ class nccl_ranks {
   /// Blocks until ended(), a failure, or the deadline.
   void wait_for_end() noexcept;
 
-  /// Aborts pending sums without a result and allows no new ones. Returns within a second: NCCL joins threads
-  /// and waits for the GPU, which may never finish.
+  /// Aborts pending sums without a result and allows no new ones. Returns within a second even if NCCL's
+  /// abort does not return, because that joins threads and waits for the GPU.
   void abort() noexcept;
 
  private:
@@ -80,7 +80,7 @@ class nccl_ranks {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  /// Aborts and throws if `over_` is poisoned.
+  /// Aborts and throws if another rank has announced a failure to `over_`.
   void check_other_ranks();
 
   /// Throws the error of an exceeded deadline. First calls a barrier, whose error names the missing ranks; an

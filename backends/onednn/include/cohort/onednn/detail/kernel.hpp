@@ -35,8 +35,8 @@ struct dnnl_kernel {
 /// oneDNN's name of the kernel's implementation; empty for a host function.
 std::string implementation_of(dnnl_kernel const& kernel);
 
-/// A kernel bound to addresses. The C array of a primitive's arguments is filled once: executing needs no map
-/// and no allocation in Cohort.
+/// A kernel bound to addresses. The C array of a primitive's arguments is filled once, so that an execution
+/// does not allocate in Cohort.
 class dnnl_call {
  public:
   dnnl_call(dnnl_kernel const& kernel, std::span<void* const> addresses);

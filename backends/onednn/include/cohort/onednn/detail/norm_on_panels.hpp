@@ -47,7 +47,8 @@ struct norm_tensors {
 ///           variances, 1979.
 class norm_on_panels {
  public:
-  /// `of_batch`: use the batch's statistics instead of given ones. `threads`: maximum number of threads.
+  /// `of_batch`: whether to compute the batch's statistics instead of reading given ones. `threads`: maximum
+  /// number of threads.
   ///
   /// Before    `which` is at most machine_isa().
   norm_on_panels(panels const& layout, double epsilon, float slope, bool of_batch, int threads, isa which);
@@ -71,8 +72,8 @@ class norm_on_panels {
   std::size_t thread_bytes() const;
   thread_buffers buffers_of(std::byte* scratch, std::size_t thread) const;
 
-  /// All threads iterate equally often, with or without an active slice, because they synchronise when panels
-  /// are shared.
+  /// All threads call `visit` equally often, with or without an active slice, because they synchronise if
+  /// panels are shared.
   void for_each_panel(norm_tensors const& a,
                       void (norm_on_panels::*visit)(norm_tensors const&, panel_slice const&) const) const;
   static void wait_for_slices(std::size_t parts);

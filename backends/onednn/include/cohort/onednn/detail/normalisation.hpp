@@ -11,9 +11,9 @@
 
 namespace cohort::detail {
 
-/// Builds both passes of a batch or layer normalisation from oneDNN's descriptors. Layer normalisation's
-/// backward gets the shift if its descriptor has that input: oneDNN 3.2 requires it, although it does not
-/// affect the result.
+/// Builds both passes of a batch or layer normalisation from oneDNN's descriptors. Backward of a layer
+/// normalisation gets the shift if its descriptor requires it, as in oneDNN 3.2, although the result does not
+/// depend on it.
 ///
 /// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
 backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,

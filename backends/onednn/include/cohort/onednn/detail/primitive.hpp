@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// Maps an operand to an argument of a primitive.
+/// An operand of a step, and the argument of a primitive that it is passed as.
 ///
 /// Shapes    `whole`: the operand's layout in the plan if it differs from the primitive's: either the same
 ///           bytes in other extents, or a larger tensor, in which the argument begins at `offset` bytes.

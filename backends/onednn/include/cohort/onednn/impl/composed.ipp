@@ -90,7 +90,7 @@ struct dnnl_products final : product_backend {
   }
 };
 
-/// A layout of a matrix as that of its transpose.
+/// Returns the layout of the transposed matrix in the same memory.
 COHORT_ONEDNN_INLINE memory_layout transposed(memory_layout const& layout) {
   int const swapped[]{1, 0};
   dnnl_memory_desc_t md = nullptr;

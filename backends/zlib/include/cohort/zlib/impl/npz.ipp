@@ -85,7 +85,7 @@ class npz_directory {
                       .got = std::move(got)});
   }
 
-  /// Returns a little-endian number.  Before: its bytes exist.
+  /// Returns a little-endian number.  Before: the file has its bytes.
   std::uint64_t number(std::size_t at, std::size_t width) const {
     std::uint64_t value = 0;
     for (std::size_t i = width; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes_[at + i]);
