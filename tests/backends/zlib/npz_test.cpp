@@ -195,7 +195,8 @@ TEST(npz, refuses_what_numpy_does_not_write) {
   EXPECT_EQ(
       refused(changed(whole, entry + 46 + 9, 'x', 1)),
       text
-          + "is not an array (x.npz, entry \"a/weightsxnpy\"): expected a name that ends with .npy, got this name");
+          + "is not an array (x.npz, entry \"a/weightsxnpy\"): expected a name that ends with .npy, got "
+            "this name");
   std::string const begin = "cannot read the .npz file (x.npz, byte ";
   EXPECT_EQ(refused(changed(whole, last + 4, 1, 2)),
             begin + std::to_string(last) + "): expected an archive of one part, got a part of several");

@@ -38,7 +38,7 @@ struct dnnl_products final : product_backend {
 
   dnnl_target const& on;
   operation_request<onednn> const& request;
-  std::vector<memory_layout> multiplied;  // layouts of parameters in forward, then backward; empty: not read by a product
+  std::vector<memory_layout> multiplied;  // layout of each parameter in forward and backward; empty: unread
   std::string implementation{};
 
   dnnl_products(dnnl_target const& target, operation_request<onednn> const& asked)
