@@ -182,7 +182,8 @@ result run(graph const& net, std::vector<std::vector<double>> const& examples, d
   return {mean, t.all_gradients()};
 }
 
-/// The networks whose padding must have no effect. `length`: of the input; `masked`: else it has no mask.
+/// The networks whose padding must have no effect. `length`: of the input. If `masked` is false, the input
+/// has no mask.
 using described = tensor (*)(tensor);
 tensor start(builder& b, int length, bool masked) {
   return masked ? b.masked_input({length, 2}) : b.input({length, 2});

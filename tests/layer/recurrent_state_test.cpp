@@ -130,7 +130,7 @@ TEST(recurrent_state, compares_every_case_of_the_file) {
   EXPECT_EQ(read_golden_cases("recurrent_states.txt").size(), 10U);
 }
 
-/// A layer with one unit on two series of two steps, of which the second has none.
+/// A layer with one unit on two series of two steps. All steps of the second series are masked.
 template <layer L>
 lone_layer<> with_an_empty_series(L l, masked_steps const& mask, numbers h, numbers c) {
   l.returns_state = true;
@@ -175,7 +175,7 @@ TEST(recurrent_state, the_last_step_of_a_series_without_steps_is_its_initial_sta
   EXPECT_EQ(end.diff_inputs[1][1], 3);
 }
 
-/// Steps [first, first + count) of the examples of `all`, whose steps have `width` numbers.
+/// Steps [first, first + count) of the examples of `all`, whose steps have `width` values.
 numbers crop(numbers const& all, int first, int count, int width) {
   numbers part;
   for (int n = 0; n < batch; ++n) {

@@ -22,7 +22,7 @@ constexpr auto next_letter = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// A network that has read "abcd" again and again.
+/// A network trained on repetitions of "abcd".
 training taught() {
   std::string text;
   for (int k = 0; k < 60; ++k) text += "abcd";

@@ -51,7 +51,7 @@ dataset crops(int tokens, int length, bool fixed = true) {
   return token_crops(text(tokens), {.length = length, .vocabulary = vocabulary, .fixed = fixed});
 }
 
-/// A rate that changes no number.
+/// A rate so small that no parameter changes.
 training_settings without_change() { return {.updater = sgd{.rate = 1e-300}, .seed = 4}; }
 
 /// Losses of each epoch on four rows of crops.
