@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: mpi
 // Compares the allreduce algorithms, interleaved: medians of the slowest rank's time. The rule in
-// choose_allreduce_algorithm is based on these.
+// choose_allreduce_algorithm is based on these medians.
 //   allreduce_algorithms_benchmark threads RANKS [rounds]
 //   bash tests/mpirun -n RANKS allreduce_algorithms_benchmark mpi [rounds]
 //   benchmarks/hosts.py mpirun RANKS …                                        on hosts made by hosts.py

@@ -12,8 +12,8 @@
 //                                   and the sum is decoded into an array of zeros: `merge_ms`, `decode_ms`,
 //                                   `zero_ms`, and `of_two`: relative to two ranks
 // codec/cudnn/quantile/…            codec/quantile on a GPU, compared with `r += g` there: `ratio`, `decode`,
-//                                   `decode_ms`; `of_copy`: its bandwidth, counted as the bytes of `r += g`,
-//                                   relative to that of a copy
+//                                   `decode_ms`; `of_copy`: encoding's bandwidth, counting the bytes of
+//                                   `r += g`, relative to that of a copy
 #include "context.hpp"
 #include "stopwatch.hpp"
 

@@ -6,9 +6,9 @@
                          [--torch PYTHON] [--json FILE]
 
 Each predicts one batch in memory repeatedly, by one caller with the given number of threads. All use the same network
-including its softmax; ONNX Runtime folds and fuses at its highest level, PyTorch as its modes do. Each round measures one
-block of calls of Cohort, then one of each other. A block during which other processes used more than 3 % of the processors is
-repeated. The ratio is the other's median over the rounds divided by Cohort's; its spread is the quartiles over the rounds.
+including its softmax; ONNX Runtime folds and fuses at its highest level, PyTorch depending on its mode. Each round measures one
+block of calls of Cohort, then one of each competitor. A block during which other processes used more than 3 % of the processors is
+repeated. The ratio is the competitor's median over the rounds divided by Cohort's; its spread is the quartiles over the rounds.
 --onnx and --torch are interpreters with onnxruntime and onnx, or with torch; an empty value skips that comparison.
 """
 import argparse

@@ -4,10 +4,10 @@
 
     python gensim_word2vec.py TEXT [--program build/release/examples/word2vec] [--seeds 1 2 3] [--epochs 5] [--ranks 1]
 
-Both: skip-gram, vectors of 100 numbers, window 5, 5 noise words, words that occur 5 times, subsampling 0.001, sgd with a rate
-that falls from 0.025 to 0.0001; gensim with one thread. TEXT is first converted as the program does: lower case, other characters
+Both: skip-gram, vectors of 100 elements, window 5, 5 noise words, words that occur at least 5 times, subsampling 0.001,
+sgd with a rate that falls from 0.025 to 0.0001; gensim with one thread. TEXT is first converted as the program does: lower case, other characters
 except apostrophes separate words. The loss is computed here for both, in double precision: the mean over the pairs of a word and a
-word in its window of -ln s(v.u) - sum ln s(-v.n), over all windows of the text, with drawn window sizes, subsampling and
+word in its window of -ln s(v.u) - sum ln s(-v.n), over all windows of the text, with random window sizes, subsampling and
 noise words, the same for all vectors. Prints one JSON line per seed and the means. Needs gensim and numpy (PyPI)."""
 import argparse
 import json

@@ -7,7 +7,7 @@
 // jitter/HxW, rotate/HxW     changes the colours of the image, rotates it
 // file_batches/jpeg/HxW/batch:B/readers:R   the loader's batches from zip archives: read,
 //                            decoded and scaled by R threads
-// items_per_second: images per second, on one thread unless `readers` names more.
+// items_per_second: images per second, on one thread or, if given, on `readers` threads.
 #include "context.hpp"
 
 #include <benchmark/benchmark.h>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test accuracy of a masked bidirectional LSTM on JapaneseVowels in Keras, the opponent of sequence_classification.
+"""Test accuracy of a masked bidirectional LSTM on JapaneseVowels in Keras, the counterpart of sequence_classification.
 
     KERAS_BACKEND=jax python keras_vowels.py FOLDER [--epochs 40] [--seed 1]
 
-FOLDER: as written by cmake/get_japanese_vowels.py. 270 utterances for training, 370 for the test, 7 to 29 steps of 12 numbers, 9
+FOLDER: as written by cmake/get_japanese_vowels.py. 270 utterances for training, 370 for the test, 7 to 29 steps of 12 values, 9
 speakers. Network: LSTM of 64 units in both directions, concatenated, dense. Adam, rate 0.005, batch 32, gradients clipped to norm
-1. The numbers are standardised by the mean and deviation of each column over the training steps. Prints one JSON line.
+1. The values are standardised by the mean and deviation of each column over the training steps. Prints one JSON line.
 Needs keras and jax (PyPI)."""
 import argparse
 import json
@@ -31,7 +31,7 @@ def read(path):
 
 
 def padded(series, mean, deviation):
-    """Standardised series with zeros behind them, and the mask of the steps that exist."""
+    """Standardised series, padded with zeros, and the mask of their steps."""
     values = numpy.zeros((len(series), LONGEST, COLUMNS), "float32")
     mask = numpy.zeros((len(series), LONGEST), bool)
     for k, one in enumerate(series):

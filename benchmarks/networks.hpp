@@ -91,14 +91,14 @@ inline cohort::graph_view resnet50() {
 
 // Recurrent networks.
 
-/// Six classes of series of 60 steps.
+/// Classifies series of 60 steps into six classes.
 constexpr auto uci = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
   return net.input({60, 1}) | lstm{.units = 128, .last_step = true} | dense{.units = 6}
          | softmax_cross_entropy{};
 }>();
 
-/// The next one of 65 characters, at each of 100 steps, by two recurrent layers.
+/// Two recurrent layers that predict the next of 65 characters at each of 100 steps.
 template <class Layer>
 constexpr auto characters = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
@@ -111,7 +111,7 @@ struct transformer_extents {
   std::string_view name;
   int blocks, heads, units, steps, vocabulary;
 };
-/// nanoGPT's settings for a processor and for characters on a GPU; GPT-2 with llm.c's sequences.
+/// nanoGPT's settings for a processor and for characters on a GPU; GPT-2 with the sequence length of llm.c.
 inline constexpr transformer_extents transformers[]{{"gpt_small", 4, 4, 128, 64, 65},
                                                     {"gpt_baby", 6, 6, 384, 256, 65},
                                                     {"gpt2_124m", 12, 12, 768, 64, 50257}};
@@ -144,7 +144,7 @@ inline cohort::graph_view transformer(transformer_extents const& e) {
 /// slower.
 constexpr double standstill = 1e-6;
 
-/// A network with its updater, as benchmarks train it; pytorch_step.py trains the same.
+/// A network with its updater, as benchmarks train it; pytorch_step.py trains the same networks.
 struct trained_network {
   std::string_view name;
   cohort::graph_view net;

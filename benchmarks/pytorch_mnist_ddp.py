@@ -145,7 +145,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32, help="examples per rank and step (32)")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, help="seed of the weights and the order (the example's)")
-    parser.add_argument("--evaluate-every", type=int, default=0, help="also evaluates every N steps (0: never)")
+    parser.add_argument("--evaluate-every", type=int, default=0, help="also evaluates every N steps (0: only after each epoch)")
     parser.add_argument("--json", type=pathlib.Path)
     how = parser.parse_args()
     if how.data is None:

@@ -33,14 +33,15 @@ struct raw_primitive {
   }
 };
 
-/// The primitives of training a chain of layers, by oneDNN's C API: a lower bound of a step's time.
+/// oneDNN's primitives for a training step of a chain of layers, without a framework: a lower bound of a
+/// step's time.
 ///
 /// Every primitive has its own memory, in the formats that `any` selects (a pool or an activation: those of
 /// the layer before it), so no reorders are included. The work equals that of Cohort's plans: no data
 /// gradient of the first layer, activations fused into dense layers or placed after pools, and the gradient
 /// of an activation as a separate in-place pass.
 ///
-/// Before    the calling thread has its number of OpenMP threads.
+/// Before    OpenMP's number of threads is set for the calling thread.
 class raw_chain {
  public:
   raw_chain(int batch, std::vector<dnnl_dim_t> const& example) : dims_{batch} {

@@ -24,7 +24,7 @@ class repeated_step {
       : repeated_step("onednn", what, batch, {.updater = what.updater, .l2 = what.l2, .workers = workers},
                       std::move(exchange)) {}
 
-  /// With a backend by name (as make_backend_handle) and custom settings.
+  /// Uses the backend with this name (as make_backend_handle) and custom settings.
   repeated_step(std::string_view backend, trained_network const& what, int batch,
                 cohort::training_settings const& settings,
                 std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>())

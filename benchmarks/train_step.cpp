@@ -31,7 +31,8 @@ namespace {
 
 using namespace benchmarks;
 
-/// Returns the bytes of a field of /proc/self/status: VmRSS, or VmHWM, its maximum so far.
+/// Returns the bytes of a field of /proc/self/status: VmRSS, the resident memory, or VmHWM, its maximum so
+/// far.
 long long memory_bytes(std::string const& field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)

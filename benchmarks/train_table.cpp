@@ -26,7 +26,7 @@ namespace {
 using namespace benchmarks;
 using namespace cohort;
 
-/// Probability p is for class 1, target 0 or 1.
+/// `p` is the probability of class 1; the target is 0 or 1.
 double is_correct(tensor_view p, tensor_view target) {
   return (p.as<float>()[0] > 0.5F) == (target.as<float>()[0] > 0.5F) ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // Trains a character model on a text, and prints its mean loss on held-out text as JSON:
-//   train_text TEXT char_lstm|char_gru SEED ITERATIONS WORKERS
+//   train_text TEXT char_lstm|char_gru|gpt_small SEED ITERATIONS WORKERS
 // The last tenth of the text is held out. Its counterpart is pytorch_text.py.
 #include "arguments.hpp"
 #include "context.hpp"
@@ -22,8 +22,9 @@ int main(int argc, char** argv) try {
   using namespace benchmarks;
   using namespace cohort;
   std::string const name = argc > 2 ? argv[2] : "";
-  if (argc != 6 || (name != "char_lstm" && name != "char_gru")) {
-    std::fprintf(stderr, "usage: train_text TEXT char_lstm|char_gru SEED ITERATIONS WORKERS\n");
+  bool const attends = name == "gpt_small";
+  if (argc != 6 || (name != "char_lstm" && name != "char_gru" && !attends)) {
+    std::fprintf(stderr, "usage: train_text TEXT char_lstm|char_gru|gpt_small SEED ITERATIONS WORKERS\n");
     return 2;
   }
   auto const seed = static_cast<std::uint64_t>(whole_number(argv[3], "SEED"));
@@ -37,11 +38,13 @@ int main(int argc, char** argv) try {
   crop_settings const crops{.length = length, .vocabulary = characters.size(), .seed = seed};
   crop_settings fixed = crops;
   fixed.fixed = true;
-  training model = trainer<onednn>(graph(net), {.updater = adam{.rate = 2e-3, .beta2 = 0.99},
+  updater const how = attends ? updater(adamw{.rate = 1e-3, .beta2 = 0.99, .decay = 0.1})
+                              : updater(adam{.rate = 2e-3, .beta2 = 0.99});
+  training model = trainer<onednn>(graph(net), {.updater = how,
                                                 .normalisation = normalise::clip_global_norm{1},
                                                 .seed = seed,
                                                 .workers = workers});
-  loader batches(token_crops(all.part(0, cut), crops), {.batch = 32, .seed = seed});
+  loader batches(token_crops(all.part(0, cut), crops), {.batch = attends ? 12 : 32, .seed = seed});
   double loss = 0;
   double const taken = seconds([&] {
     for (int epoch = 0, done = 0; done < iterations; ++epoch) {

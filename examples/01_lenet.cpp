@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// LeNet on MNIST: two ranks train it with parameter averaging and print a report. The README shows this text.
+// LeNet on MNIST: two ranks train it with parameter averaging and print a report. The README shows this
+// program.
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>

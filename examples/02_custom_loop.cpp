@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
 // label: slow
-// A training loop of your own: it accumulates gradients over micro-batches, clips the gradient norm and looks
-// at the gradient of one layer. docs/own_loop.md explains the calls.
+// A training loop of your own: it accumulates gradients over micro-batches, clips the gradient norm and reads
+// the gradient of one layer. docs/own_loop.md explains the calls.
 #include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
@@ -44,7 +44,7 @@ void train() {
       loop.step();
     }
     cohort::epoch_report const done = run.end_epoch();
-    std::printf("epoch %d: loss %.4f, gradient norm %.3f, that of the last layer and step %.3f\n", epoch + 1,
+    std::printf("epoch %d: loss %.4f, mean gradient norm %.3f, dense_2 in the last step %.3f\n", epoch + 1,
                 done.loss, norms / static_cast<double>(done.steps), last_layer);
   }
   cohort::classification_report const report = run.evaluate(cohort::mnist::test());

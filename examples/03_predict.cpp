@@ -18,7 +18,7 @@ constexpr int side = 28;
 constexpr int cell_width = 2, cell_height = 4;  // pixels per character
 constexpr int digits_per_line = 5;
 
-/// One text line of a digit.
+/// Returns one line of a digit, drawn with characters.
 std::string line_of(std::span<float const> pixels, int row) {
   constexpr std::string_view shades = " .:-=+*#%@";
   std::string line;

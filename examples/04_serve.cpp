@@ -20,7 +20,7 @@ namespace {
 constexpr int callers = 8;
 constexpr int max_digits_per_caller = 500;
 
-/// Runs all callers concurrently, each with its own digits, and prints accuracy and throughput.
+/// Runs all callers concurrently, each on different digits, and prints accuracy and throughput.
 ///
 /// Errors    rethrows the first caller's exception.
 template <class Predict>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // label: slow
-// A recurrent network that predicts the next character of a text, and writes some: char_lstm --help
+// A recurrent network that predicts the next character of a text and generates text: char_lstm --help
 #include <cohort/layer/recurrent.hpp>
 #include "reference_program/program.hpp"
 #include "reference_program/text_sets.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // label: slow
-// A transformer that predicts the next character of a text, and writes some: gpt --help
+// A transformer that predicts the next character of a text and generates text: gpt --help
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
 #include "reference_program/program.hpp"
@@ -13,8 +13,8 @@ using namespace cohort;
 using reference_program::options;
 using reference_program::sets;
 
-/// The settings of nanoGPT for a processor (small) and for characters on a GPU (baby), and those of GPT-2's
-/// smallest model, with short sequences.
+/// nanoGPT's settings for a processor (small) and for characters on a GPU (baby), and those of GPT-2's
+/// smallest model (gpt2), with short sequences.
 struct extents {
   int blocks, heads, units, steps;
   int vocabulary = 0;  // 0: the text's

@@ -14,7 +14,8 @@ using namespace cohort;
 using reference_program::options;
 using reference_program::sets;
 
-/// Series of one column (control charts): an LSTM. Of several (vowels): one in each direction.
+/// For series with one column (control charts): one LSTM. For series with several columns (vowels): one LSTM
+/// in each direction.
 graph classifier(options const&, sets const& series) {
   data_description const& what = series.train.describe();
   shape const extents = what.inputs[0].example;

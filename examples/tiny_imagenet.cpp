@@ -91,7 +91,7 @@ training_settings settings_of(options const& chosen) {
       .weights = init::relu{}};
 }
 
-/// Prints the predicted classes of the first test images, by file name.
+/// Prints the file names and predicted classes of the first test images.
 void recognise(training& trained, options const&, sets const& images) {
   if (trained.world().rank() != 0 || !images.test.describe().keyed) return;
   auto const& labels = images.test.describe().targets[0].label_names;

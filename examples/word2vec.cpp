@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // label: slow
-// Vectors of the words of a text, over ranks, and the nearest words of some: word2vec --help
+// Learns vectors of a text's words on one or more ranks, and prints nearest words: word2vec --help
 #include <algorithm>
 #include <chrono>
 #include <cohort/io/file_writer.hpp>
@@ -29,8 +29,8 @@ reference_program::program_text const text{
 
 options const defaults{.batch = 1024, .epochs = 5, .rate = 0.025, .words = "king,queen,love,death,sword"};
 
-/// Letters in lower case; other characters except apostrophes, digits, letters of other scripts and line ends
-/// separate words.
+/// Returns the text with ASCII letters in lower case. Replaces ASCII characters by spaces, which separate
+/// words, except letters, digits, apostrophes and line ends.
 std::string plain_words(std::string text) {
   for (char& one : text) {
     auto const byte = static_cast<unsigned char>(one);

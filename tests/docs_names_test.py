@@ -10,7 +10,7 @@ import docs_test
 import headers_test
 
 COMPONENTS = ("core", "cudnn", "image", "keras", "onednn", "zlib")
-# What compilers say to a using-declaration of a class member: the member exists.
+# The compilers' errors for a using-declaration of a class member, which show that the member exists.
 OF_MEMBERS = ("using-declaration for member at non-class scope", "using declaration cannot refer to class member")
 
 

@@ -48,13 +48,13 @@ def types(code):
 
 
 def headings(text):
-    """The names by which links reach them."""
+    """The anchors of the headings."""
     plain = (re.sub(r"[^\w\- ]", "", line.lower()) for line in re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE))
     return {line.replace(" ", "-") for line in plain}
 
 
 def column(text, title):
-    """The cells of all columns whose head begins so."""
+    """The cells of all columns with this title, apart from text in parentheses."""
     cells, place = [], None
     for line in prose(text).splitlines():
         row = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] if line.startswith("|") else []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the folder of photographs that a page of the guide trains on: 300 images each of four classes of CIFAR-10 if
-$COHORT_DATA has them, otherwise drawn ones of the same names and sizes.
+$COHORT_DATA has them, otherwise synthetic images of the same names and sizes.
 """
 import os
 import pathlib
@@ -36,7 +36,7 @@ def png(rows):
 
 
 def drawn(label, numbers):
-    """Noise with a bright stripe whose direction is the label's."""
+    """Noise with a bright stripe, whose direction depends on the label."""
     place, length = numbers.randrange(8, SIDE - 8), numbers.randrange(3, 6)
     across = [lambda x, y: x, lambda x, y: y, lambda x, y: (x + y) / 2, lambda x, y: (x - y + SIDE) / 2][label]
     return png([[numbers.randrange(100) + (120 if abs(across(x, y) - place) < length else 0) for x in range(SIDE) for _ in "rgb"]

@@ -27,7 +27,7 @@ PREPARED = {"your_images": lambda folder: guide_images.write(folder / "photograp
 
 
 def sentences(count):
-    """Drawn sentences such as "the king sees the sea."."""
+    """Random sentences such as "the king sees the sea."."""
     numbers = random.Random(1)
     parts = (("the king", "a sailor", "my lady", "the old clerk"), ("sees", "hears", "has found", "remembers"),
              ("the sea", "a letter", "his sword", "an honest word"))
@@ -39,7 +39,7 @@ def blocks(text, language):
 
 
 def commands(text, name):
-    """Pairs of a command and the lines that it is said to print."""
+    """Pairs of a command and the lines that the page shows for it."""
     found = []
     for block in blocks(text, "console"):
         for line in block:
@@ -56,7 +56,7 @@ def pattern(line):
 
 
 def missing(lines, output):
-    """The first of the lines that the output lacks, where it has all in this order; None if it lacks none."""
+    """The first line that the output lacks; it must contain the lines in this order. None if it contains all."""
     rest = iter(output)
     for line in lines:
         if line.strip() and not any(pattern(line).fullmatch(one) for one in rest):

@@ -15,7 +15,7 @@ PROGRAMS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDE
 
 
 def lines_that_matter(source):
-    """Without the head that the build reads, blank lines and directives to clang-format."""
+    """The program without its first lines for the build, blank lines and directives to clang-format."""
     body = source[source.index("#include"):]
     return [line for line in body.splitlines() if line.strip() and "clang-format" not in line]
 

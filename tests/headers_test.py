@@ -28,7 +28,7 @@ COMMON = ("cohort/error/exceptions.hpp", "cohort/layer/kind.hpp", "cohort/plan/p
 
 
 def complaint(compiler, flags, *source):
-    """What the compiler prints if it refuses the source, else nothing."""
+    """The compiler's output if it rejects the source, otherwise nothing."""
     done = subprocess.run([*shlex.split(compiler), "-std=c++20", "-Wall", "-Wextra", "-Werror", *flags, *source],
                           capture_output=True, text=True, timeout=LONGEST)
     return "" if done.returncode == 0 else f"{source[-1]}:\n{done.stderr[:2000]}\n"
@@ -62,7 +62,7 @@ class compilation(unittest.TestCase):
     maxDiff = None
 
     def complaint_of_all(self, compiler, *flags):
-        """What the compiler prints about a header-only program that includes all public headers."""
+        """The compiler's output for a header-only program that includes all public headers."""
         folders = [ROOT / "include", *(ROOT / "backends" / name / "include" for name in self.built)]
         names = [str(path.relative_to(folder)) for folder in folders for path in sorted(folder.rglob("*.hpp"))
                  if path.parent.name != "detail"]

@@ -19,8 +19,8 @@ LONGEST_HEADER = {False: 300, True: 400}  # of public headers, and of those in d
 ENDLESS_WAITS = re.compile(
     r"(\.|->)wait\(|arrive_and_wait\(|(\.|->)acquire\(|pthread_cond_wait|\bsem_wait"
     r"|std::(shared_)?future|std::latch|std::barrier|std::promise|std::packaged_task|std::async")
-# In the library: of threads, processes, descriptors, and in calls of MPI and CUDA. A test that waits has
-# ctest's limit.
+# Calls that may block on threads, processes, file descriptors, MPI or CUDA. They are searched only in the
+# library, because ctest limits the time of tests.
 BLOCKING_CALLS = re.compile(
     r"(\.|->)join\(\)|\bpthread_join\(|\bjthread\b|\bp?poll\(|\bepoll_p?wait2?\(|(?<![\w>])::p?select\(|\bwait(pid|id|3|4)\(|\batomic_wait|\bsigwait"
     r"|\bsigsuspend\(|\bpause\(|\bF_SETLKW\b|\bflock\(|\bMPI_(Wait|Barrier|Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Bcast|Reduce|All|Gather|Scatter"
@@ -42,7 +42,7 @@ def includes(text):
 
 
 def core_findings(folder, text, implementation=False):
-    """What is wrong with the includes of a header of include/cohort/<folder>; folder "" holds what joins all."""
+    """Errors in the includes of a header of include/cohort/<folder>; the headers in folder "" include all folders."""
     for quoted in includes(text):
         name = quoted[1:-1]
         if quoted[0] == '"':
@@ -79,8 +79,8 @@ def header_findings(text, internal=True):
 
 
 def surface_findings(text, internal):
-    """What is wrong with the place of a header: outside of detail/ it declares something that users may use, and documents it;
-    inside it declares internals alone."""
+    """Errors in the location of a header: outside detail/ it must declare something for users, with a contract; inside it may
+    declare only internals."""
     declares = [one for one in open_namespaces(text) if "detail" not in one.split("::")]
     umbrella = not open_namespaces(text)
     if internal and declares:

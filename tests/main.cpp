@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 6> accepted{
     "bf16",                                   // the processor lacks these instructions
     "the sanitizer has its own",              // operator new, by which allocations are counted
     "COHORT_DATA names no folder",            // real images, which set-up does not download
-    "tar cannot unpack",                      // likewise
+    "tar cannot unpack",                      // real images, too
     "no address space",                       // for gradients above 2^32 elements
     "reads these weights in another order"};  // another version of oneDNN
 

@@ -15,12 +15,12 @@ def blocks(text, language):
 
 
 def program(source):
-    """A source from its first #include on: without what its head says to the build and about itself."""
+    """A source from its first #include on, without the comments before it."""
     return source[source.index("#include"):]
 
 
 def links(text):
-    """The targets inside the project; what looks like one in code is none."""
+    """The targets of links inside the project, without text in code that looks like a link."""
     prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.findall(r"\]\((?!https?:)([^)#]+)\)", prose)
 

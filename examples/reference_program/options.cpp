@@ -159,7 +159,7 @@ constexpr char const* after_data = R"(
   --overlap        overlaps averaging with training; the mean is applied one period later
   --density X      fraction of elements that sharing and top-k send per step (0.001)
   --threshold X    fixed threshold of sharing; default: chosen by the density
-  --share NAME     what sharing and top-k exchange: gradient, or update (the sum of the ranks' own steps) (gradient)
+  --share NAME     what sharing and top-k exchange: gradient, or update (the ranks' updater steps) (gradient)
   --group NAME     senders of messages: process (its ranks sum their arrays first), or each rank (process)
   --staleness N    sharing and top-k apply messages N steps later; unbounded, with --share update: on arrival (0)
   --warm-up N      sharing and top-k exchange densely in the first N steps (0)
@@ -184,18 +184,18 @@ constexpr char const* after_seed = R"(
   --deadline S     maximum seconds that ranks wait for each other (120)
   --heartbeat S    seconds without a heartbeat until a process counts as lost (10)
   --json FILE      writes the results and the accuracy curve
-  --evaluate-every N  also evaluates every N steps, not only after each epoch (0: never)
+  --evaluate-every N  evaluates every N steps, too; 0: only after each epoch (0)
   --performance N  reports the speed every N steps (0: never), and at the end a forecast for more ranks
   --trace FILE     writes a timeline of the newest 1000 steps of each rank, for Perfetto or chrome://tracing
   --profile        prints the time of each kernel of rank 0
   --help           prints this text
 
-A value follows its flag after a space or an equals sign; of a repeated flag the last one counts. Exit status 75 means:
+A value follows its flag after a space or an equals sign; if a flag is repeated, the last one counts. Exit status 75 means:
 the same command can be restarted with --resume.
 )";
 
-/// The help without the flags that a program does not have. A flag's text begins with two spaces and its
-/// name, and continues in lines that are indented further.
+/// Returns the help text without flags that the program does not have. A flag's text begins with two spaces
+/// and its name, and continues in lines that are indented further.
 std::string without_other_flags(program_text const& program, std::string const& help) {
   std::string kept;
   bool keeps = true;
@@ -231,7 +231,7 @@ std::string help_of(program_text const& program, options const& defaults) {
     all += std::string("\n  --words LIST     ") + program.words + " (" + defaults.words + ')';
   if (program.weights)
     all += std::string("\n  --weights FILE   ") + program.weights
-           + "\n  --map FILE       which of its tensors each parameter is read from (cohort/interchange/name_map.hpp)";
+           + "\n  --map FILE       maps parameters to tensors of that file (cohort/interchange/name_map.hpp)";
   return without_other_flags(program, all + after_seed);
 }
 

@@ -69,7 +69,7 @@ struct program_text {
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 
-/// Invalid flags: a sentence; exit status 2.
+/// Thrown for invalid flags. The message is one sentence; the exit status is 2.
 struct usage_error final : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -54,7 +54,7 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
   return chosen.strategy;
 }
 
-/// The strategies with the settings of the flags.
+/// These functions return strategies with the settings of the flags.
 cohort::allreduce allreduce_of(options const& chosen) {
   cohort::allreduce how{.overlap_next_forward = chosen.overlap_next_forward};
   if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;

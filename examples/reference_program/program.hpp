@@ -26,7 +26,7 @@ struct sets {
   cohort::dataset train;
   cohort::dataset test;
   std::string kind = "real";  ///< in the report: real, scaled, or drawn (synthetic)
-  std::string notice{};       ///< printed first if the data set is not the network's own
+  std::string notice{};       ///< printed first if the data differ from the published data set
   std::string where{};        ///< printed: folder or file of the data
 };
 
@@ -46,7 +46,7 @@ struct program {
 };
 
 /// Makes a training with the backend, strategy, seed, workers and threads chosen by flags. `world` must
-/// outlive it.
+/// outlive the training.
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
                                cohort::communicator& world);
 
@@ -66,15 +66,16 @@ std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicato
 /// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world);
 
-/// Prints notice, place and sizes of the data sets. `examples`: what they are called.
+/// Prints notice, location and sizes of the data sets. `examples`: the plural noun for their examples, such
+/// as "images".
 void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
                 cohort::dataset const& test, char const* examples);
 
 /// Continues from the newest checkpoint in a folder, if there is one. Rank 0 prints which one.
 void resume_newest(cohort::training& training, std::string const& checkpoints);
 
-/// Prints a line with speed, traffic and checksum, and one with the exchange. `seconds`: of the training's
-/// steps. `bytes`: sent by all ranks.
+/// Prints one line with speed, traffic and checksum, and one line about the exchange. `seconds`: of the
+/// training's steps. `bytes`: sent by all ranks.
 void print_totals(cohort::training& training, cohort::fit_report const& fitted, double seconds,
                   std::string const& strategy, std::uint64_t bytes);
 
@@ -82,16 +83,16 @@ void print_totals(cohort::training& training, cohort::fit_report const& fitted, 
 /// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
-/// Calls `body` on every rank that `chosen` asks for. Its result on rank 0 of threads, or on the process's
-/// rank, is the exit status.
+/// Calls `body` on the ranks that `chosen` requests. The exit status is the result of rank 0 if ranks are
+/// threads, and of this process's rank under MPI.
 int launch(options const& chosen, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body);
 
 /// Writes the parameters and the updater's state to a file.
 void save(cohort::training& trained, std::string const& path);
 
-/// Parses the flags, calls `body` on every rank that they ask for, and returns the largest of its results on
-/// this process's ranks; otherwise as run.
+/// Parses the flags, and calls `body` on the ranks that they request. Returns the exit status: that of
+/// launch, or after an error or for invalid flags that of run.
 int run_ranks(program_text const& text, options const& defaults, int argc, char** argv,
               std::function<int(options const&, cohort::communicator&)> const& body);
 

@@ -15,8 +15,8 @@ struct resnet_size {
 
 inline constexpr resnet_size resnet50_size{224, 1000, {3, 4, 6, 3}};
 
-/// He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution ("v1.5"). Layers have the names
-/// that torchvision's module has: "layer1.0.conv1", "layer1.0.downsample.0". See
+/// The network of He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution ("v1.5"). Layers
+/// have the same names as in torchvision's module: "layer1.0.conv1", "layer1.0.downsample.0". See
 /// examples/torchvision_resnet.map.
 inline cohort::graph resnet(resnet_size const& size) {
   using namespace cohort;

@@ -21,7 +21,7 @@ constexpr char const* text_help =
     R"(a text file in UTF-8; default: text/tinyshakespeare.txt in $COHORT_DATA, data/ or the cache,
                    otherwise drawn sentences)";
 
-/// A text, its characters as tokens, and where it comes from.
+/// A text, its tokenizer, and its source.
 struct characters_of_text {
   std::string text;
   cohort::tokenizer tokens;
@@ -29,7 +29,7 @@ struct characters_of_text {
   bool drawn;
 };
 
-/// Sentences of a few words, for a machine without the file.
+/// Synthetic sentences of a few words, for machines without the text file.
 inline std::string drawn_sentences() {
   constexpr std::array subjects{"the king", "a sailor", "my lady", "the old clerk", "no man"};
   constexpr std::array verbs{"sees", "hears", "has found", "will not follow", "remembers"};
@@ -42,7 +42,8 @@ inline std::string drawn_sentences() {
   return text;
 }
 
-/// Returns the path of the text: that of --data, or the first that exists; empty if there is none.
+/// Returns the path of the text: that of --data, or the first file that exists in the data folders; empty if
+/// there is none.
 inline std::string text_path(std::string const& given) {
   if (!given.empty()) return given;
   for (std::string const& folder : cohort::io::data_folders())
@@ -53,7 +54,8 @@ inline std::string text_path(std::string const& given) {
 
 inline constexpr int words_of_gpt2 = 50257;
 
-/// The tokens of a text: GPT-2's for --size gpt2, if its files are in a data folder, otherwise characters.
+/// Returns the tokenizer of a text: GPT-2's for --size gpt2 if GPT-2's files are in a data folder, otherwise
+/// one token per character.
 inline cohort::tokenizer tokens_of(options const& chosen, std::string const& text) {
   for (std::string const& folder : cohort::io::data_folders())
     if (chosen.size == "gpt2" && std::filesystem::exists(folder + "/gpt2/vocab.json"))
@@ -68,8 +70,8 @@ inline characters_of_text characters_of(options const& chosen) {
   return {std::move(text), std::move(tokens), path.empty() ? "drawn sentences" : path, path.empty()};
 }
 
-/// Crops of `length` characters: of the first 90 % of the text for training, of the rest for the test.
-/// `vocabulary`: of the network; 0: the text's.
+/// Crops of `length` tokens: from the first 90 % of the text for training, from the rest for the test.
+/// `vocabulary`: size of the network's vocabulary; 0: that of the text.
 inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   characters_of_text const read = characters_of(chosen);
   cohort::token_stream const all(read.tokens.encode(read.text));
@@ -84,13 +86,13 @@ inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
             .where = read.where};
   if (read.drawn) {
     made.kind = "drawn";
-    made.notice = "tinyshakespeare.txt was not found: these sentences are drawn.";
+    made.notice = "tinyshakespeare.txt was not found: these sentences are synthetic.";
   }
   return made;
 }
 
-/// Prints --generate characters that continue a line break, drawn from `source`. Every rank computes them, so
-/// that none waits for another one up to the deadline; rank 0 prints.
+/// Prints the number of tokens that --generate requests, sampled from `source` after a line break. Every rank
+/// computes them, because ranks that waited for rank 0 might exceed their deadline; rank 0 prints.
 template <class Source>
 void print_sample_of(Source& source, cohort::training const& trained, options const& chosen) {
   cohort::tokenizer const tokens = characters_of(chosen).tokens;
@@ -101,12 +103,12 @@ void print_sample_of(Source& source, cohort::training const& trained, options co
   if (trained.world().rank() == 0) std::printf("\n%s\n", tokens.decode(made).c_str());
 }
 
-/// The sample of a network that reads the last characters for each new one.
+/// Prints a sample of a network that reads the preceding tokens again for each new one.
 inline void print_sample(cohort::training& trained, options const& chosen, sets const&) {
   if (chosen.generate > 0) print_sample_of(trained, trained, chosen);
 }
 
-/// The sample of recurrent layers, which keep their state from character to character.
+/// Prints a sample of recurrent layers, which keep their state from token to token.
 inline void print_sample_by_steps(cohort::training& trained, options const& chosen, sets const&) {
   if (chosen.generate == 0) return;
   cohort::stateful_predictions stream(trained);

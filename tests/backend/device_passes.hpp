@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-/// A device's memory, simulated: locked, except while a kernel or a pass runs. Code that accesses an arena as
-/// the processor's memory gets a signal; a kernel that receives the processor's memory for a tensor throws.
+/// Simulated device memory, which is inaccessible except while a kernel or a pass runs. Code that accesses an
+/// arena like host memory gets a signal; a kernel that receives host memory for a tensor throws.
 class locked_memory final : public cohort::memory_space {
  public:
   locked_memory()
@@ -76,7 +76,7 @@ class locked_memory final : public cohort::memory_space {
   int open_ = 0;
 };
 
-/// The processor's passes, on locked memory.
+/// The processor's passes, on simulated device memory.
 template <class T>
 class locked_memory_passes final : public cohort::arena_passes {
  public:
@@ -171,8 +171,8 @@ class locked_memory_passes final : public cohort::arena_passes {
   std::shared_ptr<cohort::arena_passes> own_ = cohort::detail::passes_on_processor<T>();
 };
 
-/// The reference backend with its arenas in locked memory. If it gives reference<T>'s bits, the core handles
-/// arenas on a device correctly.
+/// The reference backend with its arenas in simulated device memory. If its results have the same bits as
+/// reference<T>'s, the core handles arenas on a device correctly.
 template <class T>
 class device_passes {
  public:

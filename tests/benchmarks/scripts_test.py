@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python programs of benchmarks/ that need nothing but Python start, and tell their flags."""
+"""The Python programs of benchmarks/ that need only Python start, and print their flags."""
 import os
 import pathlib
 import re

@@ -24,7 +24,7 @@
 #include "small_run.hpp"
 
 // Operations that change the disk are intercepted here, so that a process can end at each of them, as in a
-// power cut.
+// power failure.
 namespace {
 std::atomic<int> operations{0};
 int last_operation = INT_MAX;

@@ -23,7 +23,7 @@ TEST(process_identity, recognises_this_process_only) {
     EXPECT_FALSE(is_running_here(text)) << text;
 }
 
-/// Where process 1 collects nobody, as in many containers, /proc keeps an ended process as a zombie.
+/// If process 1 does not reap orphans, as in many containers, an ended process remains in /proc as a zombie.
 TEST(process_identity, a_zombie_does_not_run) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);

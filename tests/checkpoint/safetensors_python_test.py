@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's safetensors reads what Cohort writes, Cohort reads what it writes, and both refuse the same damage."""
+"""Python's safetensors reads Cohort's files, Cohort reads those of safetensors, and both refuse the same damage."""
 import json
 import os
 import pathlib
@@ -43,7 +43,7 @@ class safetensors_of_python_and_cohort(unittest.TestCase):
         return done.stdout
 
     def copy(self, content):
-        """What Cohort makes of a file with this content."""
+        """The file that Cohort writes after reading a file with this content."""
         (self.folder / "from").write_bytes(content)
         self.assertEqual(self.run_tool("copy", self.folder / "from", self.folder / "to"), "")
         return self.folder / "to"
@@ -102,13 +102,13 @@ class safetensors_of_python_and_cohort(unittest.TestCase):
                     safetensors.numpy.load(content)
 
     def test_cohort_refuses_a_name_given_twice(self):
-        """The format forbids it; the reference takes the last one."""
+        """The format forbids equal names; the reference implementation uses the last one."""
         text = b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'
         (self.folder / "twice").write_bytes(file_bytes(text))
         self.assertIn("unique field names", self.run_tool("check", self.folder / "twice"))
 
     def test_what_cohort_accepts_python_reads_too(self):
-        """Random headers: each that Cohort takes is one that the reference takes, with the same tensors."""
+        """Random headers: the reference implementation accepts each one that Cohort accepts, with the same tensors."""
         choice = random.Random(12)
         accepted = 0
         for _ in range(200):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requirements on every compressor.
+// Requirements on all compressors.
 #include <gtest/gtest.h>
 
 #include <cohort/codec/compressor.hpp>

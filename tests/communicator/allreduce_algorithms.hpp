@@ -14,7 +14,7 @@
 /// Conformance tests of each allreduce algorithm, independent of the rule that chooses one.
 namespace conformance {
 
-/// Requires that a rank sends this traffic while it acts.
+/// Requires that a rank sends this traffic during act().
 template <class Act>
 void require_traffic(communicator& world, Act act, std::uint64_t bytes, std::uint64_t messages,
                      std::string const& what) {
@@ -167,7 +167,7 @@ inline sent_by_way sent_in(detail::allreduce_algorithm way, int ranks, int of, s
   int const place = paired ? of / 2 : of - (ranks - most);
   for (int held = 1; held < most; held *= 2) {
     std::size_t own = 0,
-                others = 0;  // as many parts as are held when `held` are, and the adjacent ones
+                others = 0;  // elements of this rank's `held` parts, and of its partner's parts
     for (int k = 0; k < held; ++k) {
       own += part(most, place / held * held + k);
       others += part(most, (place / held ^ 1) * held + k);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a loss with an ignore_index is a mean over the targets that count, so it must be the only loss
+// expect: a loss with an ignore_index is a mean over the targets not ignored, so it must be the only loss
 // expect: ignored_targets_beside_another_loss.cpp
 // expect: 4711
 #include <array>

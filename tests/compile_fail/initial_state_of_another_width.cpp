@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the initial state of a recurrent layer has one number for each unit
+// expect: the initial state of a recurrent layer must have one element for each unit
 // expect: initial_state_of_another_width.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

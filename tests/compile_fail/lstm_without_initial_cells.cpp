@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the initial state of an lstm is two tensors: its state and its cells
+// expect: the initial state of an lstm must be two tensors: its state h and its cells c
 // expect: lstm_without_initial_cells.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

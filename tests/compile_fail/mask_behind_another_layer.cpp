@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a mask begins at this layer, which must read an input of the network
+// expect: a mask begins at this layer, but it does not read an input of the network
 // expect: mask_behind_another_layer.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a masked input T has indices, for an embedding: numbers have the shape TxC
+// expect: a masked input T contains indices, for an embedding: values need the shape TxC
 // expect: masked_numbers_without_channels.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the extents before the matrices must be equal or 1, from the last one on
+// expect: the extents before the matrices must be equal or 1, compared from the last one
 // expect: 4711
 #include <cohort/graph/network.hpp>
 

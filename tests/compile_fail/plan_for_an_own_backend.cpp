@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan for a user's own backend, compiled against the library, which has those of shipped backends.
+// A plan for a user's backend, compiled against the library, which has plans of shipped backends only.
 // expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled library
 #define COHORT_CORE_COMPILED
 #include <cohort/backend/reference.hpp>

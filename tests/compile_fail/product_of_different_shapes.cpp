@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tensors can be multiplied if, from the last axis on, their extents are equal or 1
+// expect: tensors cannot be multiplied: from the last axis on, their extents must be equal or 1
 // expect: product_of_different_shapes.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a program is refused by the compiler, with the words that it announces, or that the twins of programs are not.
+"""Checks that the compiler rejects a program with the expected text, or that it accepts the corrected twins of programs.
 
     run.py FILE COMPILER [INCLUDE;INCLUDE;...]
-    run.py FILE;FILE;... COMPILER [INCLUDE;INCLUDE;...]    the twins, compiled together, because they share most of the time
+    run.py FILE;FILE;... COMPILER [INCLUDE;INCLUDE;...]    the twins, compiled together to save time
 
 FILE holds `#ifdef MUST_FAIL ... #else ... #endif`: what must not compile, and the corrected twin. Comments in it say
     // expect: TEXT          the compiler's output contains TEXT (any number of these, at least one)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker of programs that must not compile, tried on programs whose verdict is known."""
+"""The checker of programs that must not compile, run on programs with known results."""
 import os
 import tempfile
 import unittest

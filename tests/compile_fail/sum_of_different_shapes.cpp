@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: tensors can be added if, from the last axis on, their extents are equal or 1
+// expect: tensors cannot be added: from the last axis on, their extents must be equal or 1
 // expect: sum_of_different_shapes.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on a user's own backend, compiled against the library, which has plans of shipped backends.
+// Training on a user's backend, compiled against the library, which has plans of shipped backends only.
 // expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled library
 // max-lines: 30
 #define COHORT_CORE_COMPILED

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per channel
+// expect: a vector is not broadcast over more axes: reshape it to {C, 1, 1} for one value per channel
 // expect: vector_beside_an_image.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -201,7 +201,7 @@ TEST(dataset, gathers_more_rows_than_are_located_at_once) {
     EXPECT_EQ(b->input().as<float>()[i], static_cast<float>(b->indices[i]));
 }
 
-/// Examples of which get does not set everything.
+/// Examples of which get does not set all parts.
 struct careless {
   bool sets_target = true;
   cohort::data_description what{.inputs = {{.name = "x"}},

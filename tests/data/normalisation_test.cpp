@@ -130,7 +130,7 @@ TEST(normalisation, rescales_the_columns_of_windows) {
   std::vector<float> const values = all_of(normalised(data, fitted));
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(std::abs(values[i]), 1, 1e-6) << i;
   EXPECT_EQ(fitted.targets[0].size(), 2U);
-  normalisation of_elements = fitted;  // as files of earlier versions have it
+  normalisation of_elements = fitted;  // as in files of earlier versions
   for (int row = 1; row < 4; ++row)
     for (int c : {0, 1}) of_elements.inputs[0].push_back(fitted.inputs[0][static_cast<std::size_t>(c)]);
   EXPECT_EQ(all_of(normalised(data, of_elements)), values);

@@ -168,7 +168,7 @@ TEST(read_table, forces_the_type_of_columns) {
                {"not a number", "t.csv:3:1, column zip", "\"1x\""});
   EXPECT_THROW(parse_table("a\n1\n", "t", {.number_columns = {"a"}, .text_columns = {"a"}}), setting_error);
   EXPECT_THROW(parse_table("a\n1\n", "t", {.text_columns = {"b"}}), setting_error);
-  // Equal names in a list are no contradiction, whether the column is read or not.
+  // Equal names in a list are not an error, whether the column is read or not.
   EXPECT_EQ(parse_table("a,b\n1,2\n", "t", {.columns = {"a"}, .number_columns = {"a", "b", "a", "b"}}).rows(),
             1);
 }
@@ -243,7 +243,7 @@ TEST(read_table, refuses_numbers_out_of_range) {
   for (char const* const large : {"1e309", "-1e999999999999", "123e400", "0.001e320", "\"1e400\""})
     expect_parts(refusal_of("a\n" + std::string(large) + "\n", {.number_type = element_type::f64}),
                  {"out of range", "f64"});
-  // The first one of the text is named, after all rows have been read.
+  // The error reports the first such number of the text, after all rows have been read.
   EXPECT_EQ(refusal_of("a,b\n1,2\n3,-1e39\n1e40,4\n"),
             "a number is out of range (t.csv:3:3, column b): expected a number of type f32, got \"-1e39\"");
 }

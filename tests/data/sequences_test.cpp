@@ -15,7 +15,8 @@ namespace sequences_test {
 
 using namespace cohort;
 
-/// Series i has i % 4 + 1 steps of two numbers: (i, t). Its class is i % 2, that of step t (i + t) % 3.
+/// Series i has i % 4 + 1 steps of two numbers: (i, t). The class of the series is i % 2, that of step t is
+/// (i + t) % 3.
 struct ragged {
   std::vector<float> rows;
   std::vector<int> lengths;

@@ -109,7 +109,7 @@ TEST(table_encoder, gives_unknown_and_missing_texts_a_slot_on_request) {
                {"row 1", "Paris"});
 }
 
-/// read_table takes a column without any text for one of missing numbers.
+/// read_table treats a column without any text as a column of missing numbers.
 TEST(table_encoder, accepts_a_table_in_which_all_texts_of_a_column_are_missing) {
   table_encoder const encoder(training(), {.inputs = {"city"}, .target = "income", .other = true});
   data_table const asked = parse_table("city,income\n,\n?,\n", "new.csv", keep);

@@ -36,7 +36,7 @@ TEST(text_dictionary, keeps_copies) {
   EXPECT_EQ(dictionary.code_of(dictionary.key_of("first text")), 0);
 }
 
-/// Of so many texts with equal first bytes some ten pairs have the same hash, of 32 bits.
+/// Among so many texts with equal first bytes, about ten pairs have the same hash of 32 bits.
 TEST(text_dictionary, distinguishes_texts_with_equal_hashes) {
   text_dictionary dictionary;
   for (std::int32_t n = 0; n < 300'000; ++n)

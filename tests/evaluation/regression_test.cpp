@@ -147,10 +147,11 @@ TEST(regression, names_a_mismatch_and_is_unchanged) {
             "cannot evaluate these outputs and targets (outputs): expected 1x2, f32 or f64, got 1x4, f32");
   std::vector<float> bad = numbers;
   bad[3] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_NE(refusal_of<data_error>([&] {
-              report.add(rows(numbers, 2), rows(bad, 2));
-            }).find("(example 3): expected finite numbers below 1e150, got target nan in column 1"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of<data_error>([&] {
+        report.add(rows(numbers, 2), rows(bad, 2));
+      }).find("(example 3): expected finite numbers of magnitude below 1e150, got target nan in column 1"),
+      std::string::npos);
   EXPECT_NE(refusal_of<data_error>([&] {
               report.add(rows(std::vector<double>{1, 1e200}, 2), rows(std::vector<double>{1, 1}, 2), 70);
             }).find("(example 70)"),

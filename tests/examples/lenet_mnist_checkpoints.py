@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of two ranks must hold to when it is killed, asked to stop, or gone on with by others."""
+"""Requirements on a run of two ranks that is killed, stopped by a signal, or resumed by other ranks."""
 import contextlib
 import os
 import random
@@ -19,7 +19,7 @@ AFTER_SIGTERM = 75
 
 
 class checkpoints(unittest.TestCase):
-    """Of ranks in threads; mpirun's inherit them."""
+    """Tests of ranks in threads. The tests under mpirun inherit them."""
     mpirun = ()
     ranks = ("--ranks", "2")
 
@@ -46,7 +46,7 @@ class checkpoints(unittest.TestCase):
         return program.started(*self.flags("--checkpoints", self.kept, *more), before=self.mpirun, folder=self.folder)
 
     def resumed(self, *more):
-        """From which step, and the report."""
+        """The step from which the run resumed, and its report."""
         numbers, done = self.report("--checkpoints", self.kept, "--resume", *more)
         found = re.search(r"^resumed from (.*), after (\d+) steps$", done.stdout, re.MULTILINE)
         self.assertTrue(found, done.stdout[:500])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # ranks: 2
-"""Checkpoints of the example with ranks in threads, also where its disk has no room."""
+"""Checkpoints of the example with ranks in threads, also on a full disk."""
 import glob
 import os
 import resource

@@ -2,7 +2,7 @@
 # needs: onednn zlib mpi
 # ranks: 2
 # label: slow
-"""The example under mpirun: the bits of ranks in threads, one mind before the first step, checkpoints."""
+"""The example under mpirun: the same bits as with ranks in threads, checks before the first step, checkpoints."""
 import json
 import os
 import re
@@ -59,8 +59,8 @@ class ranks(unittest.TestCase):
         self.assertEqual((made["communicator"], made["checksum"]), ("nccl over mpi", threads["checksum"]))
 
     def refuse(self, flags, what):
-        """Rank 1 with other flags than rank 0: what differs, and who has what, is said before the first step. mpirun ends the
-        slower rank as soon as the other has ended, sometimes before it has said so too."""
+        """If rank 1 has other flags than rank 0, both report the difference and each rank's value before the first step. mpirun
+        ends the slower rank as soon as the other has ended, sometimes before the slower one has reported it."""
         done = program.run(*self.flags, before=program.two_of_which(1, *flags), expect=1, folder=self.folder)
         self.assertRegex(done.stderr, rf"(?m)^rank [01]: (rank [01] failed: )?{what}.* on rank 0; .* on rank 1")
         self.assertNotIn("epoch", done.stdout)
@@ -81,7 +81,7 @@ class ranks(unittest.TestCase):
         self.assertIn("--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'", done.stderr)
 
     def test_end_alike_where_one_alone_saves(self):
-        """What no handshake can see: a rank with other listeners. The others name the place where they wait."""
+        """The handshake cannot detect that a rank has other listeners. The other ranks report where they wait."""
         kept = os.path.join(self.folder, "kept")
         done = program.run(*self.flags, "--deadline", "2",
                            before=program.two_of_which(0, "--checkpoints", kept, "--save-every", "5"), expect=75,

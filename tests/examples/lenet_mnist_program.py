@@ -18,7 +18,7 @@ LONGEST = 120  # seconds that any command may take
 
 
 def write_digits(folder, train, test=200, seed=1):
-    """MNIST's four files with images of noise, each class with a stripe of its own."""
+    """MNIST's four files with images of noise; each class has a different stripe."""
     numbers = random.Random(seed)
     fainter = bytes(value // 4 for value in range(256))
     folder = pathlib.Path(folder)
@@ -39,13 +39,13 @@ def under_mpirun(ranks, *flags):
 
 
 def two_of_which(rank, *flags):
-    """Two ranks, one of which has more flags. By a shell: mpirun 5.0 crashes where it is given two programs."""
+    """Two ranks, one of which has more flags. A shell starts them, because mpirun 5.0 crashes if it is given two programs."""
     script = f'[ "$OMPI_COMM_WORLD_RANK" != {rank} ] || set -- "$@" {shlex.join(flags)}; exec "$@"'
     return [*under_mpirun(2), "sh", "-c", script, "sh"]
 
 
 def environment(folder):
-    """What mpirun leaves behind when it is killed goes into the test's own folder."""
+    """The environment in which a killed mpirun leaves its files in the test's folder."""
     return {**os.environ, "TMPDIR": str(folder), "OMPI_MCA_btl_vader_backing_directory": str(folder),
             "OMPI_MCA_btl_sm_backing_directory": str(folder)}
 
@@ -60,7 +60,7 @@ def report(folder, *flags, **more):
 
 
 def family(pid):
-    """The processes that come from this one and still run lenet_mnist or mpirun, itself last."""
+    """This process's descendants that still run lenet_mnist or mpirun, and last the process itself."""
     parents = {}
     for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def family(pid):
 
 
 def kill(process):
-    """The whole job at once, with no time to say anything."""
+    """Kills the whole job at once, so that no process can report anything."""
     for pid in family(process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ def ranks_of(process):
 
 @contextlib.contextmanager
 def started(*flags, before=(), folder, **how):
-    """A run under way, which nobody outlives."""
+    """A running job; all its processes are killed at the end."""
     with subprocess.Popen([*before, PROGRAM, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env=environment(folder), **how) as process:
         try:
@@ -100,7 +100,7 @@ def started(*flags, before=(), folder, **how):
 
 
 def wait_for_checkpoint(process, checkpoints, step):
-    """Until there is one of that step or a later one."""
+    """Waits for a checkpoint of that step or a later one."""
     end = time.monotonic() + LONGEST
     while newest_step(checkpoints) < step:
         assert process.poll() is None, f"exit {process.returncode}: {process.stdout.read()[-3000:]}"
@@ -109,7 +109,7 @@ def wait_for_checkpoint(process, checkpoints, step):
 
 
 def newest_step(checkpoints):
-    """Of the newest checkpoint that is complete, 0 if there is none."""
+    """The step of the newest complete checkpoint; 0 if there is none."""
     with contextlib.suppress(FileNotFoundError):
         return max((int(one.parent.name[5:17]) for one in pathlib.Path(checkpoints).glob("step-*/manifest.json")),
                    default=0)

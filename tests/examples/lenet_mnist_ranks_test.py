@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # ranks: 2
-"""The example with several ranks in one process: it repeats itself, counts its bytes, and refuses in one sentence."""
+"""The example with several ranks in one process: it repeats its bits, counts its bytes, and reports errors in one sentence."""
 import json
 import os
 import tempfile
@@ -47,7 +47,7 @@ class ranks(unittest.TestCase):
         self.assertEqual(sum(line.startswith("lenet_mnist: ") for line in said), 1, done.stderr)
 
     def test_every_strategy_learns_mnist_in_one_epoch(self):
-        """Sharing with the density at which docs/strategies.md says to start; with a tenth of it, 94.3 % were seen."""
+        """Sharing with the initial density that docs/strategies.md recommends; a tenth of it gave an accuracy of 94.3 %."""
         for strategy, *flags in (("allreduce",), ("averaging",), ("sharing", "--density", "0.01")):
             with self.subTest(strategy):
                 made, _ = program.report(self.folder, "--epochs", "1", "--ranks", "2", "--strategy", strategy, *flags)

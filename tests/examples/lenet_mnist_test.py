@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+import lenet_mnist_program as program
+
 os.environ.update(BACKEND_PRIORITY_CPU="200", BACKEND_PRIORITY_GPU="100")  # bits are compared, so the backend is the processor's
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
 
@@ -30,6 +32,7 @@ class lenet_mnist(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.model = os.path.join(cls.folder.name, "lenet.safetensors")
         cls.two, cls.output = report(cls.folder.name, "--workers", "2", "--save", cls.model)
+        cls.few = ("--data", program.write_digits(os.path.join(cls.folder.name, "digits"), train=640))
 
     @classmethod
     def tearDownClass(cls):
@@ -50,8 +53,8 @@ class lenet_mnist(unittest.TestCase):
             self.assertLess(self.two["loss"], 2.3)
 
     def test_repeats_itself_bit_by_bit(self):
-        again, _ = report(self.folder.name, "--workers", "2")
-        self.assertEqual(again["checksum"], self.two["checksum"])
+        first, again = (report(self.folder.name, *self.few, "--workers", "2")[0] for _ in range(2))
+        self.assertEqual(again["checksum"], first["checksum"])
 
     def test_one_worker_agrees_with_two(self):
         one, _ = report(self.folder.name, "--workers=1")
@@ -79,9 +82,9 @@ class lenet_mnist(unittest.TestCase):
 
     def test_takes_a_gpu_or_says_why_not(self):
         path = pathlib.Path(self.folder.name) / "here.json"
-        here = run("--epochs", "1", "--json", str(path), BACKEND_PRIORITY_CPU="0").stderr.splitlines()[0]
+        here = run(*self.few, "--epochs", "2", "--json", str(path), BACKEND_PRIORITY_CPU="0").stderr.splitlines()[0]
         made = json.loads(path.read_text(encoding="utf-8"))
-        self.assertTrue(made["accuracy"] > 0.97 or made["data"] == "drawn", made)
+        self.assertGreater(made["accuracy"], 0.5)
         gpu = subprocess.run([PROGRAM, "--epochs", "0", "--backend", "cudnn"], capture_output=True, text=True, timeout=240)
         if gpu.returncode == 2:
             self.assertIn("built without the component cudnn", gpu.stderr)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # label: slow
-"""The numbered examples, the first of which the README shows, run on a few noisy digits and learn them."""
+"""The numbered examples run on a few noisy digits and learn them. The README shows the first one."""
 import os
 import pathlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of the reference networks have in common, as tests drive them."""
+"""Code shared by the tests of the reference networks' programs."""
 import json
 import os
 import pathlib
@@ -53,7 +53,7 @@ def write_images(folder, classes, each, side, part="", seed=1):
 
 
 class cases:
-    """What every program holds to; `name` is the program's, `few` flags that make a run of it short, `folder` all tests'."""
+    """Requirements on every program. `name`: the program's; `few`: flags for a short run; `folder`: shared by all tests."""
     name = ""
     few = ()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn
 # label: slow
-"""ResNet-50's program: it is the network of that name, and its loss falls on what it draws."""
+"""ResNet-50's program: its network is ResNet-50, and its loss falls on synthetic images."""
 import os
 import pathlib
 import re

@@ -70,7 +70,7 @@ class sequence_classification(program.cases, unittest.TestCase):
 
 
 class writers:
-    """What the programs that write a text have in common."""
+    """Requirements on the programs that generate text."""
 
     @classmethod
     def setUpClass(cls):

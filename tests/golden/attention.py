@@ -4,7 +4,7 @@
 python3 tests/golden/attention.py    (made with PyTorch 2.x; any version gives the same numbers to about 1e-15)
 
 torch.nn.functional.scaled_dot_product_attention. For each case a line `case NAME batch N`, then `input0` (and `input1`, `input2`),
-`mask` (1: the key exists), `output`, `diff_output`, and the gradients `diff_input0`, …; all row-major. The layers of the same
+`mask` (1: the key is unmasked), `output`, `diff_output`, and the gradients `diff_input0`, …; all row-major. The layers of the same
 names are in layer/attention_test.cpp.
 """
 import pathlib

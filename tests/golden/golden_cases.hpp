@@ -16,9 +16,8 @@ struct golden_tensor {
   cohort::shape dims;
   std::vector<double> values;
 };
-/// A case of a file in tests/golden: its lines by the words that they begin with, such as `input` or
-/// `gradient conv2d_1.bias`, in their order. A field of the case's own line, `case NAME batch 3`, is a line
-/// too.
+/// A case of a file in tests/golden: its lines in order, by the words that they begin with, such as `input`
+/// or `gradient conv2d_1.bias`. A field in the line `case NAME batch 3` counts as a line.
 using golden_case = std::map<std::string, std::vector<golden_tensor>>;
 
 /// Numbers of the first line that begins with `key`.

@@ -7,7 +7,7 @@ layers.txt has one line for each class of keras.layers, `class NAME imported|ref
 
     case NAME
     config {…}                  the model, as JSON without fields that are null or initialisers
-    input NAME dims… : numbers  or `input NAME dims…` for wave(); `mask numbers…`: 1 for the steps that exist
+    input NAME dims… : numbers  or `input NAME dims…` for wave(); `mask numbers…`: 1 for unmasked steps
     output dims… : numbers      in Keras' order of axes
     refused TEXT                instead of outputs: the reason
 

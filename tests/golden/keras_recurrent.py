@@ -6,7 +6,7 @@ Keras rounds to single precision in some places: the numbers have about 8 digits
 KERAS_BACKEND=jax python3 tests/golden/keras_recurrent.py    (made with Keras 3.15 and jax 0.10)
 
 `case tagger` and `case masked_tagger`: embedding, convolution, LSTM and dense on sequences of indices, with a class per step:
-`input`, `mask` (1: the step exists), `target`, each parameter as `parameter NAME`, the mean `loss`, and its gradients as
+`input`, `mask` (1: the step is unmasked), `target`, each parameter as `parameter NAME`, the mean `loss`, and its gradients as
 `gradient NAME`, from one step of plain SGD at rate 1. Keras has no mask behind a convolution: the padding in front of it is set
 to 0, and the LSTM gets the mask.
 `case vowels`: a masked bidirectional LSTM. `losses` of 20 steps of Adam with clipped gradients. Its data and parameters are
@@ -40,7 +40,7 @@ def drawn(tensor, *extents):
 
 
 def ours(name, value):
-    """A parameter in Cohort's layout: the extents of Keras' kernels in reverse, but for an embedding."""
+    """A parameter in Cohort's layout: the extents of Keras' kernels are reversed, except those of an embedding."""
     return value if name.startswith("embedding") else value.T
 
 

@@ -5,7 +5,7 @@ python3 tests/golden/layers.py    (made with PyTorch 2.x; any version gives the 
 
 For each case a line `case NAME batch N`, then `input`, `target`, each parameter as `parameter NAME` (in the order of the
 layers), `output` (the logits), `loss` (mean cross entropy) and the loss's gradients as `gradient NAME`; all row-major.
-The graphs of the same names stand in backend/reference_test.cpp.
+The graphs of the same names are in backend/reference_test.cpp.
 """
 import pathlib
 

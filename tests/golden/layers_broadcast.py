@@ -3,9 +3,9 @@
 
 python3 tests/golden/layers_broadcast.py    (made with NumPy 2.2)
 
-Each case has the lines of layers_elementwise.txt. Gradients are those of the sum of output · diff_output: a sum over
-the axes that an input is repeated along, and for matmul products with the transposed matrices. What is given is a
-multiple of 1/64. The layers of the same names are in layer/elementwise_golden_test.cpp.
+Each case has the same lines as in layers_elementwise.txt. Gradients are those of the sum of output · diff_output: a sum over
+the axes that an input is repeated along, and for matmul products with the transposed matrices. Given values are multiples of
+1/64. The layers of the same names are in layer/elementwise_golden_test.cpp.
 """
 import pathlib
 import random

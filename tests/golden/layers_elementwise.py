@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes layers_elementwise.txt beside it: one layer a case by PyTorch in double precision, forward and backward.
+"""Writes layers_elementwise.txt beside it: one layer per case by PyTorch in double precision, forward and backward.
 
 python3 tests/golden/layers_elementwise.py    (made with PyTorch 2.15)
 
-For each case a line `case NAME`; then, row-major behind their extents and a colon: each `input`, each `parameter`, `output`, the
-gradient `diff_output` of the output, and `diff_input` and `diff_parameter` for each of both. What is given is a
-multiple of 1/64. The layers of the same names stand in layer/elementwise_golden_test.cpp.
+For each case a line `case NAME`; then, row-major after their extents and a colon: each `input`, each `parameter`, `output`, the
+gradient `diff_output` of the output, and a `diff_input` for each input, a `diff_parameter` for each parameter. Given values are
+multiples of 1/64. The layers of the same names are in layer/elementwise_golden_test.cpp.
 """
 import pathlib
 import random
@@ -25,7 +25,7 @@ def draw(*extents, most=3.0):
 
 
 def kinks():
-    """Both sides of what the activations bend at, and the bends."""
+    """Values on both sides of the activations' kinks, and the kinks."""
     return torch.tensor([[-9, -2.5, -1, -0.25, 0, 0.125, 0.75, 1], [-6, -1.5, -0.5, 0.0625, 1.5, 2.5, 6, 9]])
 
 

@@ -4,10 +4,10 @@
 python3 tests/golden/layers_windows.py    (made with PyTorch 2.15; any version gives the same numbers to about 1e-15)
 
 For each case a line `case NAME batch N`, then `input`, `target`, each parameter as `parameter NAME` (in the order of the
-layers), `loss` (mean cross entropy), its gradients as `gradient NAME`, what a step leaves of running statistics as
-`after NAME`, and the logits at inference behind that step, by plain SGD with rate 0.1, as `inferred`; all row-major.
-PyTorch's running variance takes N/(N - 1) times the batch's: it is corrected here to the biased one.
-The graphs of the same names stand in layer/windows_golden_test.cpp.
+layers), `loss` (mean cross entropy), its gradients as `gradient NAME`, the running statistics after a step as `after NAME`,
+and the logits at inference after that step, by plain SGD with rate 0.1, as `inferred`; all row-major. PyTorch's running
+variance uses N/(N - 1) times the batch's variance; this is corrected here to the biased variance. The graphs of the same
+names are in layer/windows_golden_test.cpp.
 """
 import pathlib
 
@@ -23,7 +23,7 @@ def short(t):
 
 
 class Parameters(dict):
-    """Makes a parameter when it is asked for first."""
+    """Makes a parameter when it is first requested."""
 
     training = True
 

@@ -3,7 +3,7 @@
 
 python3 tests/golden/losses.py    (made with PyTorch 2.15; any version gives the same numbers to about 1e-15)
 
-For each case a line `case NAME`, then `input` (5 examples of 4 numbers), `target`, `weights` of the examples, `output`,
+For each case a line `case NAME`, then `input` (5 examples of 4 values), `target`, `weights` of the examples, `output`,
 `loss` (the weighted mean) and `gradient` of the input; all row-major. layer/loss_test.cpp has the layer of each name.
 """
 import pathlib

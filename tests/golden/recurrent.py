@@ -5,7 +5,7 @@ python3 tests/golden/recurrent.py    (made with PyTorch 2.x; any version gives t
 
 torch.nn.RNN, LSTM and GRU compute the cases named after them, with packed sequences for the masked ones. Steps written out with
 PyTorch's functions compute what these modules lack: peepholes, a GRU with the reset gate before the product, other
-activations, masks with gaps. For each case a line `case NAME batch N`, then `input`, `mask` (1: the step exists), for each
+activations, masks with gaps. For each case a line `case NAME batch N`, then `input`, `mask` (1: the step is unmasked), for each
 direction `parameter DIRECTION.NAME` in the order of Cohort's gates (lstm i f c o, gru z r n), `output` and `diff_output` (both
 directions concatenated; 0 at masked steps), `last` (the states after the last step), then the gradients `gradient
 DIRECTION.NAME` and `diff_input`; all row-major. The layers of the same names are in layer/recurrent_test.cpp.

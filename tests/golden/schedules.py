@@ -2,10 +2,11 @@
 """Writes schedules.txt beside it: the values of each schedule at x = 0 … 12, by PyTorch (made with 2.15) where it has it.
 
 Lines `case NAME FIELD VALUE …` with the fields that are not the defaults, then `v …`. The last case, reduce_on_plateau, has the
-losses that it is shown (`loss …`) and the factor after each.
+losses that it receives (`loss …`) and the factor after each.
 
-PyTorch has no inverse and no sigmoid: the formula. Its cosine rises again behind its length, where ours stays: not asked for.
-Its OneCycleLR counts to the last step, ours to the one after it: total_steps 11 is length 10.
+PyTorch has no inverse and no sigmoid schedule: their values are those of the formulas. PyTorch's cosine rises again after its
+length, where Cohort's stays constant, so no values after the length are written. PyTorch's OneCycleLR counts to the last step,
+Cohort's to the one after it: total_steps 11 is length 10.
 """
 import math
 import pathlib

@@ -5,8 +5,8 @@ python3 tests/golden/sequences.py    (made with PyTorch 2.15; any version gives 
 
 For each case a line `case NAME batch N`, then `input`, `lengths`, `target`, each parameter as `parameter NAME` (in the order
 of the layers), `loss`, and its gradients as `gradient NAME`; all row-major, steps before channels. PyTorch has no masks:
-padding is set to 0 in front of convolutions, norms and pools see the steps that exist only, and losses per step ignore it.
-The graphs of the same names stand in layer/sequences_golden_test.cpp.
+padding is set to 0 before convolutions, norms and pools read only unmasked steps, and losses per step ignore padding.
+The graphs of the same names are in layer/sequences_golden_test.cpp.
 """
 import pathlib
 
@@ -23,7 +23,7 @@ def short(t):
 
 
 class Parameters(dict):
-    """Makes a parameter when it is asked for first."""
+    """Makes a parameter when it is first requested."""
 
     def draw(self, name, *extents):
         if name not in self:

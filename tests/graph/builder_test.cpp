@@ -60,8 +60,8 @@ TEST(builder, names_the_lines_of_a_sums_operands) {
     a + b;
   };
   EXPECT_EQ(said(describe), line(here + 4)
-                                + ": add: tensors can be added if, from the last axis on, their extents are equal or 1 "
-                                  "(left 20x4x4 from "
+                                + ": add: tensors cannot be added: from the last axis on, their extents must be "
+                                  "equal or 1 (left 20x4x4 from "
                                 + line(here + 3) + ", right 20x6x6 from " + line(here + 4) + ")");
 }
 
@@ -85,7 +85,7 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
                 + operands);
   EXPECT_EQ(said(described(true)),
             line(here + 7)
-                + ": add: tensors can be added if, from the last axis on, their extents are equal or 1"
+                + ": add: tensors cannot be added: from the last axis on, their extents must be equal or 1"
                 + operands)
       << "a join that is written out has a line of its own";
 }

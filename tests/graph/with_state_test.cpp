@@ -37,7 +37,7 @@ TEST(with_state, refuses_other_readers_of_a_masked_output_with_states) {
   tensor const x = b.masked_input({6, 3}) | gru{.units = 4, .returns_state = true};
   x | dense{.units = 2};
   EXPECT_STREQ(b.problem().sentence,
-               "the steps and the state of a recurrent layer are read by the members of with_state");
+               "this layer reads the steps and the state together: use the members of with_state");
 }
 
 TEST(with_state, names_what_a_layer_does_not_return) {

@@ -71,7 +71,7 @@ TEST(broadcasting, sums_long_runs_in_pieces) {
 
 TEST(broadcasting, refuses_a_vector_beside_an_image_and_names_the_shape_to_use) {
   constexpr std::string_view advice =
-      "a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per channel";
+      "a vector is not broadcast over more axes: reshape it to {C, 1, 1} for one value per channel";
   EXPECT_EQ(refusal_of(multiply{}, shape{8, 4, 4}, shape{8}), advice);
   EXPECT_EQ(refusal_of(add{}, shape{4}, shape{4, 4, 4}), advice) << "even if the last axis would fit";
   EXPECT_EQ(refusal_of(add{}, shape{8, 4, 4}, shape{1}), "") << "a single number is not ambiguous";
@@ -112,14 +112,14 @@ TEST(maximum, propagates_nan) {
 
 TEST(joins, explain_what_they_refuse) {
   EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}),
-            "tensors can be multiplied if, from the last axis on, their extents are equal or 1");
+            "tensors cannot be multiplied: from the last axis on, their extents must be equal or 1");
   EXPECT_EQ(refusal_of(add{}, shape{2, 3}, shape{3, 2}),
-            "tensors can be added if, from the last axis on, their extents are equal or 1");
+            "tensors cannot be added: from the last axis on, their extents must be equal or 1");
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
             "only tensors of equal shape can be averaged");
   EXPECT_EQ(refusal_of(maximum{}, shape{3}, shape{1, 3}), "a maximum needs tensors of equal shape");
   EXPECT_EQ(refusal_of(add{}, shape{3}, shape{5, 3}),
-            "a vector beside a sequence: reshape it to {1, C} for one number per channel");
+            "a vector is not broadcast over a sequence: reshape it to {1, C} for one value per channel");
   auto const unequal = [] { graph::build([](builder& net) { return net.input({3}) * net.input({4}); }); };
   expect_parts(refused<graph_error>(unequal), {"multiply", "left 3", "right 4"});
 }

@@ -154,10 +154,10 @@ TEST(host_arguments, name_the_member_without_which_a_kernel_has_no_random_number
     return "accepted";
   };
   EXPECT_EQ(refusal(true),
-            "the kernel of a layer has no random numbers here (host_arguments::random): expected static "
+            "a layer's kernel has no random numbers in this call (host_arguments::random): expected static "
             "constexpr bool reads_scalars = true, a member of the layer, got a layer without reads_scalars");
   EXPECT_EQ(refusal(false),
-            "the kernel of a layer has no random numbers here (host_arguments::random): expected calls in "
+            "a layer's kernel has no random numbers in this call (host_arguments::random): expected calls in "
             "training only: if (a.training), got a call in prediction");
 }
 

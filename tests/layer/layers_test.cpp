@@ -71,7 +71,7 @@ TEST(layers, explain_what_they_refuse) {
             "graph: : the slope of a leaky relu must be in [0, 1)");
   EXPECT_EQ(
       refused(add{}, shape{3, 4}, shape{3, 4}, shape{3, 5}),
-      "graph: : tensors can be added if, from the last axis on, their extents are equal or 1 (left 3x4, "
+      "graph: : tensors cannot be added: from the last axis on, their extents must be equal or 1 (left 3x4, "
       "right 3x5)");
   EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3, 4, 5}),
             "graph: : concatenated tensors may differ in their channels only (left 3x4x4, right 3x4x5)");

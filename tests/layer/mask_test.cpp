@@ -103,7 +103,7 @@ TEST(mask, is_refused_by_layers_that_would_mix_padding_with_steps) {
                {"layer normalisation over several axes mixes the steps of a masked sequence"});
   expect_parts(
       text(relu{}, {6}),
-      {"relu: a masked input T has indices, for an embedding: numbers have the shape TxC (input 6)"});
+      {"relu: a masked input T contains indices, for an embedding: values need the shape TxC (input 6)"});
   expect_parts(text(relu{}, {6, 2, 2}),
                {"a masked input is a sequence: T or TxC, with T steps (input 6x2x2)"});
   expect_parts(text(embedding{.vocabulary = 3, .width = 2, .mask_zero = true}, {6}),
@@ -111,7 +111,7 @@ TEST(mask, is_refused_by_layers_that_would_mix_padding_with_steps) {
   expect_parts(refusal([](builder& b) {
                  b.input({6}) | relu{} | embedding{.vocabulary = 3, .width = 2, .mask_zero = true};
                }),
-               {"a mask begins at this layer, which must read an input of the network (input 6)"});
+               {"a mask begins at this layer, but it does not read an input of the network (input 6)"});
 }
 
 TEST(mask, of_a_join_is_the_only_one_of_its_inputs) {
@@ -182,7 +182,8 @@ result run(graph const& net, std::vector<std::vector<double>> const& examples, d
   return {mean, t.all_gradients()};
 }
 
-/// The networks whose padding must have no effect. `length`: of the input; `masked`: else it has no mask.
+/// The networks whose padding must have no effect. `length`: of the input. If `masked` is false, the input
+/// has no mask.
 using described = tensor (*)(tensor);
 tensor start(builder& b, int length, bool masked) {
   return masked ? b.masked_input({length, 2}) : b.input({length, 2});

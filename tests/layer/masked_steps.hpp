@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-/// A mask of a batch of sequences of `length` steps; of the numbers 0 and 1.
+/// A mask, with elements 0 and 1, of a batch of sequences of `length` steps.
 struct masked_steps {
   std::vector<std::uint8_t> steps;
   std::vector<std::int32_t> lengths{}, counts{};

@@ -69,7 +69,7 @@ TEST(matmul, explains_what_it_refuses) {
   EXPECT_EQ(refusal_of(matmul{}, shape{2, 3}, shape{2, 3}), inner);
   EXPECT_EQ(refusal_of(matmul{.transpose_a = true}, shape{2, 3}, shape{3, 2}), inner);
   EXPECT_EQ(refusal_of(matmul{}, shape{4, 2, 3}, shape{5, 3, 2}),
-            "the extents before the matrices must be equal or 1, from the last one on");
+            "the extents before the matrices must be equal or 1, compared from the last one");
 }
 
 }  // namespace matmul_test

@@ -130,7 +130,7 @@ TEST(recurrent_state, compares_every_case_of_the_file) {
   EXPECT_EQ(read_golden_cases("recurrent_states.txt").size(), 10U);
 }
 
-/// A layer with one unit on two series of two steps, of which the second has none.
+/// A layer with one unit on two series of two steps. All steps of the second series are masked.
 template <layer L>
 lone_layer<> with_an_empty_series(L l, masked_steps const& mask, numbers h, numbers c) {
   l.returns_state = true;
@@ -175,7 +175,7 @@ TEST(recurrent_state, the_last_step_of_a_series_without_steps_is_its_initial_sta
   EXPECT_EQ(end.diff_inputs[1][1], 3);
 }
 
-/// Steps [first, first + count) of the examples of `all`, whose steps have `width` numbers.
+/// Steps [first, first + count) of the examples of `all`, whose steps have `width` values.
 numbers crop(numbers const& all, int first, int count, int width) {
   numbers part;
   for (int n = 0; n < batch; ++n) {
@@ -251,20 +251,20 @@ TEST(recurrent_state, states_can_be_cleared_for_a_row) {
 
 TEST(recurrent_state, refuses_states_of_another_shape_or_number) {
   EXPECT_EQ(refusal_of(lstm{.units = 3}, shape{4, 2}, shape{3}),
-            "the initial state of an lstm is two tensors: its state and its cells");
+            "the initial state of an lstm must be two tensors: its state h and its cells c");
   EXPECT_EQ(refusal_of(lstm{.units = 3}, shape{4, 2}, shape{3}, shape{4}),
-            "the initial state of a recurrent layer has one number for each unit");
+            "the initial state of a recurrent layer must have one element for each unit");
   EXPECT_EQ(refusal_of(gru{.units = 3}, shape{4, 2}, shape{1, 3}),
-            "the initial state of a recurrent layer has one number for each unit");
+            "the initial state of a recurrent layer must have one element for each unit");
   constexpr char const* resets =
-      "a layer that resets its state at masked steps neither reads, returns nor carries a state";
+      "a layer with resets_masked cannot read an initial state, return its state or be stateful";
   EXPECT_EQ(refusal_of(gru{.units = 3, .resets_masked = true}, shape{4, 2}, shape{3}), resets);
   EXPECT_EQ(refusal_of(gru{.units = 3, .resets_masked = true, .returns_state = true}, shape{4, 2}), resets);
   EXPECT_EQ(refusal_of(gru{.units = 3, .resets_masked = true, .stateful = true}, shape{4, 2}), resets);
   EXPECT_EQ(refusal_of(gru{.units = 3, .stateful = true}, shape{4, 2}, shape{3}),
-            "a stateful layer carries its state from batch to batch: it reads no initial state");
+            "a stateful layer carries its state from batch to batch: it cannot read an initial state");
   EXPECT_EQ(refusal_of(lstm{.units = 3, .reverse = true, .stateful = true}, shape{4, 2}),
-            "a stateful layer cannot run in reverse: its state goes from each batch to the next one");
+            "a stateful layer cannot run in reverse: it carries its state from batch to batch");
 }
 
 TEST(recurrent_state, parts_have_the_shapes_of_steps_and_states) {
@@ -278,7 +278,7 @@ TEST(recurrent_state, parts_have_the_shapes_of_steps_and_states) {
   EXPECT_EQ(refusal_of(recurrent_output{.states = 3, .part = state}, shape{4, 3}),
             "a state has one or two tensors: h, and c of an lstm");
   EXPECT_EQ(refusal_of(recurrent_output{.states = 2, .part = state}, shape{4}),
-            "with_state reads the output of a recurrent layer that returns its state");
+            "a member of with_state must read a recurrent layer that returns its state");
 }
 
 }  // namespace recurrent_state_test

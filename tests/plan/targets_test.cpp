@@ -32,13 +32,14 @@ TEST(targets, of_another_type_or_shape_are_refused) {
   std::vector<std::int32_t> const indices{0, 1};
   std::vector<double> const six(6, 0.5);
   EXPECT_EQ(refused<shape_error>(mean_squared_error{}, indices, {2}),
-            "a target does not fit its loss (target 0): expected 2x3 x f64, got 2 x i32");
+            "a target has the wrong shape or element type (target 0): expected 2x3 x f64, got 2 x i32");
   EXPECT_EQ(refused<shape_error>(binary_cross_entropy{}, six, {2, 1}),
-            "a target does not fit its loss (target 0): expected 2x3 x f64, got 2x1 x f64");
+            "a target has the wrong shape or element type (target 0): expected 2x3 x f64, got 2x1 x f64");
   EXPECT_EQ(refused<shape_error>(softmax_cross_entropy{}, six, {6}),
-            "a target does not fit its loss (target 0): expected 2 x i32, or 2x3 x f64, got 6 x f64");
+            "a target has the wrong shape or element type (target 0): expected 2 x i32, or 2x3 x f64, got 6 x "
+            "f64");
   EXPECT_EQ(refused<shape_error>(kullback_leibler{}, indices, {2}),
-            "a target does not fit its loss (target 0): expected 2x3 x f64, got 2 x i32");
+            "a target has the wrong shape or element type (target 0): expected 2x3 x f64, got 2 x i32");
   EXPECT_EQ(refused<shape_error>(softmax_cross_entropy{}, six, {2, 3}), "");
   EXPECT_EQ(refused<shape_error>(hinge{}, std::vector<float>(6, 1), {2, 3}), "") << "f32 in a network of f64";
 }

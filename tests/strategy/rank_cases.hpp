@@ -725,8 +725,7 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   EXPECT_EQ(in_step(allreduce{.wire = element_type::bf16}, 5), in_bf16);
 }
 
-/// With fewer bits on the wire: the same bits on all ranks and in all runs, and nearly the result of all
-/// bits.
+/// With bf16 on the wire, all ranks and all runs have the same bits, and nearly the result of f32.
 inline void few_bits_on_the_wire_lead_where_all_do(communicator& world) {
   bright_thirds const examples(103), held(60, 2);
   auto const trained = [&](std::optional<element_type> wire) {

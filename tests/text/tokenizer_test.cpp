@@ -42,7 +42,7 @@ std::string every_byte() {
   return all;
 }
 
-/// A vocabulary file as GPT-2's, in which every byte is a token, and then these.
+/// A vocabulary file like GPT-2's: a token for every byte, then these tokens.
 std::string vocabulary_json(std::vector<std::string> const& more) {
   std::string text = "{";
   int next = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// The settings of SKIL's CIFAR-10 notebook, which use nearly everything that a layer may have of its own:
-// they build in full, and the first update, of the same network on small pictures, is what the formulas say.
+// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers: the full network
+// is built, and the first update of the same network on small images equals the formulas.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>

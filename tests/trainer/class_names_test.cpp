@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Class labels are numbers: data sets whose classes have other names would be counted as other classes.
+// Class labels are numbers: the examples of a data set with other class names would be counted for wrong
+// classes.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>

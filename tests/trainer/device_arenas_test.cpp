@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// alone: it protects memory, and what touches that ends the process
+// alone: it protects memory, and an access to this memory ends the process
 #include "../backend/device_passes.hpp"
 
 #include <gtest/gtest.h>

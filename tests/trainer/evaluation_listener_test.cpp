@@ -100,8 +100,9 @@ TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
   training run = trainer<narrow>(line);
   EXPECT_EQ(
       refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
-      "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
-      "example or step, i32; for numbers: evaluate(data, {&report}) with a regression_report, got 2 numbers "
+      "evaluate without evaluators got targets that are not class labels (evaluate): expected one class "
+      "index per example or step, i32; for numbers: evaluate(data, {&report}) with a regression_report, got "
+      "2 numbers "
       "per "
       "example, "
       "f32");

@@ -22,7 +22,7 @@ constexpr auto next_letter = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// A network that has read "abcd" again and again.
+/// A network trained on repetitions of "abcd".
 training taught() {
   std::string text;
   for (int k = 0; k < 60; ++k) text += "abcd";
@@ -57,7 +57,7 @@ TEST(generate_tokens, continues_a_stream_of_steps) {
             other.advance(tensor_view{more.data(), {1, 1}}).values);
 }
 
-/// Up to the length of the network's window, a stream draws what the window gives.
+/// Up to the length of the network's window, a stream draws the same tokens as the window.
 TEST(generate_tokens, draws_the_same_from_a_stream_and_from_a_window) {
   training const net = trainer<reference<float>>(next_letter);
   std::vector<std::int32_t> const prompt = {2, 0};
@@ -65,9 +65,9 @@ TEST(generate_tokens, draws_the_same_from_a_stream_and_from_a_window) {
   EXPECT_EQ(generate_tokens(stream, prompt, {.count = 4}), generate_tokens(net, prompt, {.count = 4}));
   stateful_predictions two(net, 2);
   EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(two, prompt); }),
-            "generate_tokens continues one sequence (stateful_predictions): expected 1, got 2");
+            "the stream of generate_tokens has several sequences (stateful_predictions): expected 1, got 2");
   EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(stream, {}); }),
-            "generate_tokens needs a prompt: expected at least one token, got none");
+            "the prompt of generate_tokens is empty: expected at least one token, got none");
 }
 
 TEST(generate_tokens, draws_the_same_tokens_with_the_same_seed) {
@@ -84,7 +84,7 @@ TEST(generate_tokens, refuses_networks_and_prompts_that_do_not_fit) {
   training const net = trainer<reference<float>>(next_letter);
   std::vector<std::int32_t> const prompt = {2}, wrong = {4};
   EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(net, {}); }),
-            "generate_tokens needs a prompt: expected at least one token, got none");
+            "the prompt of generate_tokens is empty: expected at least one token, got none");
   EXPECT_EQ(refusal_of<setting_error>([&] { (void)generate_tokens(net, prompt, {.count = -1}); }),
             "invalid setting of generate_tokens (count): expected at least 0, got -1");
   EXPECT_EQ(refusal_of<data_error>([&] { (void)generate_tokens(net, wrong, {.count = 1}); }),

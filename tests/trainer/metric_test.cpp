@@ -245,18 +245,15 @@ TEST(metrics, that_do_not_fit_are_refused_before_the_first_step) {
     EXPECT_EQ(run.step(), 0);
     return text;
   };
-  EXPECT_EQ(
-      refused(values, numbers.data(), {metrics::accuracy}),
-      "this metric needs class labels as targets (metric accuracy): expected one class index per example, "
-      "i32, got 2 numbers per example, f32");
+  EXPECT_EQ(refused(values, numbers.data(), {metrics::accuracy}),
+            "this metric got targets that are not class labels (metric accuracy): expected one class index "
+            "per example, i32, got 2 numbers per example, f32");
   EXPECT_EQ(refused(classes, labelled.data(), {metrics::rmse}),
-            "this metric needs numbers as targets (metric rmse): expected 3 numbers per example, f32 or the "
-            "backend's "
-            "type, got one class index per example, i32");
-  EXPECT_EQ(
-      refused(classes, labelled.data(), {metrics::top_k(4)}),
-      "the network has no top-k accuracy for this k (metric top-4 accuracy): expected 1 to 3, the number "
-      "of classes, got 4");
+            "this metric got targets that are not numbers like the outputs (metric rmse): expected 3 "
+            "numbers per example, f32 or the backend's type, got one class index per example, i32");
+  EXPECT_EQ(refused(classes, labelled.data(), {metrics::top_k(4)}),
+            "the k of a top-k accuracy is out of range (metric top-4 accuracy): expected 1 to 3, the number "
+            "of classes, got 4");
   EXPECT_EQ(
       refused(classes, labelled.data(), {metrics::accuracy, metrics::accuracy}),
       "two metrics have the same name (metrics): expected a different name for each metric, got accuracy");

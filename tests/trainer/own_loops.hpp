@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops that must give the bits of fit: strategies, networks and one epoch of a loader's batches.
+// Loops that must give the same bits as fit: strategies, networks and one epoch of a loader's batches.
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/loader.hpp>

@@ -180,7 +180,7 @@ inline graph both_directions(int length) {
   });
 }
 
-/// Numbers at padding change no bit of loss, outputs and gradients.
+/// Values at padding change no bit of loss, outputs and gradients.
 template <class B>
 void ignores_padding() {
   graph const net = both_directions(7);

@@ -90,7 +90,7 @@ void draw_parameters(parameter_set& all, std::uint32_t number) {
   all.mark_changed();
 }
 
-/// Losses of the first steps, of 5 batches in turn.
+/// Losses of the first steps, on 5 batches in turn.
 template <class B>
 std::vector<double> losses_of(curve const& what, int steps) {
   constexpr int batch = golden_curves::batch_size, batches = golden_curves::batches;

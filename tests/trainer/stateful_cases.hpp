@@ -6,12 +6,12 @@
 #include <cohort/random/stream.hpp>
 #include <vector>
 
-/// Networks and series for tests of states that go on from call to call, or from batch to batch.
+/// Networks and series for tests of states that are carried from call to call, or from batch to batch.
 namespace stateful_cases {
 
 using namespace cohort;
 
-/// Several recurrent layers and layers that treat each step by itself.
+/// Several recurrent layers, and layers that compute each step separately.
 inline graph forecaster(int steps, bool masked = false, bool stateful = false) {
   return graph::build([=](builder& b) {
     tensor const x = masked ? b.masked_input({steps, 2}) : b.input({steps, 2});

@@ -184,7 +184,7 @@ TEST(stateful_predictions, refuse_layers_that_need_all_steps_by_name) {
 TEST(stateful_predictions, refuse_inputs_of_another_shape) {
   training const model = trainer<B>(forecaster(steps, true));
   EXPECT_EQ(refusal_of<setting_error>([&] { stateful_predictions(model, 0); }),
-            "stateful_predictions need at least one sequence: expected at least 1, got 0");
+            "the number of sequences of stateful_predictions is not positive: expected at least 1, got 0");
   stateful_predictions stream(model, 2);
   std::vector<float> const x = drawn_rows(8, "x");
   auto const refused = [&](std::vector<tensor_view> inputs, std::vector<tensor_view> masks = {}) {

@@ -51,7 +51,7 @@ dataset crops(int tokens, int length, bool fixed = true) {
   return token_crops(text(tokens), {.length = length, .vocabulary = vocabulary, .fixed = fixed});
 }
 
-/// A rate that changes no number.
+/// A rate so small that no parameter changes.
 training_settings without_change() { return {.updater = sgd{.rate = 1e-300}, .seed = 4}; }
 
 /// Losses of each epoch on four rows of crops.
@@ -147,7 +147,7 @@ TEST(stateful_training, single_steps_have_the_bits_of_fit) {
   batch_view const first = *batches.next();
   by_steps.train_on(first);
   EXPECT_EQ(refusal_of<setting_error>([&] { by_steps.train_on(first.rows(0, 2)); }),
-            "a stateful layer needs batches with equally many rows within an epoch (train_on, layer lstm_1): "
+            "a stateful layer got batches of different sizes within an epoch (train_on, layer lstm_1): "
             "expected 3 examples, or end_epoch before this batch, got 2");
   by_steps.end_epoch();
   by_steps.train_on(first.rows(0, 2));
@@ -214,8 +214,8 @@ TEST(stateful_training, an_interrupted_epoch_cannot_continue_on_other_ranks) {
     EXPECT_EQ(
         refusal_of<setting_error>([&] { other.fit(data, {.batch = 3, .shuffle = false}); }),
         "an interrupted epoch cannot continue, because the states of its stateful layers are unknown (fit, "
-        "epoch 1): expected a checkpoint that as many ranks have written, or training::end_epoch, which "
-        "ends the epoch, got step 4, position 24");
+        "epoch 1): expected a checkpoint written by the same number of ranks, or training::end_epoch, "
+        "which ends the epoch, got step 4, position 24");
     other.end_epoch();
     other.fit(data, {.batch = 3, .shuffle = false});
   });
@@ -227,7 +227,7 @@ TEST(stateful_training, refuses_batches_that_do_not_continue_each_other) {
     return refusal_of<setting_error>([&] { run.fit(data, how); });
   };
   auto const text = [](std::string const& got) {
-    return "a stateful layer needs batches whose rows continue those of the batch before (fit, layer "
+    return "the batches of a stateful layer do not continue the rows of the batch before (fit, layer "
            "lstm_1): "
            "expected continued_crops(crops, 3), one row for each example of a step on all ranks, with "
            ".shuffle = "
@@ -249,14 +249,14 @@ TEST(stateful_training, refuses_calls_that_do_not_carry_states) {
   dataset const data = continued_crops(crops(100, 4), 3);
   EXPECT_EQ(
       refusal_of<setting_error>([&] { find_rate(run, data, {.batch = 3}); }),
-      "a network with stateful layers is trained by fit or train_on (find_rate, layer lstm_1): expected a "
+      "this call does not support stateful layers (find_rate, layer lstm_1): expected fit or train_on, or a "
       "layer without .stateful, got .stateful = true");
   training_loop loop(run);
   loader batches(data, {.batch = 3, .shuffle = false});
   batches.start(0);
   EXPECT_EQ(refusal_of<setting_error>([&] { loop.forward(*batches.next()); }),
-            "a network with stateful layers is trained by fit or train_on (training_loop, layer lstm_1): "
-            "expected a layer without .stateful, got .stateful = true");
+            "this call does not support stateful layers (training_loop, layer lstm_1): "
+            "expected fit or train_on, or a layer without .stateful, got .stateful = true");
 }
 
 /// Evaluation and prediction begin each example with zeros, and do not disturb the training's states.

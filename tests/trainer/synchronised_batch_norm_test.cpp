@@ -42,7 +42,7 @@ TEST(synchronised_batch_norm, trains_over_workers_like_one_worker) {
 
 /// Batches of 12. The rows 2p, 2p + 1, 6 + 2p and 7 + 2p are the same four examples for every p. With three
 /// micro-batches for each half, the micro-batches of a round together have the statistics of the batch; a
-/// single one has not.
+/// single micro-batch does not.
 struct repeated {
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;

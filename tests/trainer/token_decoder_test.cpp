@@ -182,7 +182,7 @@ TEST(token_decoder, refuses_calls_beyond_the_window) {
             "token_decoder::advance exceeds the network's steps (after 10 steps): expected at most 3 tokens, "
             "got 4");
   EXPECT_EQ(refusal_of<setting_error>([&] { decoder.advance({}); }),
-            "token_decoder::advance needs a token: expected at least one token, got none");
+            "token_decoder::advance got no tokens: expected at least one token, got none");
   std::vector<std::int32_t> const wrong = {words};
   EXPECT_EQ(
       refusal_of<data_error>([&] { decoder.advance(wrong); }),

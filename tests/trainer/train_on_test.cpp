@@ -56,7 +56,7 @@ TEST(train_on, gives_the_bits_of_fit_with_weights) {
                          [&](training& run) { run.fit(weighted, {.batch = 3, .epochs = 2}); }));
 }
 
-/// Each rank has its own examples and a loader of its own, which knows nothing of the other ranks. A rank
+/// Each rank has separate examples and a separate loader, which does not depend on the other ranks. A rank
 /// without further examples passes empty batches.
 template <class Step>
 void for_each_own_batch(communicator& world, training& run, dataset const& own, int batch_size, Step step) {
@@ -248,7 +248,7 @@ TEST(trainer, without_communicator_does_not_train_in_a_launch_of_several_ranks) 
   auto const fit = [&] { trainer<narrow>(small).fit(examples.data(), {.batch = 8}); };
   EXPECT_EQ(
       train_in(2, fit),
-      "a trainer without communicator trains a network of its own on each rank (a launch of 2 ranks): "
+      "a trainer without a communicator would train a separate network on each rank (a launch of 2 ranks): "
       "expected trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, make_self(), "
       "std::make_unique<no_exchange>()), got trainer<B>(net)");
   EXPECT_NE(train_in(2,

@@ -96,7 +96,7 @@ TEST(transformer_training, has_the_losses_of_pytorch) {
   if (onednn_bf16::probe().usable) expect_golden(losses<onednn_bf16>({}), 12, 0.03);  // 8 significant bits
 }
 
-/// Crops of a text with a period.
+/// Crops of a periodic text.
 dataset text_of(int length) {
   std::vector<std::int32_t> tokens;
   for (int t = 0; t < length; ++t) tokens.push_back((t * t + 3 * (t % 7)) % words);

@@ -175,7 +175,7 @@ TEST_F(workers_by_calibration, are_one_on_one_processor) {
   EXPECT_TRUE(handles.empty());
 }
 
-/// Whatever was chosen, the run has the bits of one whose numbers were set by hand.
+/// For every choice, the run has the same bits as a run with these numbers set by hand.
 TEST_F(workers_by_calibration, do_not_affect_the_training) {
   bright_thirds const examples(60);
   auto const fitted = [&](training& made) {
@@ -198,14 +198,14 @@ TEST_F(workers_by_calibration, need_an_autotuner) {
     trainer<wide>(small, {.workers = 0});
     ADD_FAILURE();
   } catch (setting_error const& why) {
-    EXPECT_EQ(
-        std::string(why.what()),
-        "workers and threads must be at least 1: expected at least 1 of each; 0 workers only with tune, "
-        "which calibrates them, got 0 workers, 1 threads");
+    EXPECT_EQ(std::string(why.what()),
+              "the number of workers or threads is too small: expected at least 1 of each; 0 workers only "
+              "with tune, "
+              "which calibrates them, got 0 workers, 1 threads");
   }
 }
 
-/// Losses on numbers, inputs of several kinds, sums over the batch: generated examples fit all of them.
+/// Losses on numbers, inputs of several kinds, sums over the batch: generated examples suit all of them.
 TEST_F(workers_by_calibration, accept_any_network) {
   graph const several = graph::build([](builder& net) {
     tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};

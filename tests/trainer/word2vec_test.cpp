@@ -215,8 +215,8 @@ std::vector<float> values_of(word_vectors const& all) {
   return values;
 }
 
-/// Compares every step. The first token of the step's sentence gives its rate; here steps begin in the middle
-/// of sentences.
+/// Compares every step. The first token of the step's sentence gives its rate; here, steps also begin in the
+/// middle of sentences.
 void compare_with_oracle(word2vec_settings const& how) {
   corpus const data;
   word2vec trained(data.words, how);
@@ -497,10 +497,9 @@ TEST(word2vec, refuses_invalid_settings_and_tokens) {
               run.step(token_stream(std::vector<std::int32_t>{0, 3}));
             }),
             "a token is not in the vocabulary (token 1): expected 0 to 1, or 2 after a sentence, got 3");
-  EXPECT_EQ(
-      refusal_of<setting_error>([&] { word2vec(words, with(sgd{}, 0)).output_vectors(); }),
-      "the rows of the output matrix belong to no word (output_vectors): expected negatives of at least "
-      "1, got hierarchical softmax");
+  EXPECT_EQ(refusal_of<setting_error>([&] { word2vec(words, with(sgd{}, 0)).output_vectors(); }),
+            "the rows of the output matrix do not belong to words (output_vectors): expected negatives of at "
+            "least 1, got hierarchical softmax");
 }
 
 TEST(word2vec, refuses_ranks_with_different_settings) {

@@ -11,7 +11,7 @@ namespace cohort {
 /// Kernel that runs on the host. `arguments` are in the order of its operands.
 using host_function = std::function<void(std::span<void* const> arguments)>;
 
-/// Host function bound to its arguments' addresses. A call allocates nothing.
+/// Host function bound to its arguments' addresses. Calling it allocates no memory.
 class host_call {
  public:
   host_call(host_function const& function, std::span<void* const> arguments);

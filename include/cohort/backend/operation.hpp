@@ -13,7 +13,7 @@ namespace cohort {
 /// Role of a kernel's argument in its layer.
 ///
 /// Order     forward reads inputs, parameters and targets; it writes output, workspace and loss.
-///           backward reads these and diff_output; it writes diff_input and diff_parameter.
+///           backward reads all of these and diff_output; it writes diff_input and diff_parameter.
 /// Shapes    target, loss, scalars and mask have no layout: the argument is the object's address.
 enum class operand_role : std::uint8_t {
   input,
@@ -42,8 +42,8 @@ struct operand {
 /// Kernel of a layer with its arguments, in the kernel's order.
 ///
 /// `implementation`  name for tables and traces
-/// `flops`           of one call
-/// Order             backward kernels write to diff_output only if it is among the arguments twice.
+/// `flops`           floating-point operations per call
+/// Order             a backward kernel modifies diff_output only if diff_output is among its operands twice.
 template <class Kernel, class Layout>
 struct basic_invocation {
   Kernel kernel;
@@ -65,11 +65,12 @@ struct basic_invocation {
 ///
 /// Shapes    inputs and output without the batch.
 /// `masked`      the step's inputs have a mask.
-/// `frozen`      the layer runs as at inference, in training too. Its backward treats running statistics as
-///               constants, and its parameters' gradients are not read.
-/// `sums`        the step has one more input than the layer. It is the last input and has the output's shape.
-///               It is added to the layer's result, before the activation.
-/// `parameters`  layouts that the store has already fixed; empty if this request may choose.
+/// `frozen`      the layer runs as at inference, also in training. Its backward pass treats running
+///               statistics as constants, and nothing reads the gradients of its parameters.
+/// `sums`        the step has one more input than the layer: its last input, of the output's shape, is added
+///               to the layer's result before the activation.
+/// `parameters`  layouts of the parameters that the parameter store has already fixed; empty: the backend
+///               chooses them.
 /// `candidate`   one of the backend's `candidates` for this request; "": the backend's fixed rule.
 template <class Layout>
 struct basic_request {
@@ -108,10 +109,10 @@ struct basic_operation {
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };
 
-/// An invocation of backend B. Backends with equal layouts and kernels share the type.
+/// An invocation of backend B. Backends with the same layout and kernel types share this type.
 template <class B>
 using invocation = basic_invocation<typename B::kernel, typename B::layout>;
-/// A step that backend B prepares.
+/// Request to backend B to prepare a step.
 template <class B>
 using operation_request = basic_request<typename B::layout>;
 /// A step as prepared by backend B.

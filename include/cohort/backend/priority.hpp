@@ -120,7 +120,7 @@ auto with_backend(sink const& log, Lacks&& unfit_reason, Visit&& visit) {
   return detail::visit_backend(std::type_identity<Choice>{}, log, unfit_reason, visit);
 }
 
-/// Same for tasks that every backend can run.
+/// Overload for tasks that every backend can run.
 template <class Choice, class Visit>
 auto with_backend(sink const& log, Visit&& visit) {
   return with_backend<Choice>(

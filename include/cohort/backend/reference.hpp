@@ -6,11 +6,11 @@
 
 namespace cohort {
 
-/// Reference backend: plain loops over dense tensors, in float or double. It is the oracle of every other
-/// backend, and slow.
+/// Reference backend: plain loops over dense tensors, in float or double. It is slow; tests compare every
+/// other backend with it.
 ///
-/// Exact     fixed order of additions: bitwise equal on every machine with the same floating-point
-///           contraction.
+/// Exact     fixed order of additions: results are bitwise equal on every machine for which the compiler
+///           contracts the same multiplications and additions (FMA).
 template <class T>
 class reference {
  public:

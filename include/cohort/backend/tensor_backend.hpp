@@ -8,11 +8,12 @@
 
 namespace cohort {
 
-/// Requirements of a tensor backend. A backend is a cheap value; its copies share the descriptors.
+/// Requirements of a tensor backend. A backend is a value that is cheap to copy; copies share its
+/// descriptors.
 ///
 /// `scalar`                    element type of the master parameters: float or double
-/// `layout`                    memory layout of a tensor: opaque, regular. In a `shape` the batch is the
-///                             first extent.
+/// `layout`                    memory layout of a tensor: opaque, regular. The first extent of shapes given
+///                             to `plain` is the batch.
 /// `kernel`                    immutable executable
 /// `call`                      kernel bound to addresses: call(), call.set(argument, address)
 /// `bind(kernel, addresses)`   static: returns the call
@@ -42,19 +43,20 @@ namespace cohort {
 ///                             every shape
 /// `is_rounded_copy(a, b)`     for working copies that are narrower than the parameters: whether b stores
 ///                             each element of a at the same index
-/// `round(from, to, i, n)`     rounds n scalars to the elements i, i + 1, … of such a copy; same bits as a
-///                             reorder
-/// `candidates(request)`       for steps with several implementations: their names, the fixed rule's first.
-///                             At most one name if there is no choice. `prepare` accepts a request for each,
-///                             or throws backend_error.
+/// `round(from, to, i, n)`     rounds n scalars and writes them to the elements i, i + 1, … of this copy;
+///                             writes the same bits as a reorder
+/// `candidates(request)`       for steps with several implementations: returns their names, the fixed rule's
+///                             first, and at most one name if there is no choice. For a request with one of
+///                             these names as its `candidate`, `prepare` returns that implementation or
+///                             throws backend_error.
 /// `prepare(request, tuning)`  for backends with several implementations of parts smaller than a step: calls
-///                             the tuning for each part
-/// `describe_machine()`        static, with candidates: what run times depend on besides the processor:
-///                             library, threads
-/// `passes()`                  for arenas outside of the processor's memory: the passes that access them
+///                             `tuning` for each part
+/// `describe_machine()`        static; needed with `candidates`: text that identifies what run times depend
+///                             on besides the processor (library, threads)
+/// `passes()`                  for arenas outside the processor's memory: the passes that access them
 ///                             (arena_passes)
 ///
-/// Errors    never a wrong result: unsupported requests are rejected when the plan is made.
+/// Errors    unsupported requests are rejected when the plan is made; they never produce a wrong result.
 /// Exact     bitwise reproducible for a given number of threads.
 template <class B>
 concept tensor_backend = std::regular<typename B::layout> && requires(

@@ -25,7 +25,7 @@ namespace cohort {
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
-  sink log{};  ///< receives lines for the user, from rank 0 or about a fault; empty: no log
+  sink log{};  ///< receives log lines of rank 0, and lines of any rank about faults; empty: no log
 };
 
 namespace detail {
@@ -81,8 +81,8 @@ struct arrival {
 };
 
 namespace detail {
-/// An operation inside a communicator. The communicator keeps it until it is done, even if no handle exists
-/// any more.
+/// An operation inside a communicator. The communicator keeps the operation until it is done, even after its
+/// handle is destroyed.
 struct activity {
   virtual ~activity() = default;
   virtual bool done() = 0;
@@ -99,7 +99,7 @@ class pending_operation {
       : operation_(std::move(operation)) {}
   /// Returns whether the operation has ended. Makes progress if the communicator has no progress thread.
   bool done() { return !operation_ || operation_->done(); }
-  /// Blocks until the operation has ended. Returns the time at which this rank observed the end, perhaps
+  /// Blocks until the operation has ended. Returns the time at which this rank observed the end, which may be
   /// before the call; the clock's epoch if there is no operation.
   std::chrono::steady_clock::time_point wait();
 
@@ -114,8 +114,8 @@ class pending_operation {
 ///           may start an operation or wait. Only one thread at a time may use a communicator, except that
 ///           start_*, note and abort may run during a wait. The destructor of the last relative waits for all
 ///           pending operations.
-/// Exact     the order of a sum depends only on the number of ranks and bytes. Results are equal on every
-///           rank and in every run, and the same over `threads` and `mpi`.
+/// Exact     the order of a sum depends only on the number of ranks and the number of bytes. Results are
+///           equal on every rank and in every run, and the same over `threads` and `mpi`.
 /// Errors    communicator_error on every rank if a wait exceeds its deadline, a rank is lost or fails, or a
 ///           message has the wrong size. It names the missing ranks and their progress. It *poisons* the
 ///           communicator and its relatives: later calls throw the same error at once. setting_error for a
@@ -144,34 +144,34 @@ class communicator {
   /// Starts a broadcast.
   ///
   /// After     every rank holds the root's elements.
-  /// Moves     at most ⌈log2 P⌉·n from any rank.
+  /// Moves     at most ⌈log2 P⌉·n from any rank, for n bytes.
   virtual pending_operation start_broadcast(elements data, int root) = 0;
   /// Starts a reduction of each element over all ranks.
   ///
   /// After     every rank holds the result.
   /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
   ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
-  ///           If P is not a power of two, the second bound is 64 KiB, the logarithm is rounded down, and
-  ///           ranks in pairs send one more message of n below this bound.
+  ///           If P is not a power of two, the second bound is 64 KiB, the logarithm is rounded down, and the
+  ///           ranks that form pairs send one more message of n below this bound.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
-  /// Returns whether start_allreduce accepts elements in this memory space; no other operation does. The
-  /// allreduce begins after all work that was enqueued in the space before its start. The answer is the same
-  /// on all ranks that have such a space.
+  /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts them.
+  /// The allreduce begins after all work that was enqueued in the space before start_allreduce. The answer is
+  /// the same on all ranks that have a space of this kind.
   virtual bool sums_in(memory_space const&) const { return false; }
   /// Starts a reduction of which each rank gets one part.
   ///
   /// After     rank r holds the result in part r of `data` (part_of: parts as equal as possible); the other
   ///           parts are unspecified.
-  /// Moves     (P−1)/P·n a rank.
+  /// Moves     (P−1)/P·n per rank, for n bytes.
   virtual pending_operation start_reduce_scatter(elements data, reduction how) = 0;
   /// Starts an exchange of equal parts.
   ///
   /// Before    rank r's contribution is in part r of `data`.    After  every rank holds all parts.
-  /// Moves     (P−1)/P·n a rank.
+  /// Moves     (P−1)/P·n per rank, for n bytes.
   virtual pending_operation start_allgather(elements data) = 0;
   /// Starts an exchange of byte strings whose sizes may differ between ranks.
   ///
-  /// Moves     the sizes, then the contributions of the other ranks: each contribution passes each rank once.
+  /// Moves     per rank: the sizes, then all contributions except that of the next rank.
   virtual pending_operation start_allgatherv(std::span<std::byte const> mine, gathered& all) = 0;
   /// Starts a barrier. It ends after all ranks have started it.
   virtual pending_operation start_barrier() = 0;
@@ -193,7 +193,7 @@ class communicator {
   /// Collective. Returns a communicator of the same ranks with separate messages.
   virtual std::unique_ptr<communicator> duplicate() = 0;
 
-  /// Announces to all ranks that this one has failed, and why. Poisons the communicator. Never throws.
+  /// Announces to all ranks that this rank has failed, and why. Poisons the communicator. Never throws.
   ///
   /// After     the memory of pending operations is no longer accessed. Returns within a second.
   virtual void abort(std::string const& why) noexcept = 0;

@@ -55,8 +55,8 @@ class rank_body {
 ///
 /// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
 ///           once with a communicator_error that reports it. If a rank then neither ends nor makes progress
-///           for the deadline plus 2 s, the process exits with communicator_exit_status. It prints all
-///           reasons to the standard error stream.
+///           for the deadline plus 2 s, all reasons are printed to the standard error stream, and the process
+///           exits with communicator_exit_status.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {

@@ -4,7 +4,8 @@
 
 namespace cohort {
 
-/// Bytes whose transfer takes as long as the latency of a message, if nothing was measured: 50 µs at 1 GB/s.
+/// Bytes whose transfer takes as long as the latency of a message, for a link that was not measured: 50 µs at
+/// 1 GB/s.
 inline constexpr double latency_equivalent_bytes = 50'000;
 
 /// Cost of a message between two ranks: `latency` seconds + bytes / `bytes_per_second`.
@@ -24,7 +25,7 @@ struct link_cost {
 /// After     the same result on every rank. Zeros if there is only one rank.
 /// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank.
 /// Errors    communicator_error.
-/// Source    latency and bandwidth as Hockney, Parallel Computing 1994; medians.
+/// Source    latency and bandwidth as defined by Hockney, Parallel Computing 1994; medians here.
 link_cost measure_link(communicator& world);
 
 }  // namespace cohort

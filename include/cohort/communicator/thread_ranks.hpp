@@ -28,9 +28,9 @@ struct posted_message {
   int from = 0;
   channel on = channel::collective;
   std::uint32_t tag = 0;
-  std::byte const* source = nullptr;  // of a send
-  elements into{};                    // of a receive
-  std::optional<reduction> how{};     // of a receive that combines
+  std::byte const* source = nullptr;  // data of a send
+  elements into{};                    // destination of a receive
+  std::optional<reduction> how{};     // reduction of a receive that combines
   std::size_t bytes = 0;
   std::size_t received_bytes = 0;  // size of the matched send
   bool sends = false;
@@ -75,8 +75,8 @@ struct thread_hub {
   std::optional<std::string> trouble();
 };
 
-/// Messages between threads. The receiver copies from the sender's memory, or adds from it, when it checks
-/// whether its receives are done. Two ranks that exchange data thus work in parallel, and no rank writes to
+/// Messages between threads. When a receiver checks whether its receives are done, it copies or combines the
+/// data from the sender's memory. Two ranks that exchange data thus work in parallel, and no rank writes to
 /// another rank's memory.
 class thread_transport final : public transport {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks how a program is compiled. Every header with an implementation file reaches this one.
+// Checks how a program is compiled. Every header with an implementation file includes this one, directly or
+// indirectly.
 #include <cohort/version.hpp>
 
 #if __cplusplus < 202002L

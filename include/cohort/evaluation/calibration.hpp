@@ -22,11 +22,12 @@ struct calibration_bin {
 
 /// Calibration of probabilities: of the examples with probability 0.8, 80 % should be positive.
 ///
-/// Shapes    probabilities N×C, from 0 to 1; targets N class indices, or N×C numbers 0 or 1. With one column
-///           and indices, class 1 is positive.
+/// Shapes    probabilities N×C, from 0 to 1; targets N class indices, or N×C values of 0 or 1. With one
+///           column and indices, class 1 is positive.
 /// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
 ///           error.
-/// Exact     merged shards have the counts of one report, and its sums to 1e-12. An empty bin has no means.
+/// Exact     merged shards have the counts of one report over all data, and its sums up to a relative error
+///           of 1e-12. An empty bin has no means.
 /// Source    Guo et al., ICML 2017 (expected calibration error).
 class calibration_report final : public evaluator {
  public:
@@ -41,14 +42,15 @@ class calibration_report final : public evaluator {
   int columns() const { return columns_; }
   std::int64_t examples() const { return examples_; }
 
-  /// Bins of the highest probability of each example, the first of equals. With one column: bins of this
-  /// column.
+  /// Bins of the highest probability of each example; of equal probabilities, the first. With one column:
+  /// bins of this column.
   std::vector<calibration_bin> bins() const { return bins(columns_ > 1 ? columns_ : 0); }
   /// Bins of one column: its class against all others.
   std::vector<calibration_bin> bins(int column) const;
 
   /// Expected calibration error: the mean over the examples of |probability − frequency| of their bin.
-  /// Maximum calibration error: the largest of any bin. Both are empty without examples.
+  /// Maximum calibration error: the largest |probability − frequency| of a bin. Both are empty without
+  /// examples.
   std::optional<double> expected_error() const;
   std::optional<double> largest_error() const;
 
@@ -70,7 +72,7 @@ class calibration_report final : public evaluator {
 
   int columns_;
   int bins_;
-  std::vector<cell> cells_;  // (columns, then the highest probability) × bins
+  std::vector<cell> cells_;  // rows × bins: a row per column, then the highest probability
   std::int64_t examples_ = 0;
 };
 

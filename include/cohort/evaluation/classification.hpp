@@ -21,7 +21,7 @@ namespace cohort {
 
 /// Options of a classification_report.
 struct classification_options {
-  int top = 1;                        ///< top_accuracy counts a label among this many highest scores
+  int top = 1;                        ///< N of the top-N accuracy
   std::vector<std::string> labels{};  ///< names of the classes, in order; may be empty
 };
 
@@ -32,7 +32,8 @@ struct classification_options {
 /// Errors    shape_error; data_error naming the example (label out of range, score not finite); setting_error
 ///           for reports with different settings. The report is unchanged after an error.
 /// Exact     the predicted class has the highest score; of equal scores, the lowest class. Merged shards have
-///           the counts of one report and its log loss to 1e-12. Values of 0/0: see confusion_matrix.
+///           the counts of one report over all data, and its log loss up to a relative error of 1e-12. Values
+///           of 0/0: see confusion_matrix.
 class classification_report : public evaluator, private confusion_matrix {
  public:
   explicit classification_report(int classes, classification_options options = {});

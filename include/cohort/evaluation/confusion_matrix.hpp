@@ -21,7 +21,7 @@ class confusion_matrix {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;  ///< see binary_counts
 
-  /// Errors    setting_error if `classes` is not in 2 to 100000.
+  /// Errors    setting_error unless 2 ≤ `classes` ≤ 100000.
   explicit confusion_matrix(int classes);
 
   /// Counts one example.  Before: both are valid classes.
@@ -31,7 +31,7 @@ class confusion_matrix {
   void merge(confusion_matrix const& other);
 
   /// Writes the counts that are not 0, each after the number of zero counts before it: at most 20 bytes for
-  /// each, usually few.
+  /// each count, usually few.
   void write(detail::report_writer& out) const;
   /// Reads counts that `write` has written.
   /// Before    nothing was added; the bytes are untrusted.

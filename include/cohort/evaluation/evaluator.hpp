@@ -14,14 +14,15 @@ namespace cohort {
 ///
 /// `add`       adds outputs N×… and their targets N×…; `first` is the number of the first example in errors,
 ///             by default the number of examples added before
-/// `to_bytes`  everything added so far, small enough to be sent
+/// `to_bytes`  returns all data added so far as bytes, to be sent to other ranks
 /// `merge`     adds the data of another evaluator with the same settings
-/// `clear`     removes everything added
+/// `clear`     removes all data added so far
 ///
 /// Order     any; the same order gives the same bits.
 /// Before    bytes are untrusted.
 /// Errors    shape_error, data_error. The evaluator is unchanged after an error.
-/// Exact     merged parts have the counts of the whole, and its sums to 1e-12.
+/// Exact     merged parts have the counts of one evaluator over all data, and its sums up to a relative error
+///           of 1e-12.
 class evaluator {
  public:
   virtual ~evaluator() = default;

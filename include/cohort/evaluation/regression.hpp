@@ -24,9 +24,10 @@ struct regression_options {
 /// Shapes    outputs and targets N×C (any shape of C elements per example), f32 or f64.
 /// Errors    shape_error; data_error naming the example if a number is not finite, or at least 1e150 in
 ///           magnitude (its square may overflow). The report is unchanged after an error.
-/// Exact     sums are compensated and second moments are centred: merged shards give the numbers of one
-///           report to 1e-12, however far the targets are from 0. Values of 0/0 (R² and correlation of
-///           constant targets) are empty and excluded from means.
+/// Exact     sums are compensated and second moments are centred: merged shards give the metrics of one
+///           report over all data up to a relative error of 1e-12 (R² and correlation: absolute), however far
+///           the targets are from 0. Values of 0/0 (R² and correlation of constant targets) are empty and
+///           excluded from means.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});
@@ -44,7 +45,7 @@ class regression_report final : public evaluator {
   std::optional<double> mse(int c) const;
   std::optional<double> mae(int c) const;
   std::optional<double> rmse(int c) const;
-  /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 as good as the mean.
+  /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 is as good as predicting the mean.
   std::optional<double> r2(int c) const;
   /// Pearson's correlation of outputs and targets.
   std::optional<double> correlation(int c) const;
@@ -60,7 +61,7 @@ class regression_report final : public evaluator {
  private:
   struct column {
     detail::compensated_sum absolute{}, squared{};
-    detail::paired_moments moments{};  // x the output, y the target
+    detail::paired_moments moments{};  // x: the output, y: the target
 
     std::optional<double> mean(detail::compensated_sum const& errors) const;
   };

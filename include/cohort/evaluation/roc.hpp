@@ -26,12 +26,12 @@ struct roc_options {
 /// ROC curves: how well scores separate the examples of a class from all others, for all thresholds.
 ///
 /// Shapes    scores N×C: one column (a probability), or one per class, each against all others. targets: N
-///           class indices, or N×C numbers 0 or 1, of which several may be 1. With one column and indices,
+///           class indices, or N×C values of 0 or 1, of which several may be 1. With one column and indices,
 ///           class 1 is positive.
 /// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
 ///           error.
-/// Exact     see roc_curve: merged shards give the same bits as one report. Columns without a curve are
-///           excluded from means.
+/// Exact     see roc_curve: merged shards give the same bits as one report over all data. Columns without a
+///           curve are excluded from means.
 class roc_report final : public evaluator {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;

@@ -9,7 +9,7 @@
 namespace cohort {
 
 /// Point of a ROC curve: examples with a score of at least `threshold` are predicted as positive. The rates
-/// are the fractions of the negative and of the positive examples that are predicted so.
+/// are the fractions of the negative and of the positive examples that are predicted as positive.
 struct roc_point {
   double threshold = 0;
   double false_positive_rate = 0;
@@ -37,7 +37,7 @@ class roc_curve {
   std::int64_t positive() const { return positive_; }
   std::int64_t negative() const { return negative_; }
 
-  /// Points from (0, 0), above the highest score, to (1, 1).
+  /// Points of the curve: (0, 0), with an infinite threshold, then one point per score, up to (1, 1).
   std::vector<roc_point> points() const;
 
   /// Area under the curve: the fraction of pairs of a positive and a negative example in which the positive
@@ -45,7 +45,7 @@ class roc_curve {
   std::optional<double> auc() const;
 
   /// Σ precision · increase of recall, from the highest threshold down: the area under the precision-recall
-  /// curve, in steps.
+  /// curve, as a step function.
   std::optional<double> average_precision() const;
 
  private:

@@ -8,8 +8,9 @@
 
 namespace cohort {
 
-/// Returns the processor's brand name, its CPUID signature and best_isa(). The signature (family, model,
-/// stepping) is included because hypervisors shorten names. Not on x86: returns the name of best_isa() only.
+/// Returns the processor's brand name, its CPUID signature and the name of best_isa(). The signature (family,
+/// model, stepping) is included because hypervisors shorten names. On other architectures than x86, returns
+/// only the name of best_isa().
 ///
 /// Errors    as best_isa().
 std::string processor_name();

@@ -18,10 +18,10 @@ namespace cohort {
 
 /// Deadline and per-thread callbacks of a team.
 ///
-/// Units     `deadline` of each wait, in a barrier or for the other workers at the end of a run: 1 ms to
-///           1,000 hours.
+/// Units     `deadline`: limit of each wait, in a barrier or for the other workers at the end of a run; 1 ms
+///           to 1,000 hours.
 /// Order     workers 1, 2, … call `enter` when their thread starts and `leave` before it ends. Worker 0, the
-///           thread that calls run, calls both in every run: it can restore the caller's thread-local
+///           thread that calls run, calls both in every run, so `leave` can restore the caller's thread-local
 ///           settings.
 struct team_settings {
   std::chrono::milliseconds deadline{120'000};
@@ -46,7 +46,7 @@ struct team_state {
 
   struct alignas(64) slot {
     std::atomic<std::uint64_t> last_finished_run{0};
-    std::atomic<std::uint64_t> barriers_reached{0};  // in the current run
+    std::atomic<std::uint64_t> barriers_reached{0};  // number in the current run
     std::exception_ptr failure{};                    // written before last_finished_run, read after it
     std::thread thread{};
   };
@@ -55,12 +55,12 @@ struct team_state {
 
   team_settings const settings;
   int const size;
-  bool const oversubscribed;  // more workers than hardware threads
+  bool const oversubscribed;  // whether there are more workers than hardware threads
   std::vector<slot> slots;
   void (*job)(void*, int) = nullptr;  // job and context are published by `current_run`
   void* context = nullptr;
   alignas(64) std::atomic<std::uint64_t> current_run{0};
-  std::atomic<bool> failed{false};  // a worker threw in the current run
+  std::atomic<bool> failed{false};  // whether a worker threw in the current run
   std::atomic<bool> stopping{false};
   std::atomic<bool> running{false};
   alignas(64) std::atomic<int> sleepers{0};
@@ -72,7 +72,8 @@ struct team_state {
   /// Blocks until ready() holds; returns false if the limit expires first. Spins for about 20 µs, then yields
   /// until 200 µs have passed, then sleeps.
   ///
-  /// Before    a thread that makes ready() true stores, then calls wake(), both sequentially consistent.
+  /// Before    a thread that makes ready() true stores its change, then calls wake(), both sequentially
+  ///           consistent.
   template <class Ready>
   bool wait(Ready ready, std::chrono::milliseconds limit) {
     constexpr auto spinning = std::chrono::microseconds(20);
@@ -140,8 +141,8 @@ struct team_state {
 }  // namespace detail
 
 /// A fork-join thread pool: k workers run the same function over fixed partitions, with barriers inside.
-/// Worker 0 is the thread that calls run, so a team of one starts no thread and wakes none. The other workers
-/// are threads that exist as long as the team, so each worker number keeps its thread-local state.
+/// Worker 0 is the thread that calls run, so a team of one worker starts and wakes no thread. The other
+/// workers are threads that exist as long as the team, so their thread-local state is kept between runs.
 ///
 /// Order     one run at a time. Each wait spins for about 20 µs, then yields, then sleeps.
 /// Errors    setting_error for fewer than one worker or a deadline out of range; the exception that `enter`

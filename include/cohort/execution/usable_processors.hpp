@@ -5,7 +5,7 @@
 namespace cohort {
 
 /// Returns the number of processors that the calling thread may run on, at least 1. A launcher or a container
-/// may restrict it to fewer than the machine has.
+/// may restrict the thread to fewer processors than the machine has.
 int usable_processors();
 
 }  // namespace cohort

@@ -13,23 +13,23 @@ class tensor;
 /// Records the layers of a network and the first mistake, both in constant evaluation and at run time.
 ///
 /// Order     a node's inputs are recorded before the node.
-/// Errors    none thrown: `problem()` returns the first mistake. Shape inference stops after it.
+/// Errors    throws nothing: `problem()` returns the first mistake, after which shape inference stops.
 class builder {
  public:
   /// Adds an input of the network: a tensor that every batch provides. `extents` excludes the batch: {1, 28,
   /// 28}.
   constexpr tensor input(shape extents, std::string_view name = {}, source_line at = source_line::here());
-  /// Adds an input whose examples have different numbers of steps: T×C, or T for indices, with T the largest
-  /// number. A batch has a mask for it, and padding.
+  /// Adds an input whose examples have different numbers of steps, at most T. `extents`: T×C, or T for
+  /// indices. A batch pads each example to T steps and provides a mask for the input.
   constexpr tensor masked_input(shape extents, std::string_view name = {},
                                 source_line at = source_line::here());
 
-  /// Records a node of any kind and returns its id. Records a zero_masked layer before it if the node reads
-  /// the padding of a masked sequence.
+  /// Records a node of any kind and returns its id. If the node reads the padding of a masked sequence,
+  /// records a zero_masked layer before the node.
   ///
   /// Units     `owner`: the node whose parameters the new node uses; −1: the node named by `settings.shares`,
   ///           or the new node itself.
-  /// Before    `kind` outlives the graph; `values` has kind.slots numbers.
+  /// Before    `kind` outlives the graph; `values` has kind.slots elements.
   constexpr int append(kind const& kind, double const* values, std::span<int const> inputs,
                        std::string_view name, layer_settings const& settings, source_line at, int owner = -1);
 
@@ -46,18 +46,19 @@ class builder {
   /// Declares the outputs of the network, in order. Without a declaration, the outputs are all layers that no
   /// other layer reads.
   ///
-  /// Errors    problem() names the line of the first wrong tensor. An output must not be read by another
-  ///           layer, declared twice or be an input. Every other tensor must be read.
+  /// Errors    problem() reports the line of the first wrong tensor. An output must not be an input of the
+  ///           network, must not be read by a layer and must not be declared twice. Every other tensor must
+  ///           be read.
   constexpr void declare_outputs(std::span<int const> ids);
 
   /// Sorts the nodes into canonical order: the inputs as written, then each output's layers, operands from
   /// left to right. Then checks that names are unique, and that the losses are means over the same steps.
   ///
-  /// Exact     independent of the compiler. C++ leaves the evaluation order of the operands of `a + b` open;
-  ///           in the recorded order, generated names, hashes and initial parameters would differ between
-  ///           compilers.
-  /// Errors    problem() names the layer whose given name another layer already has; of two given names, the
-  ///           later one.
+  /// Exact     the order does not depend on the compiler. C++ does not specify the evaluation order of the
+  ///           operands of `a + b`, so with the recorded order, generated names, hashes and initial
+  ///           parameters would differ between compilers.
+  /// Errors    problem() reports the layer whose given name another layer already has; if both names are
+  ///           given, the later layer.
   constexpr void sort_nodes();
 
  private:
@@ -79,7 +80,7 @@ class builder {
   finding problem_{};
 };
 
-/// The output of a layer while a network is written. `x | layer` and `x | block` append to it.
+/// The output of a layer of a network that is being built. `x | layer` and `x | block` append to it.
 class tensor {
  public:
   constexpr tensor(builder& net, int id) : net_(&net), id_(id) {}
@@ -111,7 +112,7 @@ constexpr tensor operator|(tensor x, L const& l) {
   return join(l, x);
 }
 
-/// Does not compile: names the member that a layer needs and `Other` lacks.
+/// Never compiles: the error names the first member that `Other` lacks to be a layer.
 template <class Other>
 requires(!layer<Other> && !std::invocable<Other const&, tensor>) constexpr tensor operator|(tensor x,
                                                                                             Other const&) {
@@ -126,24 +127,25 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
   return block(x);
 }
 
-/// Two layers without a tensor in front of them. Compilers print the line of the deleted function.
+/// Rejects two layers without a tensor in front of them. Compilers print the declaration of the deleted
+/// function, with its comment.
 template <layer First, layer Second>
 tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...
 
-/// Sum, element by element; shapes are broadcast as by `add`.
+/// Elementwise sum; shapes are broadcast as by `add`.
 ///
-/// Errors    problem() names the line of the right operand, because an operator has no argument for its own
-///           line.
+/// Errors    problem() reports the line of the right operand, because an operator cannot have an argument for
+///           its source line.
 constexpr tensor operator+(tensor a, tensor b) { return join(add{.at = b.net().view()[b.id()].at}, a, b); }
-/// Product, element by element; shapes are broadcast as by `multiply`. Errors as operator+.
+/// Elementwise product; shapes are broadcast as by `multiply`. Errors as for operator+.
 constexpr tensor operator*(tensor a, tensor b) {
   return join(multiply{.at = b.net().view()[b.id()].at}, a, b);
 }
 
 /// Concatenation along the channels.
 ///
-/// Errors    problem() names the line of the last operand. join(concatenate{}, a, b) reports its own line
-///           instead.
+/// Errors    problem() reports the line of the last operand; for join(concatenate{}, a, b), it reports the
+///           line of concatenate{}.
 template <std::same_as<tensor>... More>
 constexpr tensor concat(tensor first, More... more) {
   int const ids[]{first.id(), more.id()...};

@@ -85,9 +85,9 @@ struct well_formed {
 ///
 /// After     the outputs are the tensors that the function returns: one, or several in a std::tuple, pair,
 ///           array or vector, in that order. Losses are outputs too.
-/// Errors    a network that is not well formed does not compile; neither does one with a tensor that is
-///           neither read nor returned. The compiler's message contains the sentence, the file and line of
-///           the wrong layer, and the shapes.
+/// Errors    a network does not compile if it is not well formed, or if one of its tensors is neither read
+///           nor returned. The compiler's message contains the sentence, the file and line of the wrong
+///           layer, and the shapes.
 template <auto Describe>
 constexpr auto network() {
   static_assert(

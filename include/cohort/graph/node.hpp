@@ -29,8 +29,7 @@ struct node {
 
 /// A network as a view: nodes in topological order (inputs before their readers) and their pools.
 ///
-/// Before    `id` is a node: 0 ≤ id < size().
-/// Exact     the view owns nothing; the graph or builder outlives it.
+/// Before    `id` is a node: 0 ≤ id < size(). The graph or builder outlives the view, which owns nothing.
 struct graph_view {
   std::span<node const> nodes;
   std::span<double const> values;
@@ -40,7 +39,7 @@ struct graph_view {
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr node const& operator[](int id) const { return nodes[static_cast<std::size_t>(id)]; }
   constexpr cohort::kind const& kind(int id) const { return *(*this)[id].kind; }
-  /// The encoded fields of a node: kind(id).slots numbers.
+  /// The encoded fields of a node: kind(id).slots elements.
   constexpr double const* fields(int id) const { return values.data() + (*this)[id].first_value; }
   /// Ids of the nodes that a node reads, in the order of its operands.
   constexpr std::span<int const> inputs(int id) const {
@@ -58,7 +57,7 @@ struct graph_view {
   constexpr std::string_view given_name(int id) const {
     return {characters.data() + (*this)[id].first_character, static_cast<std::size_t>((*this)[id].name_size)};
   }
-  /// The given name, else a generated one, kind and ordinal: "conv2d_1".
+  /// The given name, or else a generated name of kind and ordinal: "conv2d_1".
   std::string name(int id) const {
     if ((*this)[id].name_size > 0) return std::string(given_name(id));
     return std::string(kind(id).name) + '_' + std::to_string((*this)[id].ordinal);
@@ -98,14 +97,15 @@ struct graph_view {
     return found;
   }
 
-  /// Ids of the nodes at which masks begin, in order: the numbers of the masks of a batch.
+  /// Ids of the nodes at which masks begin, in ascending order. Mask i of a batch belongs to the i-th of
+  /// them.
   constexpr std::vector<int> masks() const {
     std::vector<int> found;
     for (int id = 0; id < size(); ++id)
       if ((*this)[id].mask == id) found.push_back(id);
     return found;
   }
-  /// The number of the mask that begins at node `begin`; −1 if none does.
+  /// The index, among the masks of a batch, of the mask that begins at node `begin`; −1 if `begin` is −1.
   constexpr int mask_number(int begin) const {
     int number = 0;
     for (int id = 0; id < begin; ++id) number += (*this)[id].mask == id ? 1 : 0;
@@ -117,7 +117,8 @@ struct graph_view {
       if ((*this)[from].mask >= 0) return (*this)[from].mask;
     return -1;
   }
-  /// Whether only layers with `reads_indices` read a node, so that it may be i32 in batches.
+  /// Whether a node has readers and all of them have `reads_indices`. Batches may then contain the node as
+  /// i32.
   constexpr bool is_indices(int id) const {
     bool is_read = false;
     for (int reader = 0; reader < size(); ++reader)

@@ -7,12 +7,13 @@
 
 namespace cohort {
 
-/// The outputs of a recurrent layer that returns its final state. A member adds a layer that reads one of
-/// them; gradients flow through all that are used.
+/// The outputs of a recurrent layer that returns its final state. Each member function appends a layer that
+/// selects one of the outputs; gradients flow through all selected outputs.
 ///
-/// Shapes    steps T×U, with the mask of the layer's input; state U: h after the last step that exists, in
-///           the layer's direction; cells U: c of an lstm.
-/// Errors    steps of a layer with `last_step`, and cells of another layer than an lstm, are mistakes.
+/// Shapes    steps T×U, with the mask of the layer's input; state U: h after the last unmasked step, in the
+///           layer's direction; cells U: c of an lstm after the same step.
+/// Errors    problem() reports steps() of a layer with `last_step`, and cells() of a layer that is not an
+///           lstm.
 class recurrent_outputs {
  public:
   constexpr recurrent_outputs(tensor all, int states) : all_(all), states_(states) {}
@@ -36,13 +37,14 @@ class recurrent_outputs {
   int states_;
 };
 
-/// Appends a recurrent layer that also returns its final state. `initial`: its initial state, h, and c of an
-/// lstm; without it, zeros. `join(lstm{…}, x, h, c)` only reads an initial state.
+/// Appends a recurrent layer that also returns its final state. `initial`: the initial state: h, and for an
+/// lstm also c; absent: zeros. `join(lstm{…}, x, h, c)` reads an initial state without returning the final
+/// one.
 ///
 ///     auto const encoder = with_state(lstm{.units = 64, .last_step = true}, source);
 ///     return join(lstm{.units = 64}, target, encoder.state(), encoder.cells()) | dense{.units = words} | …
 ///
-/// Cost      steps() copies the outputs; a layer with `last_step` keeps only its state.
+/// Cost      steps() copies the outputs; the output of a layer with `last_step` contains only its state.
 template <layer L, std::same_as<tensor>... Initial>
 requires requires(L l) { l.returns_state = true; }
 constexpr recurrent_outputs with_state(L l, tensor x, Initial... initial) {

@@ -6,7 +6,7 @@ namespace cohort {
 
 /// max(x, 0). The derivative at 0 is 0.
 ///
-/// Shapes    any; output as input.
+/// Shapes    any; the output has the shape of the input.
 struct relu {
   static constexpr std::string_view kind_name = "relu";
   static constexpr mask_use masks = mask_use::passes;
@@ -24,7 +24,7 @@ struct relu {
 
 /// x if x > 0, else slope·x, with 0 ≤ slope < 1.
 ///
-/// Shapes    any; output as input.
+/// Shapes    any; the output has the shape of the input.
 struct leaky_relu {
   static constexpr std::string_view kind_name = "leaky_relu";
   static constexpr mask_use masks = mask_use::passes;

@@ -16,7 +16,7 @@ constexpr inference equal_shapes(std::span<shape const> inputs, char const* sent
 
 }  // namespace detail
 
-/// Product, element by element, of up to 64 tensors. Written `a * b`.
+/// Elementwise product of up to 64 tensors. Written `a * b`.
 ///
 /// Shapes    inputs are broadcast: their last axes are aligned, and along each axis the extents are equal or
 ///           1. A factor per channel of an image has the shape C×1×1.
@@ -31,7 +31,7 @@ struct multiply {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_broadcast(
-        inputs, "tensors can be multiplied if, from the last axis on, their extents are equal or 1");
+        inputs, "tensors cannot be multiplied: from the last axis on, their extents must be equal or 1");
   }
   constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
 
@@ -45,7 +45,7 @@ struct multiply {
         multiply_by(to, count, a.inputs[x] + from[x], runs.step(x));
     });
   }
-  /// Multiplies all other inputs; dividing the output by the input would fail if the input contains zeros.
+  /// Multiplies diff_output by all other inputs; dividing the output by the input would fail for zeros.
   template <class T>
   void backward(host_arguments<T> const& a) const {
     detail::broadcast_runs const runs(a.input_shapes, a.output_shape, a.batch);
@@ -71,7 +71,7 @@ struct multiply {
   }
 };
 
-/// Mean, element by element, of up to 64 tensors of equal shape: join(average{}, a, b).
+/// Elementwise mean of up to 64 tensors of equal shape: join(average{}, a, b).
 struct average {
   static constexpr std::string_view kind_name = "average";
   static constexpr mask_use masks = mask_use::passes;
@@ -104,9 +104,10 @@ struct average {
   }
 };
 
-/// Maximum, element by element, of up to 64 tensors of equal shape: join(maximum{}, a, b).
+/// Elementwise maximum of up to 64 tensors of equal shape: join(maximum{}, a, b).
 ///
-/// Exact     among equal elements, the first input gets the whole gradient. NaN counts as the largest value.
+/// Exact     if several inputs have the largest element, the first of them gets the whole gradient. NaN
+///           counts as the largest value.
 struct maximum {
   static constexpr std::string_view kind_name = "maximum";
   static constexpr mask_use masks = mask_use::passes;

@@ -6,21 +6,23 @@
 
 namespace cohort {
 
-/// Scaled dot-product attention with several heads. Of each head, with d = C / heads columns of queries and
+/// Scaled dot-product attention with several heads. For each head, with d = C / heads columns of queries and
 /// keys:
 ///
 ///     y_i = Σ_j p_ij·v_j      p_i = softmax_j(q_i·k_j / √d)
 ///
 /// Shapes    one input T×3C: the queries, keys and values of a sequence side by side, as one dense layer
-///           writes them → output T×C. Three inputs, queries S×C, keys T×C and values T×V: → output S×V. Head
-///           h has columns h·d … (h + 1)·d − 1 of each.
-/// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of rotary positions (10000 as in
-///           the source; 0: none), which rotate columns k and k + d/2 of each head's queries and keys by the
-///           angle t / base^(2k / d) at step t.
-/// After     no step attends to a masked step. Where no step remains, the output is 0.
-/// Cost      memory for training: heads numbers for each query. No S×T matrix is stored.
+///           writes them → output T×C. Three inputs, queries S×C, keys T×C and values T×V: → output S×V. The
+///           columns of each tensor are divided into `heads` equal blocks, and head h uses block h of each:
+///           of queries and keys, columns h·d … (h + 1)·d − 1.
+/// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of the rotary position embedding
+///           (10000 as in the source; 0: none), which rotates columns k and k + d/2 of each head's queries
+///           and keys by the angle t / base^(2k / d) at step t.
+/// After     no step attends to a masked step. If all steps that a query could attend to are masked, its
+///           output is 0.
+/// Cost      memory for training: `heads` elements per query. No S×T matrix is stored.
 /// Source    Vaswani et al., NeurIPS 2017; without the matrix: Rabe and Staats, 2021, and Dao et al., NeurIPS
-///           2022; rotary positions: Su et al., "RoFormer", 2021, with the halves of a head as pairs.
+///           2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and 2k + 1.
 struct attention {
   static constexpr std::string_view kind_name = "attention";
   static constexpr int max_inputs = 3;
@@ -73,7 +75,7 @@ struct attention {
     detail::attention_sizes const s = sizes(inputs);
     return 2.0 * s.queries * s.keys * (s.columns + s.value_columns) * (causal ? 0.5 : 1.0);
   }
-  /// Workspace: the logarithm of each softmax's sum.
+  /// Workspace: the log-sum-exp of the scores of each query and head.
   constexpr std::int64_t workspace(std::span<shape const> inputs, int batch) const {
     return std::int64_t{batch} * heads * inputs[0][0];
   }

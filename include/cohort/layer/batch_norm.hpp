@@ -9,16 +9,17 @@ namespace cohort {
 /// examples and positions. Training uses the statistics of the batch. Inference and frozen layers use the
 /// running statistics.
 ///
-/// Shapes    input C×H×W, T×C or C (one channel per unit) → output the same; scale, shift, running_mean,
-///           running_variance C.
-/// Units     `momentum`: the weight of the old running statistics in a step. The variance is biased (÷ N),
-///           for the normalisation and in the running variance. PyTorch's running variance uses N/(N − 1)
-///           times that of the batch.
+/// Shapes    input C×H×W, T×C or C (one channel per unit) → output of the same shape; scale, shift,
+///           running_mean, running_variance C.
+/// Units     `momentum`: the weight of the old running statistics in an update. Normalisation and running
+///           variance use the biased variance (÷ N). PyTorch's running variance uses the unbiased variance,
+///           which is N/(N − 1) times as large.
 /// Order     each worker normalises by the statistics of its own part or micro-batch;
 ///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
-///           the whole batch of the rank (see `running_statistics`); only they use example weights.
+///           the whole batch of the rank (see `running_statistics`). Example weights affect the running
+///           statistics, not the normalisation.
 /// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. Sums
-///           are in double. With a mask the statistics are those of the steps that exist.
+///           are computed in double. With a mask, the statistics are those of the unmasked steps.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {
   static constexpr std::string_view kind_name = "batch_norm";
@@ -72,7 +73,7 @@ struct batch_norm {
     if (!a.training) return normalise(a, a.parameters[2], a.parameters[3]);
     double const count = elements_of_channel(a);
     for (std::size_t c = 0; c < channels; ++c) {
-      if (count == 0) {  // a part of the batch without steps changes no running statistics
+      if (count == 0) {  // without unmasked steps, the running statistics do not change
         a.workspace[c] = a.parameters[2][c];
         a.workspace[channels + c] = a.parameters[3][c];
         continue;
@@ -136,7 +137,7 @@ struct batch_norm {
       each_with_padding(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
     }
   }
-  /// sum += Σ dy and dot += Σ dy·x̂ of one channel, x̂ the normalised input.
+  /// Adds Σ dy to `sum` and Σ dy·x̂ to `dot`, over one channel; x̂ is the normalised input.
   template <class T>
   void sum_gradients(host_arguments<T> const& a, std::size_t c, double& sum, double& dot) const {
     auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));

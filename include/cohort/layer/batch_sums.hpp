@@ -8,10 +8,10 @@ namespace cohort {
 ///
 /// Order     collective: all parts make the same number of calls, with the same number of values, in the same
 ///           order.
-/// After     `values` contains the sums over the parts, the same bits on all of them.
+/// After     `values` contains the sums over the parts, with the same bits on all parts.
 class batch_sums {
  public:
-  /// Blocks until all parts have called it.
+  /// Blocks until all parts have called sum().
   virtual void sum(std::span<double> values) = 0;
 
  protected:

@@ -7,14 +7,15 @@ namespace cohort {
 
 /// Binary cross-entropy of logits, one binary decision per logit. The output is the probability p = σ(x).
 ///
-/// Shapes    input: logits of any shape; target and output: the same.
+/// Shapes    input: logits of any shape; target and output: the same shape.
 /// Units     targets: probabilities in [0, 1]. `weight`: factor of this loss in the sum of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ −(target·log p + (1 − target)·log(1 − p)); gradient
-///           (p − target)/(outputs·count).
-///           A sequence T×C has T steps of C outputs. With a mask: mean over the steps that exist in the
-///           whole batch. `sum_steps`: sum over the steps of an example instead of their mean.
-/// Exact     computed from the logits: log(1 + e^−|x|) + |x|·d, d = 1 − target if x > 0, else target. No
-///           overflow, full precision for large |x|, and 0 for an infinite logit of the correct sign.
+///           (p − target)/(outputs·count), with count examples in the batch.
+///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
+///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
+/// Exact     the loss is computed from the logits as log(1 + e^−|x|) + |x|·d, where d = 1 − target if x > 0,
+///           else target. No overflow, full precision for large |x|, and 0 for an infinite logit of the
+///           correct sign.
 /// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over
 ///           them.
 struct binary_cross_entropy {

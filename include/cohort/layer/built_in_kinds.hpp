@@ -6,8 +6,9 @@
 namespace cohort {
 
 /// Returns the kinds of the built-in layers, in the order of the documentation. Model files identify a kind
-/// by its name. Header-only, those of layers that programs include on demand (recurrent layers, attention)
-/// are not among them; files may contain them if a source of the program includes their header.
+/// by its name. In header-only mode, the kinds of layers that programs include on demand (recurrent layers,
+/// attention, …) are missing; files may contain these layers if a source of the program includes their
+/// header.
 std::span<kind const* const> built_in_kinds();
 
 }  // namespace cohort

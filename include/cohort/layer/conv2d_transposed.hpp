@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// Transposed convolution: the operation of conv2d's backward pass on the output gradient. Upsamples by the
+/// Transposed convolution: the operation that computes the input gradient of a conv2d. Upsamples by the
 /// stride.
 ///
 /// Shapes    input C×H×W → output K×H'×W'; weights K×(C/groups)×R×S as for conv2d, bias K. A conv2d with the

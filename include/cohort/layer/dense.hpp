@@ -7,7 +7,7 @@ namespace cohort {
 /// Fully connected layer: y = weights·x + bias, with x the flattened input, or each step of a sequence.
 ///
 /// Shapes    input of n elements (row-major) → output U; weights U×n, bias U. Sequence T×C → output T×U;
-///           weights U×C; put `flatten` before it to get U.
+///           weights U×C; put `flatten` before the layer to get output U.
 struct dense {
   static constexpr std::string_view kind_name = "dense";
   static constexpr mask_use masks = mask_use::passes;
@@ -28,7 +28,7 @@ struct dense {
     return inputs[0].rank == 2 ? shape{inputs[0][0], units.value} : shape{units.value};
   }
 
-  /// The elements of one product: those of a step of a sequence, or all.
+  /// Number of input elements of one output: those of a step of a sequence, or all.
   static constexpr int width(shape const& input) {
     return input.rank == 2 ? input[1] : static_cast<int>(input.elements());
   }

@@ -29,7 +29,7 @@ void each_of_mask(random_stream const& numbers, double rate, std::size_t count, 
 
 /// Sets random elements to 0 in training; identity at inference.
 ///
-/// Shapes    any; output as input.
+/// Shapes    any; the output has the shape of the input.
 /// Units     `rate` is the probability of dropping an element. Kept elements are divided by 1 − rate, so the
 ///           mean does not change.
 /// Exact     the mask of an example depends only on seed, layer, step and the example's number in the data
@@ -77,7 +77,7 @@ struct dropout {
 /// As `dropout`, but drops whole channels. Neighbouring elements of an image are correlated, so dropping
 /// single elements removes little information.
 ///
-/// Shapes    input T×C or C×H×W; output as input.
+/// Shapes    input T×C or C×H×W; output of the same shape.
 /// Source    Tompson, Goroshin, Jain, LeCun and Bregler, CVPR 2015.
 struct spatial_dropout {
   static constexpr std::string_view kind_name = "spatial_dropout";

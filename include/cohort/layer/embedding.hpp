@@ -8,13 +8,14 @@
 
 namespace cohort {
 
-/// Replaces each index by a learned vector of `width` numbers.
+/// Replaces each index by a learned vector of `width` elements.
 ///
 /// Shapes    input: indices 0 … vocabulary − 1 (i32 in the batch, or floating-point numbers). T indices
 ///           become a sequence T×width, an image H×W of indices becomes width×H×W. Weights vocabulary×width.
-/// Units     `mask_zero`: index 0 is padding, so a mask begins here. The layer then reads an input T.
-/// Errors    data_error that names the example and the position, if an index is outside the vocabulary.
-///           Forward stops at that index.
+/// Units     `mask_zero`: index 0 is padding, and the output has a mask. The input must then have the shape
+///           T.
+/// Errors    data_error with the example and the position, if an index is outside the vocabulary. Forward
+///           stops at that index.
 /// Exact     gradients are added in the order of the examples. The input gradient is 0. The gradient of a
 ///           masked index is 0.
 struct embedding {
@@ -50,7 +51,7 @@ struct embedding {
   }
   constexpr mask_rule masks(std::span<shape const> inputs) const {
     if (mask_zero) return mask_use::begins;
-    if (inputs[0].rank != 1) return "an embedding passes the mask of a sequence of indices, T";
+    if (inputs[0].rank != 1) return "an embedding accepts a mask only for a sequence of indices, T";
     return mask_use::passes;
   }
   constexpr parameter_list parameters(std::span<shape const>) const {
@@ -61,8 +62,8 @@ struct embedding {
 
   /// Returns the row of the weights for an index.
   ///
-  /// Errors    data_error if it is not an integer in the vocabulary; `example` and `position` locate it in
-  ///           the batch.
+  /// Errors    data_error if `index` is not an integer in the vocabulary; `example` and `position` locate it
+  ///           in the batch.
   template <class T>
   std::size_t row_of(T index, std::size_t example, std::size_t position) const {
     if (is_finite(index) && index >= 0 && index < static_cast<T>(vocabulary.value)) {

@@ -21,7 +21,8 @@ struct field_name {
 
 namespace detail {
 
-/// A number with a fraction is no value of a field of whole numbers: `.units = 2.5` does not compile.
+/// Whether a value of type U can set a field of type T. A floating-point value cannot set an integer field:
+/// `.units = 2.5` does not compile.
 template <class U, class T>
 inline constexpr bool sets_field =
     std::convertible_to<U, T> && (std::floating_point<T> || !std::floating_point<U>);
@@ -59,10 +60,10 @@ enum class padding_mode : std::uint8_t { valid, same, strict, sides };
 
 /// Padding of the input of a convolution or pooling.
 ///
-/// valid     no padding; window positions that do not fit are dropped.
-/// strict    as valid, but a remainder is an error.
-/// same      output = ceil(input / stride). An odd element is added at the bottom and right
-///           (TensorFlow's rule).
+/// valid     no padding; window positions beyond the end of the input are dropped.
+/// strict    as valid, but an error if the stride leaves a remainder.
+/// same      output = ceil(input / stride). If the padding is odd, its extra element is at the bottom or
+///           right (TensorFlow's rule).
 /// sides     the given number of elements per side: padding(1), padding(top, bottom, left, right).
 struct padding {
   padding_mode mode = padding_mode::valid;
@@ -88,8 +89,8 @@ inline constexpr padding padding::strict{padding_mode::strict};
 /// Type of a field, for code that only has the description of a layer: files, hashes, the summary.
 enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape, choice };
 
-/// An enumeration as the type of a field: `names_of(E{})` returns the names of its values 0, 1, …, which
-/// files contain.
+/// An enumeration as the type of a field: `names_of(E{})` returns the names that its values 0, 1, … have in
+/// files.
 template <class E>
 concept choice = std::is_enum_v<E> && requires {
   { names_of(E{}) } -> std::convertible_to<std::span<std::string_view const>>;

@@ -8,7 +8,7 @@ namespace cohort {
 
 /// Adds normally distributed noise in training; identity at inference and for gradients.
 ///
-/// Shapes    any; output as input.
+/// Shapes    any; the output has the shape of the input.
 /// Units     `deviation`: the standard deviation, in the units of the input.
 /// Exact     the noise of an example depends only on seed, layer, step and the example's number in the data
 ///           set, as for dropout.

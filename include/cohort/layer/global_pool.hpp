@@ -15,8 +15,7 @@ constexpr inference whole_channels(shape const& input) {
   return shape{channels_of(input)};
 }
 
-/// The elements of one channel of an example: `first`, `first` + `step`, …, of which those of padding are
-/// left out.
+/// The elements of one channel of an example: `first`, `first` + `step`, …, without those of padding.
 struct channel_elements {
   int example;
   std::size_t first, step;
@@ -48,10 +47,10 @@ void each_plane(host_arguments<T> const& a, Visit visit) {
 
 }  // namespace detail
 
-/// Mean of each channel, over the steps of a sequence that exist.
+/// Mean of each channel; of a sequence, over its unmasked steps.
 ///
 /// Shapes    input C×H×W or T×C → output C.
-/// Exact     a sequence without steps has mean 0.
+/// Exact     a sequence without unmasked steps has mean 0.
 struct global_avg_pool {
   static constexpr std::string_view kind_name = "global_avg_pool";
   static constexpr mask_use masks = mask_use::ends;
@@ -85,11 +84,11 @@ struct global_avg_pool {
   }
 };
 
-/// Largest element of each channel, over the steps of a sequence that exist.
+/// Largest element of each channel; of a sequence, over its unmasked steps.
 ///
 /// Shapes    input C×H×W or T×C → output C.
-/// Exact     among equal elements, the first in row-major order gets the gradient. A sequence without steps
-///           has the output 0.
+/// Exact     if a channel has several largest elements, the first in row-major order gets the gradient. A
+///           sequence without unmasked steps has the output 0.
 struct global_max_pool {
   static constexpr std::string_view kind_name = "global_max_pool";
   static constexpr mask_use masks = mask_use::ends;

@@ -12,8 +12,8 @@ namespace cohort {
 ///     z = gate(Wz·x + bz + Rz·h + qz)      r = gate(Wr·x + br + Rr·h + qr)      h' = z∘h + (1 − z)∘n
 ///     n = act(Wn·x + bn + r∘(Rn·h + qn))   if `reset_after`, else act(Wn·x + bn + Rn·(r∘h))
 ///
-/// Shapes    input T×C, and an initial state U or none → output T×U, or U (the state after the last step) if
-///           `last_step`. weights 3U×C, recurrent_weights 3U×U, bias 3U and, with `reset_after`,
+/// Shapes    input T×C and, optionally, an initial state U → output T×U, or U (the state after the last step)
+///           if `last_step`. weights 3U×C, recurrent_weights 3U×U, bias 3U and, with `reset_after`,
 ///           recurrent_bias q 3U; the gates in the order z r n.
 /// Units, After, Exact   as lstm.
 /// Source    Cho et al., EMNLP 2014. `reset_after`: the variant of cuDNN, Keras and PyTorch.
@@ -35,7 +35,7 @@ struct gru {
   double recurrent_dropout = 0;
   bool bias = true;
   bool returns_state = false;  ///< set by with_state
-  bool stateful = false;       ///< in training, the state goes on from batch to batch
+  bool stateful = false;       ///< in training, carries the state from batch to batch
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();

@@ -6,13 +6,13 @@ namespace cohort {
 
 /// Hinge loss with margin 1, as in support vector machines; one binary decision per output.
 ///
-/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Shapes    any; input, target and output have the same shape. The output is the unchanged input.
 /// Units     targets are in [−1, 1]: a target above 0 is the positive class, any other the negative class. So
 ///           labels −1/+1 and 0/1 are equivalent. `weight`: factor of this loss in the sum of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ max(0, 1 − s·x), s = +1 for the positive class, else
-///           −1; gradient −s/(outputs·count) if s·x < 1, else 0.
-///           A sequence T×C has T steps of C outputs. With a mask: mean over the steps that exist in the
-///           whole batch. `sum_steps`: sum over the steps of an example instead of their mean.
+///           −1; gradient −s/(outputs·count) if s·x < 1, else 0, with count examples in the batch.
+///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
+///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Source    Keras hinge (0/1 labels become −1/+1); DL4J LossHinge sums over the outputs instead.
 struct hinge {
   static constexpr std::string_view kind_name = "hinge";

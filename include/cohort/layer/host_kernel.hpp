@@ -30,12 +30,12 @@ struct step_constants {
 
 /// Inputs of a step besides tensors.
 ///
-/// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. In
-///           the memory space of the arenas.
-/// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns sums into the mean.
-///           `steps`: of the sequences over whose steps the losses are means; without ignored targets.
-///           `states`: of stateful layers; example 0 has their row `first_row`. Null: each batch begins with
-///           zeros.
+/// Shapes    `weights`, `indices`, `steps`: one per example; null: weights 1, indices 0, 1, …, steps 1. All
+///           three are in the memory space of the arenas.
+/// Units     `gradient_scale` is 1 / Σ weight·steps of the rank's whole batch; it turns gradients of sums
+///           into those of the mean. `steps`: number of unmasked steps, or of targets that the loss does not
+///           ignore, if the losses are means over these. `states`: states of stateful layers, of which row
+///           `first_row` belongs to example 0; null: each batch begins with zeros.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
@@ -51,7 +51,7 @@ struct step_scalars {
 
   /// The weight of an example.
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
-  /// Sum of weight·steps of `batch` examples: the part of the mean's divisor.
+  /// Sum of weight·steps over `batch` examples: their part of the mean's divisor.
   double weight_of(int batch) const {
     double sum = 0;
     for (int example = 0; example < batch; ++example) sum += weight(example) * (steps ? steps[example] : 1);
@@ -63,12 +63,12 @@ struct step_scalars {
   }
 };
 
-/// Targets that a loss accepts for an example: a class index, or numbers, or either.
+/// Targets that a loss accepts for an example: class indices, numeric values, or both kinds.
 ///
 /// Shapes    indices: one, or one per step of a sequence.
 struct target_spec {
   static constexpr double unbounded = 1e300;
-  static constexpr int no_index = -(1 << 24);  ///< not a class index; files accept it
+  static constexpr int no_index = -(1 << 24);  ///< not a class index; can be stored in files
 
   int classes = 0;       ///< class indices (i32) 0 … classes − 1; 0: no indices
   bool numbers = false;  ///< numbers of shape `values` in [lowest, highest]
@@ -77,7 +77,7 @@ struct target_spec {
   double highest = unbounded;
   int steps = 0;            ///< of a sequence with one target per step; 0: not a sequence
   bool sums_steps = false;  ///< the loss is a mean over examples of sums over steps, not a mean over steps
-  int ignored = no_index;   ///< class index of targets that the loss does not count; no_index: counts all
+  int ignored = no_index;   ///< class index of targets that the loss ignores; no_index: it ignores none
 
   /// Whether class indices may be ignored, so that the loss is a mean over the other targets.
   constexpr bool ignores() const { return ignored != no_index; }
@@ -92,16 +92,16 @@ struct target_spec {
            && dims.elements() == static_cast<std::int64_t>(count) * (steps > 0 ? steps : 1);
   }
   /// Whether numbers of this type and shape are valid targets of `count` examples in a network that computes
-  /// in `compute`. One number per example may be a scalar.
+  /// in `compute`. If an example has one number, `dims` may be {count}.
   constexpr bool takes_numbers(element_type type, shape const& dims, int count, element_type compute) const {
     bool const scalars = values == shape(1) && dims == shape(count);
     return numbers && (type == element_type::f32 || type == compute)
            && (scalars || dims == values.batched(count));
   }
-  /// Whether numbers have no bounds.
+  /// Whether numeric targets have no bounds.
   constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }
-  /// Maps a fraction in [0, 1] to a valid number. An unbounded side is replaced by a distance of 2 from the
-  /// other bound; the range is [−1, 1] without bounds.
+  /// Maps a fraction in [0, 1] to a valid numeric target. If only one bound exists, the other one is taken at
+  /// a distance of 2; without bounds, the range is [−1, 1].
   constexpr double between(double fraction) const {
     double const least = lowest > -unbounded ? lowest : highest < unbounded ? highest - 2 : -1;
     return least + fraction * ((highest < unbounded ? highest : least + 2) - least);
@@ -111,7 +111,8 @@ struct target_spec {
 
 namespace detail {
 
-/// Throws a setting_error: a kernel needs scalars, which it has only in training and with `reads_scalars`.
+/// Throws the setting_error of `random`: kernels have scalars only in training, and only in layers with
+/// `reads_scalars`.
 [[noreturn, gnu::cold]] void refuse_random_numbers(bool training);
 
 }  // namespace detail
@@ -124,15 +125,15 @@ namespace detail {
 ///           inference).
 /// Units     diff_parameters are sums over the batch, because the loss gradient already contains the factor
 ///           of the mean. Gradients of running statistics: as defined in `running_statistics`.
-/// Before    forward: inputs and parameters are set. It writes output.
-///           backward: diff_output is set, too; output and inputs are unchanged since forward. It overwrites
-///           diff_inputs[i] (null if not needed) and every diff_parameters[p]. For an `in_place` layer,
-///           inputs is null.
+/// Before    forward: inputs and parameters are set. forward writes output.
+///           backward: diff_output is set, too; output and inputs are unchanged since forward. backward
+///           overwrites diff_inputs[i] (null if not needed) and every diff_parameters[p]. For an `in_place`
+///           layer, inputs is null.
 ///           `scalars`: set in training, for a loss and for a layer with `reads_scalars`; at inference, for a
 ///           layer with `carries_state`.
 ///           loss layer: no diff_output; `target` has element type i32 or T, and forward writes `loss`. Both
 ///           are null at inference.
-///           frozen layer: `training` is false in both passes; they compute as at inference.
+///           frozen layer: `training` is false in both passes, which compute as at inference.
 ///           `mask`: for a layer with `reads_mask`, the mask of its inputs; null if they have none. Elements
 ///           at padding are undefined, but finite; diff_output is 0 there. A layer whose step t depends on
 ///           other steps does not read padding, and writes 0 to diff_inputs there.
@@ -173,7 +174,7 @@ struct host_arguments {
   }
 };
 
-/// A layer with kernels of its own, as templates on float and double. Every CPU backend can run it.
+/// A layer type that contains its kernels, as templates on float and double. Every CPU backend can run it.
 template <class L, class T>
 concept has_host_kernels = requires(L const& layer, host_arguments<T> const& arguments) {
   layer.forward(arguments);

@@ -7,13 +7,13 @@ namespace cohort {
 
 /// Huber loss: quadratic near the target, linear far from it.
 ///
-/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Shapes    any; input, target and output have the same shape. The output is the unchanged input.
 /// Units     `delta`: the distance at which the loss becomes linear. `weight`: factor of this loss in the sum
 ///           of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ h(x − target), h(d) = ½d² if |d| ≤ δ, else δ·(|d| −
-///           ½δ); gradient clip(x − target, ±δ)/(outputs·count).
-///           A sequence T×C has T steps of C outputs. With a mask: mean over the steps that exist in the
-///           whole batch. `sum_steps`: sum over the steps of an example instead of their mean.
+///           ½δ); gradient clip(x − target, ±δ)/(outputs·count), with count examples in the batch.
+///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
+///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Source    Huber, 1964; PyTorch huber_loss.
 struct huber {
   static constexpr std::string_view kind_name = "huber";

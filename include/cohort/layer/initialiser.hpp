@@ -54,16 +54,18 @@ struct lecun_normal {};
 struct lecun_uniform {};
 /// U(±4·√(6 / (fi + fo)))
 struct sigmoid_uniform {};
-/// A random matrix (first extent × all others) with orthonormal rows, or columns if there are fewer columns.
+/// A random matrix (first extent × all others) with orthonormal rows, or orthonormal columns if there are
+/// fewer columns than rows.
 ///
 /// Source    Saxe, McClelland and Ganguli, ICLR 2014.
 struct orthogonal {};
-/// 1 on the diagonal, else 0. For convolutions K×C×R×S: 1 in the centre of the window on the diagonal of K×C.
+/// 1 on the diagonal, else 0. For convolutions K×C×R×S: 1 at the centre of the window of filter k and channel
+/// c if k = c, else 0.
 struct identity {};
 
 }  // namespace init
 
-/// One of init::…, as one type.
+/// Any of the initialisers init::…, as a single type.
 ///
 /// Errors    check: setting_error if the parameter is not finite, or if a deviation or bound is below 0.
 ///           from: setting_error for an unknown name.
@@ -90,7 +92,7 @@ struct initialiser {
       "orthogonal",     "identity"};
 
   kind which = kind::zeros;
-  double parameter = 0;  ///< value, deviation or bound; only of constant, normal, uniform
+  double parameter = 0;  ///< value, deviation or bound; used by constant, normal and uniform only
 
   constexpr initialiser() = default;
   constexpr initialiser(init::zeros) {}
@@ -112,12 +114,12 @@ struct initialiser {
 
   /// The name in files: "xavier_uniform".
   constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
-  /// Whether `parameter` has a meaning.
+  /// Whether the initialiser uses `parameter`.
   constexpr bool has_parameter() const {
     return which == kind::constant || which == kind::normal || which == kind::uniform;
   }
 
-  /// The initialiser with this name; `parameter` is ignored by those without one.
+  /// The initialiser with this name; initialisers without a parameter ignore `parameter`.
   static initialiser from(std::string_view name, double parameter = 0);
 
   /// Throws if the parameter is out of range.

@@ -25,8 +25,8 @@ struct input {
   }
 };
 
-/// An input of the network whose examples are sequences of different lengths. Every batch provides it with a
-/// mask: T numbers per example, 0 for padding. Added by `builder::masked_input`.
+/// An input of the network whose examples are sequences of different lengths. Every batch provides the input
+/// and a mask: T elements per example, 0 for padding. Added by `builder::masked_input`.
 ///
 /// Shapes    `extents`: T×C, or T for indices; T is the number of steps with padding.
 struct masked_input {

@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// Sum, element by element, of up to 64 tensors. Written `a + b`.
+/// Elementwise sum of up to 64 tensors. Written `a + b`.
 ///
 /// Shapes    inputs are broadcast: their last axes are aligned, and along each axis the extents are equal or
 ///           1. A summand per channel of an image has the shape C×1×1.
@@ -20,7 +20,7 @@ struct add {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     return detail::infer_broadcast(
-        inputs, "tensors can be added if, from the last axis on, their extents are equal or 1");
+        inputs, "tensors cannot be added: from the last axis on, their extents must be equal or 1");
   }
   constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
 

@@ -17,11 +17,11 @@
 
 namespace cohort {
 
-/// A kind of layer as a value: what graphs, plans, files and backends use without knowing the layer's type.
+/// A kind of layer as a value. Graphs, plans, files and backends use it without knowing the layer's type.
 ///
 /// Shapes    `values` has `slots` elements: the encoded fields of one layer. `inputs`: shapes without the
 ///           batch extent.
-/// Exact     two kinds are equal if their names are.
+/// Exact     two kinds are equal if their names are equal.
 struct kind {
   std::string_view name;
   layer_role role = layer_role::ordinary;
@@ -42,7 +42,7 @@ struct kind {
   bool reads_mask = false;
   bool carries_state = false;
   bool in_place = false;
-  std::string_view applies{};  ///< the activation that this loss applies to its input itself
+  std::string_view applies{};  ///< kind name of the activation that this loss contains
   channel_map (*at_inference)(double const* values, std::span<double const> parameters) = nullptr;
   bool takes_channel_maps = false;
   detail::composed_kernel (*compose)(double const* values, detail::composed_request const& request,

@@ -52,18 +52,18 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                               normalisations leave it unchanged (false).
 ///   `sums(inputs)`              batch_sum_sizes: sums over all workers' parts of a batch in training,
 ///                               computed through `scalars->sums` (none)
-///   `in_place`                  true: each output element depends only on the input element at the same
-///                               position, and likewise for gradients; backward does not read the input. The
-///                               output may then share the input's memory, and diff_input that of
-///                               diff_output (false).
+///   `in_place`                  true: each element of the output depends only on the input element at the
+///                               same position, and each element of diff_input only on diff_output and the
+///                               output there; backward does not read the input. The output may then share
+///                               the input's memory, and diff_input that of diff_output (false).
 ///   `at_inference(parameters)`  channel_map that equals the whole forward pass at inference, computed from
 ///                               each parameter's element of the channel (none)
-///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. These are
-///                               weights K×… and, if field `bias` is true, a bias K; output channel k is
-///                               linear in both (false).
+///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. The
+///                               parameters are weights K×… and, if field `bias` is true, a bias K; output
+///                               channel k is linear in both (false).
 ///   `target(inputs)`            target_spec of a loss
-///   `applies`                   kind name of the activation that a loss applies to its input itself; no
-///                               layer of that kind may precede the loss ("")
+///   `applies`                   kind name of the activation that a loss contains; no layer of that kind may
+///                               precede the loss ("")
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;

@@ -6,11 +6,11 @@
 namespace cohort {
 
 /// Layer normalisation: y = scale·(x − mean)/√(variance + ε) + shift, with mean and variance over the last
-/// axes of each example. Training and inference compute the same; examples are independent of each other.
+/// axes of each example. Training and inference use the same formula; examples are independent of each other.
 ///
-/// Shapes    input …×D → output the same; scale, shift D, with D the last `axes` extents.
+/// Shapes    input …×D → output of the same shape; scale, shift D, with D the last `axes` extents.
 /// Units     the variance is biased (÷ N). If D has one element, the output is `shift`.
-/// Exact     sums are in double.
+/// Exact     sums are computed in double.
 /// Source    Ba, Kiros and Hinton, 2016.
 struct layer_norm {
   static constexpr std::string_view kind_name = "layer_norm";

@@ -9,7 +9,7 @@ namespace cohort {
 /// Local response normalisation: y = x / (k + α·Σx²)^β, with the sum over the n channels centred at the
 /// channel of x.
 ///
-/// Shapes    input C×H×W (or C×L, C) → output the same.
+/// Shapes    input C×H×W (or C×L, C) → output of the same shape.
 /// Units     α is not divided by n, as in Deeplearning4j. For the same result, PyTorch, Caffe and oneDNN need
 ///           n·α.
 /// Source    Krizhevsky, Sutskever and Hinton, NIPS 2012.

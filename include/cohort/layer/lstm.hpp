@@ -12,15 +12,17 @@ namespace cohort {
 ///     i = gate(Wi·x + Ri·h + bi [+ pi∘c])      c' = f∘c + i∘act(Wc·x + Rc·h + bc)
 ///     f = gate(Wf·x + Rf·h + bf [+ pf∘c])      o  = gate(Wo·x + Ro·h + bo [+ po∘c'])      h' = o∘act(c')
 ///
-/// Shapes    input T×C, and an initial state h and c, U each, or none: join(lstm{…}, x, h, c) → output T×U,
-///           or U (the state h after the last step) if `last_step`. weights 4U×C, recurrent_weights 4U×U and
-///           bias 4U, with the gates in the order i f c o; peepholes 3U, in the order i f o.
+/// Shapes    input T×C and, optionally, an initial state h and c, U each: join(lstm{…}, x, h, c) → output
+///           T×U, or U (the state h after the last step) if `last_step`. weights 4U×C, recurrent_weights 4U×U
+///           and bias 4U, with the gates in the order i f c o; peepholes 3U, in the order i f o.
 /// Units     `dropout`, `recurrent_dropout`: probabilities of dropping an element of x and of h. An example
 ///           has one mask for all of its steps.
-/// After     a masked step keeps the state and repeats the output before it (Keras); `resets_masked`: it sets
-///           state and output to zero (Deeplearning4j). `reverse`: from the last step to the first; outputs
-///           stay at their steps. The final state is that after the last step that exists: with_state.
-/// Exact     as the step-by-step loop: masked steps influence neither the other outputs nor any gradient.
+/// After     a masked step keeps the state and repeats the previous output (Keras); with `resets_masked`, it
+///           sets state and output to zero (Deeplearning4j). `reverse`: from the last step to the first;
+///           outputs stay at their steps. The final state (see with_state) is the state after the last
+///           unmasked step.
+/// Exact     results are those of a loop over the steps: masked steps influence neither the outputs of other
+///           steps nor any gradient.
 /// Source    Hochreiter and Schmidhuber, Neural Computation 1997; peepholes: Gers, Schraudolph and
 ///           Schmidhuber, JMLR 2002; one dropout mask per sequence: Gal and Ghahramani, NIPS 2016.
 struct lstm {
@@ -42,7 +44,7 @@ struct lstm {
   bool bias = true;
   double forget_bias = 1;      ///< initial value of the forget gate's bias
   bool returns_state = false;  ///< set by with_state
-  bool stateful = false;       ///< in training, the state goes on from batch to batch
+  bool stateful = false;       ///< in training, carries the state from batch to batch
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();

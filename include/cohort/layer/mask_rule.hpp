@@ -7,16 +7,16 @@ namespace cohort {
 /// Effect of a layer on the mask of its inputs.
 ///
 /// refuses   a masked input is an error
-/// passes    the output has the mask: step t of it belongs to step t of the input
-/// ends      the output has no mask: the layer uses the steps that exist and removes the axis of the steps
-/// begins    the output has a mask of its own
+/// passes    the output has the input's mask: step t of the output belongs to step t of the input
+/// ends      the output has no mask: the layer uses the unmasked steps and removes the axis of the steps
+/// begins    the output has a mask that begins at this layer
 enum class mask_use : std::uint8_t { refuses, passes, ends, begins };
 
 /// A layer's member `masks`: the effect on masks, and the layer's requirement on padding.
 ///
-/// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked` in
-///             front of it. `state_rows`: rows of a state behind the mask's steps, in the output of a layer
-///             that returns it; negative: in the input of a layer that reads them.
+/// Parameters  `needs_zeros`: the layer reads padding, which must be 0. `builder` inserts `zero_masked`
+///             before the layer. `state_rows`: number of rows of a recurrent state after the mask's steps in
+///             the layer's output; negative: in its input.
 /// Before      `sentence`, the error message if `use` is refuses, is a string literal.
 struct mask_rule {
   mask_use use = mask_use::refuses;

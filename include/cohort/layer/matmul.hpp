@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// Product of two tensors of matrices, for each example: join(matmul{.transpose_b = true}, a, b).
+/// Matrix products of two tensors, for each example: join(matmul{.transpose_b = true}, a, b).
 ///
 /// Shapes    inputs …×M×K and …×K×N → output …×M×N. `transpose_a`: the first input is …×K×M; `transpose_b`:
 ///           the second is …×N×K. The axes before the matrices are broadcast.
@@ -36,7 +36,7 @@ struct matmul {
               {"right", inputs[1]}};
     shape const stacks[]{stack(inputs[0]), stack(inputs[1])};
     if (!detail::broadcast_fits(stacks[0], stacks[1]))
-      return {"the extents before the matrices must be equal or 1, from the last one on",
+      return {"the extents before the matrices must be equal or 1, compared from the last one",
               {"left", inputs[0]},
               {"right", inputs[1]}};
     shape made = detail::broadcast_shape(stacks);
@@ -128,8 +128,8 @@ struct matmul {
       }
   }
 
-  /// Calls visit(element of the left input, of the right one, of the output) at which the matrices of each
-  /// product begin.
+  /// Calls visit(left, right, output) for each product: the indices of the elements at which its matrices
+  /// begin in the two inputs and in the output.
   template <class T, class Visit>
   static void each_product(host_arguments<T> const& a, Visit visit) {
     shape const stacks[]{stack(a.input_shapes[0]), stack(a.input_shapes[1])};

@@ -6,12 +6,12 @@ namespace cohort {
 
 /// Mean squared error, for regression.
 ///
-/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Shapes    any; input, target and output have the same shape. The output is the unchanged input.
 /// Units     `weight`: factor of this loss in the sum of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ (x − target)²; gradient 2·(x −
-///           target)/(outputs·count).
-///           A sequence T×C has T steps of C outputs. With a mask: mean over the steps that exist in the
-///           whole batch. `sum_steps`: sum over the steps of an example instead of their mean.
+///           target)/(outputs·count), with count examples in the batch.
+///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
+///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Source    DL4J LossMSE, PyTorch mse_loss: divided by the number of outputs, without ½.
 struct mean_squared_error {
   static constexpr std::string_view kind_name = "mean_squared_error";

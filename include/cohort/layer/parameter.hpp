@@ -9,8 +9,8 @@
 
 namespace cohort {
 
-/// Elements of a parameter that begin with `value` instead of the initialiser's: `count` ones from `first`,
-/// in row-major order.
+/// Elements of a parameter that start at `value` instead of the initialiser's values: `count` elements from
+/// index `first`, in row-major order.
 struct initial_part {
   int first = 0;
   int count = 0;
@@ -22,7 +22,8 @@ struct initial_part {
 /// Shapes    `dims`: packed, in canonical layout: convolution K×C×R×S, dense U×inputs, bias K or U.
 /// Units     fan_in, fan_out: connections into and out of one unit, for the initialisers.
 /// Order     initialiser: that of the node's settings, else `initial` of the kind, else that of the network.
-///           `recurrent`: the settings' initialiser is `recurrent` instead of `weights`. Then `part` is set.
+///           With `recurrent`, the setting used is `recurrent` instead of `weights`. After the initialiser,
+///           the elements of `part` are set.
 struct parameter_spec {
   std::string_view name;
   shape dims{};
@@ -30,7 +31,7 @@ struct parameter_spec {
   int fan_in = 0;
   int fan_out = 0;
   std::optional<initialiser> initial{};
-  double momentum = 0;  ///< running statistics only: weight of the old value in a step
+  double momentum = 0;  ///< running statistics only: weight of the old value in an update
   bool recurrent = false;
   initial_part part{};
 };

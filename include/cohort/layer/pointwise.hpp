@@ -23,8 +23,8 @@ concept derived_from_both = requires(F const& f, float narrow, double wide) {
 
 }  // namespace detail
 
-/// Formula of an activation: y = value(x) for each element. dy/dx = derivative(y) if y determines it, else
-/// derivative(x, y). The former lets the layer work in place.
+/// Formula of an activation: y = value(x) for each element. If y determines dy/dx, it is derivative(y), and
+/// the layer can work in place; otherwise it is derivative(x, y).
 template <class F>
 concept pointwise_formula = requires(F const& f, float narrow, double wide) {
   { f.value(narrow) } -> std::same_as<float>;
@@ -59,7 +59,7 @@ void backward_pointwise(F const& f, host_arguments<T> const& a) {
 
 /// An activation without fields. `F` provides the formula and the kind name.
 ///
-/// Shapes    any; output as input.
+/// Shapes    any; the output has the shape of the input.
 template <pointwise_formula F>
 struct pointwise {
   static constexpr std::string_view kind_name = F::kind_name;

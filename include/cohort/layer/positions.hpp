@@ -9,7 +9,7 @@ namespace cohort {
 
 /// Adds a learned vector to each step of a sequence: y_t = x_t + w_t.
 ///
-/// Shapes    input T×C → output the same; weights T×C.
+/// Shapes    input T×C → output of the same shape; weights T×C.
 /// Exact     gradients are added in the order of the examples.
 struct learned_positions {
   static constexpr std::string_view kind_name = "learned_positions";
@@ -54,7 +54,7 @@ struct learned_positions {
 /// Adds fixed waves to each step of a sequence: sin(t / base^(2k / C)) to column 2k and the cosine to column
 /// 2k + 1.
 ///
-/// Shapes    input T×C → output the same.
+/// Shapes    input T×C → output of the same shape.
 /// Source    Vaswani et al., NeurIPS 2017.
 struct sinusoidal_positions {
   static constexpr std::string_view kind_name = "sinusoidal_positions";
@@ -74,7 +74,7 @@ struct sinusoidal_positions {
   constexpr double flops(std::span<shape const> inputs) const {
     return static_cast<double>(inputs[0].elements());
   }
-  /// The number that is added to a column, of `columns`, at a step.
+  /// Returns the value that is added at `step` to `column` of `columns` columns.
   double wave(std::size_t step, std::size_t column, std::size_t columns) const {
     double const angle =
         static_cast<double>(step)

@@ -6,10 +6,10 @@
 
 namespace cohort {
 
-/// x if x > 0, else a·x, with a learned slope a that starts at 0.25.
+/// x if x > 0, else a·x, with a learned slope a that starts at 0.25. The slope has the role of a bias, so
+/// penalties do not apply to it by default.
 ///
-/// Shapes    input C, T×C or C×H×W; output as input; slope C, or 1 if not `per_channel`.
-/// Exact     the slope has the role of a bias: it has no penalties by default.
+/// Shapes    input C, T×C or C×H×W; output of the same shape; slope C, or 1 if not `per_channel`.
 /// Source    He, Zhang, Ren and Sun, ICCV 2015.
 struct prelu {
   static constexpr std::string_view kind_name = "prelu";

@@ -42,7 +42,7 @@ struct recurrent_output {
     if (states < 1 || states > 2)
       return {"a state has one or two tensors: h, and c of an lstm", labelled_number("states", states)};
     if (inputs[0].rank != 2 || inputs[0][0] < states)
-      return {"with_state reads the output of a recurrent layer that returns its state",
+      return {"a member of with_state must read a recurrent layer that returns its state",
               {"input", inputs[0]}};
     if (part == recurrent_part::cells && states < 2)
       return {"only an lstm has cells", labelled_number("tensors of the state", states)};
@@ -76,7 +76,8 @@ struct recurrent_output {
   }
 
  private:
-  /// Of one example, in elements: the input, and the first and the number of those that are copied.
+  /// Of one example: the number of input elements, the first copied element and the number of copied
+  /// elements.
   struct range {
     std::size_t all, first, count;
   };

@@ -35,10 +35,10 @@ struct reshape {
   }
 };
 
-/// All elements in row-major order along one axis. A dense layer needs it after a sequence only, to see all
-/// its steps at once; padding is 0 then.
+/// All elements in row-major order along one axis. A dense layer needs a flatten only after a sequence, to
+/// read all steps at once; masked steps are then 0.
 ///
-/// Shapes    input any → output n, its number of elements.
+/// Shapes    input any → output n, the input's number of elements.
 struct flatten {
   static constexpr std::string_view kind_name = "flatten";
 

@@ -8,10 +8,10 @@
 namespace cohort {
 
 /// Normalisation by the root mean square: y = scale·x / √(mean(x²) + ε) over the last axis of each example.
-/// Training and inference compute the same; examples are independent of each other.
+/// Training and inference use the same formula; examples are independent of each other.
 ///
-/// Shapes    input …×D → output the same; scale D.
-/// Exact     sums are in double.
+/// Shapes    input …×D → output of the same shape; scale D.
+/// Exact     sums are computed in double.
 /// Source    Zhang and Sennrich, NeurIPS 2019.
 struct rms_norm {
   static constexpr std::string_view kind_name = "rms_norm";

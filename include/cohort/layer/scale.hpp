@@ -5,10 +5,10 @@
 
 namespace cohort {
 
-/// factor·x. With `learned`, one learned factor per channel, which starts at `factor`.
+/// factor·x. With `learned`, one learned factor per channel, which starts at `factor`. Learned factors have
+/// the role of a bias, so penalties do not apply to them by default.
 ///
-/// Shapes    input C, T×C or C×H×W; output as input; learned: factor C.
-/// Exact     a learned factor has the role of a bias: it has no penalties by default.
+/// Shapes    input C, T×C or C×H×W; output of the same shape; learned: factor C.
 struct scale {
   static constexpr std::string_view kind_name = "scale";
   static constexpr mask_use masks = mask_use::passes;

@@ -9,8 +9,8 @@ namespace cohort {
 
 /// Simple recurrent layer: h' = act(W·x + R·h + b).
 ///
-/// Shapes    input T×C, and an initial state U or none → output T×U, or U (the state after the last step) if
-///           `last_step`. weights U×C, recurrent_weights U×U, bias U.
+/// Shapes    input T×C and, optionally, an initial state U → output T×U, or U (the state after the last step)
+///           if `last_step`. weights U×C, recurrent_weights U×U, bias U.
 /// Units, After, Exact   as lstm.
 /// Source    Elman, Cognitive Science 1990.
 struct simple_rnn {
@@ -29,7 +29,7 @@ struct simple_rnn {
   double recurrent_dropout = 0;
   bool bias = true;
   bool returns_state = false;  ///< set by with_state
-  bool stateful = false;       ///< in training, the state goes on from batch to batch
+  bool stateful = false;       ///< in training, carries the state from batch to batch
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();

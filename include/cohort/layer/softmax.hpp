@@ -10,7 +10,7 @@ namespace cohort {
 /// Softmax activation: e^x / Σ e^x over the channels, separately at each position or step. For a loss, use
 /// `softmax_cross_entropy`.
 ///
-/// Shapes    input C, T×C or C×H×W, C ≥ 2; output as input, with sum 1 over C.
+/// Shapes    input C, T×C or C×H×W, C ≥ 2; output of the same shape, with sum 1 over C.
 /// Exact     the largest x is subtracted first: no overflow.
 struct softmax {
   static constexpr std::string_view kind_name = "softmax";

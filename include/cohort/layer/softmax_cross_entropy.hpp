@@ -13,12 +13,12 @@ namespace cohort {
 ///           classes, per example or per step; output: probabilities.
 /// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight`: factor of this
 ///           loss in the sum of all losses. `sum_steps`: sum over the steps of a sequence instead of their
-///           mean. `ignore_index`: a class index, inside or outside of 0 … C − 1, of targets that do not
-///           count.
+///           mean. `ignore_index`: a class index, inside or outside 0 … C − 1; the loss ignores targets with
+///           this index.
 /// After     loss = mean over examples (or steps) of −Σ target·log p; gradient of the logits (p·Σ target −
-///           target)/count. With a mask: mean over the steps that exist in the whole batch. With an
-///           `ignore_index`: mean over the targets of the whole batch that count, of all workers and ranks.
-///           The loss and the gradient of an ignored target are 0.
+///           target)/count. With a mask: mean over the unmasked steps of the whole batch. With an
+///           `ignore_index`: mean over the targets that are not ignored, in the whole batch of all workers
+///           and ranks. The loss and the gradient of an ignored target are 0.
 /// Exact     the largest logit of an example is subtracted first: no overflow. A logit of −∞ is valid for a
 ///           class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.
@@ -110,13 +110,13 @@ struct softmax_cross_entropy {
  private:
   bool ignores() const { return ignore_index != target_spec::no_index; }
 
-  /// As detail::step_factor; the divisor of a loss with ignored targets counts targets.
+  /// As detail::step_factor, but 1 for a loss that ignores targets, because its divisor counts targets.
   template <class T>
   double step_factor(host_arguments<T> const& a) const {
     return ignores() ? 1 : detail::step_factor(a, sum_steps);
   }
 
-  /// Calls visit(example, row, whether its target counts) for each row of logits.
+  /// Calls visit(example, row, whether the row's target is not ignored) for each row of logits.
   template <class T, class Visit>
   void each_row(host_arguments<T> const& a, Visit visit) const {
     int const steps = detail::loss_steps(a.output_shape).count;

@@ -5,13 +5,14 @@
 
 namespace cohort {
 
-/// Steps that exist in each sequence of a batch; the others are padding.
+/// Mask of a batch of sequences: which steps of each sequence are unmasked. The others are padding.
 ///
-/// Shapes    `steps` batch × length: 0 is padding, any other number a step. `lengths` and `counts`: one per
-///           example.
-/// Units     `lengths`: number of the last step plus 1; 0 if no step exists. `counts`: number of steps.
-/// Exact     has_gaps is false if the steps of every sequence are its first ones: lengths and counts are
-///           equal then.
+/// Shapes    `steps` batch × length: 0 for a masked step, any other value for an unmasked one. `lengths` and
+///           `counts`: one per example.
+/// Units     `lengths`: index of the last unmasked step plus 1; 0 if all steps are masked. `counts`: number
+///           of unmasked steps.
+/// `has_gaps`  false if no unmasked step of a sequence follows a masked one; lengths and counts are then
+///             equal.
 struct step_mask {
   int length = 0;
   std::uint8_t const* steps = nullptr;
@@ -19,7 +20,7 @@ struct step_mask {
   std::int32_t const* counts = nullptr;
   bool has_gaps = false;
 
-  /// Returns whether a step of an example exists.
+  /// Returns whether a step of an example is unmasked.
   bool has(int example, int step) const {
     return steps[static_cast<std::size_t>(example) * static_cast<std::size_t>(length)
                  + static_cast<std::size_t>(step)]

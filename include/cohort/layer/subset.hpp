@@ -10,7 +10,7 @@ namespace cohort {
 
 /// Channels first, first + 1, …, last − 1: subset{.first = 0, .last = 3}. The inverse of `concatenate`.
 ///
-/// Shapes    input C, T×C or C×H×W; output the same with (last − first) channels.
+/// Shapes    input C, T×C or C×H×W; output: the same extents, but with last − first channels.
 struct subset {
   static constexpr std::string_view kind_name = "subset";
   static constexpr mask_use masks = mask_use::passes;

@@ -16,7 +16,8 @@ namespace cohort {
 ///           All backends use this order, so ranks with different backends can train together.
 /// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
 /// Exact     P parts of a batch train like one part, up to rounding. Exception: a rank whose examples all
-///           have weight 0 contributes to the statistics, but gives no gradient. Sums are in double.
+///           have weight 0 contributes to the statistics, but not to the gradient. Sums are computed in
+///           double.
 /// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
 struct synchronised_batch_norm {
   static constexpr std::string_view kind_name = "synchronised_batch_norm";
@@ -105,7 +106,7 @@ struct synchronised_batch_norm {
 
  private:
   constexpr batch_norm plain() const { return {.momentum = momentum, .epsilon = epsilon}; }
-  /// Returns `count` zeros in memory of this thread that is reused.
+  /// Returns `count` zeros in memory of the calling thread. The next call reuses this memory.
   static std::span<double> zeros(std::size_t count) {
     thread_local std::vector<double> memory;
     memory.assign(count, 0.0);

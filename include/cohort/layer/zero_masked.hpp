@@ -7,10 +7,10 @@
 
 namespace cohort {
 
-/// Sets padding to 0: y = x at the steps that exist. `builder` inserts it before layers that read padding,
-/// for example conv1d. Without a mask it changes nothing.
+/// Sets masked steps to 0; y = x at unmasked steps. `builder` inserts this layer before layers that read
+/// padding, for example conv1d. Without a mask, it changes nothing.
 ///
-/// Shapes    input T or T×C; output as input.
+/// Shapes    input T or T×C; output of the same shape.
 struct zero_masked {
   static constexpr std::string_view kind_name = "zero_masked";
   static constexpr mask_use masks = mask_use::passes;

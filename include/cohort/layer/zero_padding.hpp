@@ -19,8 +19,8 @@ constexpr inference four_sides(padding const& sides, shape const& input) {
   return each;
 }
 
-/// Calls visit(offset in the inner image, offset in the outer image) for each row of the inner image. Its
-/// first element is at (top, left) of the outer image.
+/// Calls visit(offset in the inner image, offset in the outer image) for each row of the inner image. The
+/// inner image begins at (top, left) of the outer image.
 template <class Visit>
 void each_inner_row(int batch, shape const& inner, shape const& outer, padding const& sides, Visit visit) {
   auto const width = static_cast<std::size_t>(inner[2]), outer_width = static_cast<std::size_t>(outer[2]);
@@ -32,7 +32,7 @@ void each_inner_row(int batch, shape const& inner, shape const& outer, padding c
       visit((image * height + row) * width, (image * outer_height + top + row) * outer_width + left);
 }
 
-/// outer ← 0 with the inner image inside.
+/// Fills the outer image with zeros and copies the inner image into it.
 template <class T>
 void pad_with_zeros(int batch, shape const& inner, shape const& outer, padding const& sides, T const* from,
                     T* to) {
@@ -42,7 +42,7 @@ void pad_with_zeros(int batch, shape const& inner, shape const& outer, padding c
   });
 }
 
-/// inner ← that part of the outer image.
+/// Copies the inner image out of the outer image.
 template <class T>
 void crop(int batch, shape const& inner, shape const& outer, padding const& sides, T const* from, T* to) {
   each_inner_row(batch, inner, outer, sides, [&](std::size_t small, std::size_t large) {

@@ -21,12 +21,12 @@ struct update_range {
 
 /// Memory space of the arenas, and operations (passes) on ranges of them. Only passes and a backend's kernels
 /// access arenas. A backend with arenas on a device returns its passes from `passes()`; other backends use
-/// passes_on_host.
+/// passes_on_processor.
 ///
 /// Shapes    n elements of the master's type, from `begin` in each named arena. n and begin are multiples of
 ///           16, except in functions with arguments `x` and `n` only.
 /// Order     a call runs after all earlier work of the calling thread. On return, return values and data
-///           outside of arenas are complete; data in `results` memory is complete after wait(). Ranges of
+///           outside arenas are complete; data in `results` memory is complete after wait(). Ranges of
 ///           different threads do not overlap.
 /// Exact     bitwise reproducible on one machine, however the ranges are split.
 class arena_passes {
@@ -44,7 +44,7 @@ class arena_passes {
   /// Memory space of host buffers that kernels write; null: any host memory. The contents are complete after
   /// wait().
   virtual std::shared_ptr<memory_space> results() const = 0;
-  /// Copies between host memory and the space. Only if space() is not null.
+  /// Copies between host memory and the space.  Before: space() is not null.
   virtual void upload(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
   virtual void download(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
   /// Calls run(part, parts) for each part, on the threads that the calling thread's kernels use. Returns when
@@ -59,15 +59,15 @@ class arena_passes {
   /// Blocks until all kernels that this thread has started are done and their results on the host are
   /// complete.
   virtual void wait() = 0;
-  /// Records the device work that `work` issues, without running it. A call of the result runs it, any number
-  /// of times. Returns an empty function if recording is impossible.
+  /// Records the device work that `work` issues, without running it. The returned function runs that work,
+  /// any number of times. Returns an empty function if recording is impossible.
   virtual std::function<void()> record(std::function<void()> const& work) { return (void)work, nullptr; }
 
   virtual void copy(std::byte const* from, std::byte* to, std::size_t bytes) = 0;
   virtual void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) = 0;
   /// to += from
   virtual void add(std::byte const* from, std::byte* to, std::size_t n) = 0;
-  /// x *= factor. A factor of 0 writes zeros, whatever the elements were.
+  /// x *= factor. A factor of 0 writes zeros, even over elements that are not finite.
   virtual void scale(std::byte* x, std::size_t n, double factor) = 0;
   /// Writes the sum of all parts, in their order, to the first part and zeros to the others.
   virtual void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) = 0;
@@ -78,7 +78,7 @@ class arena_passes {
   /// shorter. Complete after wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// Same for the step that the updater would take at rate 1.
+  /// The same for the step that the updater would take at learning rate 1.
   virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;
@@ -98,7 +98,8 @@ class arena_passes {
 
 namespace detail {
 
-/// Calls run(with, part, parts) for each part, on threads of a library, and waits for all.
+/// Calls run(with, part, parts) for each part, on threads of a library, and returns when all calls have
+/// returned.
 using parallel_parts = void (*)(void (*run)(void const* with, int part, int parts), void const* with);
 
 /// Passes over arenas of float or double in the processor's memory. `parallel`: for long ranges; null: one

@@ -53,11 +53,11 @@ struct bucket {
 };
 
 /// Splits the parameters into buckets, from the last layer to the first. A layer is never split; frozen
-/// layers are in no bucket.
+/// layers do not belong to a bucket.
 ///
-/// Units     the first bucket is closed at `first_bytes`, so that communication starts early. Later buckets
-///           are closed at half of the remaining bytes, but at most at `bytes` and at least at `last_bytes`.
-///           So little is left to send when backward ends.
+/// Units     the first bucket is closed at `first_bytes`, so that communication starts early. A later bucket
+///           is closed at half of the remaining bytes, limited to the range from `last_bytes` to `bytes`.
+///           Little then remains to be sent when backward ends.
 /// After     every parameter's `bucket` is set.
 std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element_bytes,
                                  std::size_t first_bytes = std::size_t{64} << 10,

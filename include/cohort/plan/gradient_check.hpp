@@ -17,7 +17,8 @@ struct gradient_check_settings {
   int samples = 24;
 };
 
-/// Element with the largest error of its gradient: of the tensor `parameter`, index in row-major order.
+/// The element whose gradient has the largest error: `element` is its row-major index in the tensor
+/// `parameter`.
 ///
 /// Units     `relative_error`: |analytic − numeric| divided by the larger magnitude of the two. If both are
 ///           below a thousandth of the network's largest gradient, that thousandth is the divisor. Infinite
@@ -38,10 +39,11 @@ struct gradient_report {
 /// Before    the network ends in a loss. Only gradients of parameters are compared: a layer's input gradient
 ///           is checked if a layer with parameters precedes it.
 /// Errors    those of make_plan.
-/// Exact     a correct gradient has an error of about 1e-6: the differences lose ε² and 1e-16·loss/ε. A kink
-///           (relu at 0, a tie under a max pool) within ε of an element invalidates its difference. An
-///           element with an error is therefore checked again with ε/8, and the smaller error counts. A wrong
-///           gradient is wrong with both.
+/// Exact     a correct gradient has an error of about 1e-6: the differences have a truncation error of about
+///           ε² and a rounding error of about 1e-16·loss/ε. A kink (relu at 0, a tie in the window of a max
+///           pool) within ε of an element invalidates its difference. An element with a larger error is
+///           therefore checked again with ε/8, and the smaller error counts. A wrong gradient has a large
+///           error with both.
 gradient_report check_gradients(graph_view net, gradient_check_settings const& settings = {});
 
 }  // namespace cohort

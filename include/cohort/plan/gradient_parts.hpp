@@ -11,8 +11,8 @@ namespace cohort {
 /// Gradients of one step before the update: one part per worker, all in the master's layouts.
 ///
 /// Order     parts are summed in the workers' order: deterministic for a given number of workers.
-/// Exact     pack does not change any bit of the update; nor does pack followed by unpack of the same
-///           gradient.
+/// Exact     pack changes no bit of the update; pack and then unpack of the same gradient changes none
+///           either.
 class gradient_parts {
  public:
   static constexpr std::size_t max_parts = arena_passes::max_parts;
@@ -36,7 +36,7 @@ class gradient_parts {
   /// After     as for sum.
   void pack(bucket const& b, std::byte* dense);
 
-  /// Replaces the bucket's sum by an exchanged gradient.  Before: pack, or sum.
+  /// Replaces the bucket's sum by an exchanged gradient.  Before: pack() or sum() was called.
   void unpack(bucket const& b, std::byte const* dense);
 
  private:

@@ -17,7 +17,7 @@ double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rou
 /// registers, and r += g on arrays larger than any cache.
 ///
 /// Moves     256 MB of memory are in use while it runs.
-/// Exact     the best of several rounds. Load of other processes reduces the result.
+/// Exact     the best of several rounds. Load by other processes reduces the result.
 machine_peaks measure_peaks(int threads);
 
 }  // namespace cohort

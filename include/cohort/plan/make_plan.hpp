@@ -22,7 +22,7 @@ std::shared_ptr<plan const> compile_plan(std::shared_ptr<parameter_store<B>> sto
 template <class B>
 struct plan_templates;
 
-/// Refuses a program that is compiled against the library and would not link.
+/// Rejects at compile time a program that is compiled against the library and would not link.
 template <class B>
 constexpr void check_plans_of() {
   static_assert(

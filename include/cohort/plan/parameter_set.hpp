@@ -25,7 +25,7 @@ struct initial_parameters {
 ///           Gradients and updater state are arenas of the same layouts, so one pass processes all of them.
 ///           `read` and `write` convert to and from dense tensors; padding is not visible outside.
 /// Order     parameters are in the order of their layers. All workers share one set.
-/// Exact     writing what was read changes no bit.
+/// Exact     writing back the elements that were read changes no bit.
 class parameter_set {
  public:
   virtual ~parameter_set() = default;
@@ -52,7 +52,7 @@ class parameter_set {
   /// Bytes of the working copies that plans have requested.
   virtual std::size_t copy_bytes() const = 0;
   /// Hash of the arena's layouts. Sets with equal hashes have each element of each parameter at the same
-  /// index, and their arenas are all in the processor's memory or all outside of it.  Before: a plan was
+  /// index, and their arenas are all in the processor's memory or all outside it.  Before: a plan was
   /// made.
   virtual std::uint64_t layout_hash() const = 0;
 
@@ -61,7 +61,7 @@ class parameter_set {
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
   virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
 
-  /// Same with a dense tensor in the arenas' memory space.
+  /// The same with a dense tensor in the arenas' memory space.
   virtual void read_on_device(int p, std::byte const* arena, std::byte* dense) const {
     read(p, arena, dense);
   }
@@ -89,11 +89,11 @@ class parameter_set {
   void mark_updated() { ++version_; }
   std::uint64_t version() const { return version_; }
 
-  /// Excludes layers from training: those for whose first parameter p frozen(p) is true. Plans run them as at
+  /// Excludes from training the layers for whose first parameter p frozen(p) is true. Plans run them as at
   /// inference and compute no gradients of their parameters; buckets and updates exclude them.
   ///
   /// Before    no plan was made.
-  /// Errors    setting_error if one was.
+  /// Errors    setting_error if a plan was made.
   template <class Frozen>
   void freeze(Frozen frozen) {
     if (arena_elements_ > 0)

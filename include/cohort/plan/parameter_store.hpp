@@ -17,7 +17,7 @@ namespace cohort {
 ///
 /// Order     the first plan made on the store fixes the layouts and allocates the arena. Later plans (other
 ///           batch sizes, inference) use these layouts or request working copies. Plans are made one at a
-///           time; contexts of earlier plans may run meanwhile.
+///           time; contexts of earlier plans may run at the same time.
 /// `counts_only`  allocates nothing: plans on the store only report the memory that they would need.
 template <tensor_backend B>
 class parameter_store final : public parameter_set {
@@ -168,7 +168,7 @@ class parameter_store final : public parameter_set {
   };
 
   struct working_copy {
-    int parameter;  // of folded weights: `which`
+    int parameter;  // for folded weights: `which`
     std::optional<detail::folding> folds;
     layout wanted;
     bool training = false;
@@ -230,10 +230,10 @@ class parameter_store final : public parameter_set {
   }
 
   /// Calls move(run, staging, bytes) to copy parameter p between an arena and a dense tensor. run(writes,
-  /// from, to) runs a cached reorder with these addresses, because an exchange does this in every step. If
-  /// arenas are outside of the processor's memory and the dense tensor is inside it (`host_side`), `staging`
-  /// is a buffer of `bytes` beside the arenas; otherwise it is null. Uses one thread: a thread pool costs
-  /// more than it saves here.
+  /// from, to) runs a reorder with these addresses. The reorders are cached, because an exchange needs them
+  /// in every step. If the arenas are outside the processor's memory and the dense tensor is in it
+  /// (`host_side`), `staging` is a buffer of `bytes` bytes in the arenas' memory space; otherwise null. Uses
+  /// one thread: a thread pool costs more than it saves here.
   template <class Move>
   void with_reorder(int p, bool host_side, Move move) const {
     detail::thread_scope<B> const single(1);

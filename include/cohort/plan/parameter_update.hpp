@@ -20,8 +20,8 @@ namespace cohort {
 ///           constrains(workers), all wait again and call constrain.
 /// Errors    setting_error if a row matches no layer, or freezes a layer that parameter_set::freeze has not
 ///           frozen.
-/// Exact     bounds of shards are multiples of 16 elements, and one worker constrains a tensor: the result
-///           does not depend on the number of workers.
+/// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker: the
+///           result does not depend on the number of workers.
 class parameter_update {
  public:
   parameter_update(parameter_set& parameters, optimizer_settings const& settings);
@@ -34,14 +34,15 @@ class parameter_update {
   optimizer_settings const& settings() const { return settings_; }
   detail::parameter_rules const& rules() const { return rules_; }
 
-  /// Sets a factor on all learning rates from now on: plateau::factor.
+  /// Sets the factor of all learning rates in later updates (see plateau::factor).
   void scale_rates(double factor) { rate_factor_ = factor; }
 
-  /// Sets every state array to its initial value, with its padding, whose gradients are always zero.
+  /// Sets every state array, including its padding, to its initial value. Gradients of padding are always
+  /// zero.
   void reset();
 
   /// Performs a worker's share of one update with the sum of the parts. wait() blocks until every worker has
-  /// called it equally often. A part of the parameters (`which`) is possible only if can_update_ranges().
+  /// called wait() equally often. `which` may be a part of the parameters only if can_update_ranges().
   template <class Wait>
   void run(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch,
            Wait wait, parameter_range const& which = {}) {
@@ -78,8 +79,8 @@ class parameter_update {
 
   /// Performs a worker's share of the constraints.
   void constrain(int worker, int workers);
-  /// Applies the constraints to dense canonical elements of all parameters, such as a mean that is not in the
-  /// master yet.
+  /// Applies the constraints to dense canonical elements of all parameters, for example a mean that is not in
+  /// the master yet.
   void constrain(std::byte* dense) const;
 
  private:

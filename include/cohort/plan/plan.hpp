@@ -45,7 +45,7 @@ struct plan_memory {
   std::size_t total() const { return parameters + gradients + working_copies + activations; }
 };
 
-/// Memory shared by contexts of one thread that run in turn; as large as the largest of them needs.
+/// Memory shared by contexts of one thread that run in turn. Its size is that of the context that needs most.
 ///
 /// Order     results of a context are valid until another context in the same memory is created or runs
 ///           forward.
@@ -62,8 +62,8 @@ using ready_function = std::function<void(bucket const&)>;
 /// Shapes    inputs: batch × shape each, dense; f32, the backend's scalar, or i32 indices. Training: the
 ///           plan's batch of examples; one target per loss: i32 indices, or f32 or the backend's scalar.
 ///           Inference: at most the plan's batch; no targets. `masks`: u8, batch × T, one per masked input;
-///           empty: all steps exist. `weights` (empty: 1 each) and `indices` (empty: 0, 1, …; keys of random
-///           masks): one per example.
+///           empty: no step is masked. `weights` (empty: 1 each) and `indices` (empty: 0, 1, …; keys of
+///           random masks): one per example.
 struct forward_request {
   std::span<tensor_view const> inputs;
   std::span<tensor_view const> targets{};
@@ -74,8 +74,8 @@ struct forward_request {
   std::int64_t step = 0;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; must outlive backward
   detail::layer_states* states = nullptr;  ///< of stateful layers; must outlive backward
-  int first_row = 0;                       ///< row of the states that example 0 has
-  /// First index of the parameters that `late` must precede.
+  int first_row = 0;                       ///< row of `states` that belongs to example 0
+  /// Index of the first parameter that kernels must not read before `late` was called.
   int late_from = 0;
   /// Called once on this thread, before the first kernel that reads parameters from `late_from` on.
   std::function<void()> const* late = nullptr;
@@ -83,8 +83,8 @@ struct forward_request {
 
 /// Options of backward.
 ///
-/// `gradient_scale`  1 / weights of the rank's whole batch (1 per example): the gradient is that of the mean
-///                   loss.
+/// `gradient_scale`  1 / divisor of the mean loss of the rank's whole batch (by default, the number of
+///                   examples): the gradient is that of the mean loss.
 /// `accumulate`      adds to the gradients of earlier micro-batches instead of replacing them.
 /// `ready`           called on this thread when a bucket is complete; set only for the last micro-batch.
 struct backward_request {
@@ -104,7 +104,7 @@ class plan_context {
   virtual ~plan_context() = default;
 
   /// Runs forward on a part of a batch.
-  /// Before    data that the request points to lives until backward has run.
+  /// Before    data that the request points to stays valid until backward has run.
   /// Errors    shape_error; data_error if a target is out of range.
   virtual void forward(forward_request const& request) = 0;
   void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets);
@@ -118,7 +118,7 @@ class plan_context {
 
   /// Inference: output `which` of the plan, dense, for the examples of the last forward.
   ///
-  /// Errors    setting_error if there is no such output; a training plan has none.
+  /// Errors    setting_error if the plan has no such output; a plan for training has no outputs.
   virtual tensor_view output(int which = 0) const = 0;
 
   /// Runs the last forward again. Returns the first step whose result is not finite: "the input", a step's
@@ -128,7 +128,7 @@ class plan_context {
   /// Gradients of this context: an arena in the master's layouts.
   virtual std::byte* gradients() const = 0;
 
-  /// Starts or stops to time every kernel.
+  /// Starts or stops the timing of every kernel.
   virtual void profile(bool on) = 0;
   /// The plan's rows with the times so far.
   virtual std::vector<plan_row> profile() const = 0;
@@ -148,7 +148,7 @@ class plan {
   virtual int batch() const = 0;
   virtual bool training() const = 0;
   virtual plan_memory memory() const = 0;
-  /// Sums over the parts of a batch that forward and backward make.
+  /// Numbers of values that forward and backward sum over the parts of a batch.
   virtual plan_sums const& sums() const = 0;
   /// Memory saved by recomputation, and its cost.
   virtual recomputation_cost recomputed() const = 0;
@@ -161,7 +161,8 @@ class plan {
   /// Creates a context.
   /// `gradients`  arena of the parameter set's size that several contexts of one worker may share; null: a
   ///              separate one
-  /// `memory`     for everything else, likewise; null: separate. Both must outlive the context.
+  /// `memory`     for everything else; several contexts of one worker may share it, too; null: separate
+  ///              memory. Both must outlive the context.
   virtual std::unique_ptr<plan_context> make_context(std::byte* gradients = nullptr,
                                                      context_memory* memory = nullptr) const = 0;
 };

@@ -15,7 +15,7 @@ std::string in_bytes(double bytes);
 }  // namespace detail
 
 /// Formats kernels as lines. With a profile: times, FLOP/s and shares of the total time. With the peaks of
-/// the workers also the fraction of the roofline: "83 % flops", "71 % bytes", or "cache" if the kernel was
+/// the workers, also the fraction of the roofline: "83 % flops", "71 % bytes", or "cache" if the kernel was
 /// faster than memory.
 std::string text_of(std::span<plan_row const> rows, machine_peaks const& peaks = {});
 

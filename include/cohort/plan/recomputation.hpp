@@ -8,16 +8,17 @@
 namespace cohort {
 
 /// Activation checkpointing (rematerialisation): training does not keep some tensors from forward to
-/// backward, but computes them again when backward first reads them. Less memory for more work.
+/// backward, but computes them again when backward first reads them. It saves memory and costs additional
+/// work.
 ///
-/// `cheap`   recomputes memory-bound layers: norms, activations, sums, pools, masks, joins. Selects them so
-///           that the fewest bytes are kept. No layer is recomputed that moves more than
+/// `cheap`   recomputes memory-bound layers: norms, activations, sums, pools, masks, joins. The selection
+///           minimises the bytes that are kept. A layer is not recomputed if this would move more than
 ///           `max_bytes_moved_per_byte_saved` bytes for each byte saved.
 /// `blocks`  layers by name or by prefix of their names ("stage_2_*"); each row is a block. All results of a
 ///           block, convolutions included, are recomputed from the block's inputs. Results that other layers
 ///           read are kept. Operations fused into another layer's kernel belong to that layer.
-/// Exact     no bit of the result changes: the same kernels read the same values again, and masks are derived
-///           from counters. Layers that sum over workers or ranks run once.
+/// Exact     no bit of the result changes: the same kernels read the same values again, and dropout masks are
+///           derived from counters. Layers that sum over workers or ranks run once.
 /// Errors    setting_error, with the names of all layers, if a row matches no layer.
 /// Source    Chen, Xu, Zhang and Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016.
 struct recomputation {
@@ -32,9 +33,10 @@ struct recomputation {
 
 /// Memory that recomputation saves in a context, and its cost per step.
 ///
-/// Units     `bytes_saved`: bytes that are not kept from forward to backward. The arena shrinks by that, less
-///           the peak of recomputed tensors. `bytes_moved`: of the tensors of the kernels that run again,
-///           each counted once. `share_of_bytes`: relative to the tensors of all kernels of a step.
+/// Units     `bytes_saved`: bytes that are not kept from forward to backward. The arena shrinks by these
+///           bytes minus the peak memory of recomputed tensors. `bytes_moved`: of the tensors of the kernels
+///           that run again, each counted once. `share_of_bytes`: relative to the tensors of all kernels of a
+///           step.
 struct recomputation_cost {
   std::size_t bytes_saved = 0;
   double bytes_moved = 0;

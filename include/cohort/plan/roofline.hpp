@@ -5,8 +5,8 @@
 
 namespace cohort {
 
-/// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or from
-/// elsewhere.
+/// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or set by the
+/// caller.
 ///
 /// Units     FLOP/s and bytes/s. `bf16_flops`: of kernels with a bf16 output; 0: twice `flops`, as with
 ///           AVX512_BF16. Matrix units (AMX) reach more.
@@ -21,7 +21,8 @@ struct machine_peaks {
 
 /// Fraction of the roofline that a kernel reaches.
 ///
-/// Units     `share` 0: unknown. Above 1: its tensors were in caches (by_memory), or the peak is too low.
+/// Units     `share` 0: unknown. Above 1: the kernel's tensors were in caches (by_memory), or the peak is too
+///           low.
 /// Source    Williams, Waterman and Patterson, Roofline: an insightful visual performance model, CACM 2009.
 struct roofline {
   double share = 0;
@@ -29,7 +30,7 @@ struct roofline {
 };
 
 /// Returns the minimum time for a kernel's arithmetic or its memory traffic, whichever is longer, divided by
-/// its time in seconds. Share 0 without peaks or time.
+/// the kernel's measured time in seconds. Share 0 without peaks or time.
 constexpr roofline roofline_of(machine_peaks const& peaks, double flops, double bytes, bool bf16,
                                double seconds) {
   if (!(peaks.flops > 0) || !(peaks.bytes_per_second > 0) || !(seconds > 0)) return {};

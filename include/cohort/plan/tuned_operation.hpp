@@ -33,7 +33,7 @@ template <tensor_backend B>
   return text;
 }
 
-/// Returns whether both run the same kernels on the same layouts.
+/// Returns whether both operations run the same kernels on the same layouts.
 template <tensor_backend B>
 bool have_same_kernels(backend_operation<B> const& a, backend_operation<B> const& b) {
   auto const same = [](std::vector<invocation<B>> const& x, std::vector<invocation<B>> const& y) {
@@ -91,7 +91,8 @@ template <has_candidates B>
 
 namespace cohort {
 
-/// Makes a tuning support backend B: class mine : public tuning, public step_autotuner_for<B> { … }.
+/// Base class of a tuning that supports backend B: class mine : public tuning, public step_autotuner_for<B> {
+/// … }.
 template <tensor_backend B>
 class step_autotuner_for : public detail::step_autotuner<B> {
  public:

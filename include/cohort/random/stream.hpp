@@ -36,9 +36,11 @@ inline std::uint64_t combine(std::uint32_t low, std::uint32_t high) {
 ///
 /// Parameters  random_stream(seed, purpose_of(layer_name, parameter_name)); i is the canonical element.
 /// Masks       random_stream(seed, purpose_of("dropout", layer_name), step, example_index); i is the element.
-/// Exact       bits, uniform01 and below: the same on every machine. normal: for one math library.
+/// Exact       bits, uniform01 and below: the same on every machine. normal: the same for the same math
+///             library.
 /// Source      Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. A stream's key is taken from the Philox
-///             block with counter (purpose, step) and the seed as key. Its counter is (i / 2, index).
+///             block with counter (purpose, step) and the seed as key. The counter of element i is (i / 2,
+///             index).
 class random_stream {
  public:
   random_stream(std::uint64_t seed, std::uint64_t purpose, std::uint64_t step = 0, std::uint64_t index = 0)
@@ -96,7 +98,7 @@ class random_stream {
 
   /// Returns an integer uniform in {0, …, bound − 1}.  Before: bound > 0.
   ///
-  /// Exact     relative error of each value's probability: at most bound / 2⁶⁴.
+  /// Exact     the relative error of each value's probability is at most bound / 2⁶⁴.
   std::uint64_t below(std::uint64_t i, std::uint64_t bound) const {
     __extension__ using wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<wide>(bits(i)) * bound >> 64);

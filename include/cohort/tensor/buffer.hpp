@@ -66,7 +66,7 @@ class reusable_buffer {
  public:
   /// Ensures a capacity of at least `bytes`. If the capacity is large enough, capacity and contents are kept.
   ///
-  /// After     if it grew, the old block was freed first and the contents are lost.
+  /// After     if the capacity grew, the old block was freed first and the contents are lost.
   /// Errors    memory_error or std::bad_alloc if there is not enough memory; the capacity is then as before.
   void resize(std::size_t bytes, std::shared_ptr<memory_space> const& space = nullptr) {
     std::size_t const before = memory_.bytes();

@@ -9,11 +9,12 @@ namespace cohort {
 
 /// Writes a checkpoint every `every` steps (0: never), and after a vote for a checkpoint or a stop.
 ///
-/// If the ranks have no common steps (training::has_common_steps), it writes at the first meeting after each
-/// `every` steps.
+/// If the ranks have no common steps (training::has_common_steps), the listener writes at the first meeting
+/// after each `every` steps.
 ///
-/// Order     collective: every rank has one with the same settings. It must be the last listener: a
-///           checkpoint holds the listeners' states, and later listeners have not processed the step yet.
+/// Order     collective: every rank has a checkpoint_listener with the same settings. It must be the last
+///           listener: a checkpoint holds the listeners' states, and later listeners have not processed the
+///           step yet.
 /// Errors    setting_error for invalid settings. If a checkpoint cannot be written (a full disk), the
 ///           listener logs the error and training continues. The older checkpoints are unchanged; failures()
 ///           counts the errors.
@@ -25,11 +26,11 @@ class checkpoint_listener final : public listener {
   void on_step(training& run, step_report const& done) override;
   void on_vote(training& run, votes const& all) override;
 
-  /// Path of the newest checkpoint; empty before the first.
+  /// Path of the newest checkpoint; empty before the first checkpoint.
   std::string const& newest() const { return newest_; }
-  /// Step of the newest checkpoint; −1 before the first.
+  /// Step of the newest checkpoint; −1 before the first checkpoint.
   std::int64_t newest_step() const { return saved_step_; }
-  /// Error of the last attempt; empty if it succeeded, and before the first.
+  /// Error of the last attempt; empty if the attempt succeeded, and before the first attempt.
   std::string const& last_error() const { return last_error_; }
   /// Number of failed attempts.
   std::int64_t failures() const { return failures_; }

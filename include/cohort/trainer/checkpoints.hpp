@@ -7,7 +7,7 @@
 namespace cohort {
 
 /// Writes a checkpoint of the whole run to a new file set in `directory`, and keeps the newest `keep`
-/// checkpoints there. Returns the path of the new one.
+/// checkpoints there. Returns the path of the new checkpoint.
 ///
 /// Order     collective.
 /// After     the run is unchanged.
@@ -21,8 +21,8 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 /// Order     collective; before fit.
 /// Exact     with the same ranks, strategy, workers, threads, backend and build, the run continues bit by bit
 ///           as if it had not stopped. Otherwise it continues from the ranks' consensus at the same position
-///           in the data. With another number of ranks, the strategy restores its state from those of all
-///           former ranks.
+///           in the data. With another number of ranks, the strategy restores its state from the states of
+///           all ranks that wrote the checkpoint.
 /// Errors    data_error for a checkpoint of another network, or if all checkpoints in the directory are
 ///           damaged.
 std::optional<std::string> resume(training& run, std::string const& directory);

@@ -9,10 +9,10 @@ namespace cohort {
 
 /// Converts a profile's rows to a trace for chrome://tracing or Perfetto.
 ///
-/// The trace is one step, made of the kernels' mean times in the order of the rows. Forward and backward have
-/// one track each.
+/// The trace shows one step: the kernels' mean times, in the order of the rows. Forward and backward have one
+/// track each.
 ///
-/// Units     `ts` and `dur` in microseconds. A row without calls has the duration 0. With the machine's
+/// Units     `ts` and `dur` are in microseconds. A row without calls has the duration 0. With the machine's
 ///           peaks, each kernel has "roofline" (achieved share of its bound) and "bound" (arithmetic or
 ///           memory).
 /// Errors    those of json_writer.

@@ -20,10 +20,11 @@ enum class when_full { wait, refuse };
 
 /// Settings of a dynamic_batcher.
 ///
-/// Units     `max_batch`: examples per run. `max_delay`: how long the first call of a batch waits for others,
-///           so the added latency. `max_queue`: largest number of queued examples. `deadline`: from a call to
-///           its answer, 1 ms to 1,000 h. `runs`: concurrent runs; each has its own thread, and the model's
-///           number of threads.
+/// Units     `max_batch`: examples per run. `max_delay`: longest wait of a batch's first call for further
+///           calls; batching adds up to this latency. `max_queue`: largest number of queued examples.
+///           `deadline`: longest time from a call to its answer, 1 ms to 1,000 h. `runs`: number of
+///           concurrent runs, each on a separate thread. With a model, the kernels of each run use the
+///           model's number of threads.
 struct dynamic_batching {
   int max_batch = 32;
   std::chrono::microseconds max_delay = std::chrono::milliseconds(1);
@@ -35,7 +36,7 @@ struct dynamic_batching {
 
 /// Combines the examples of many callers into batches and predicts them together (dynamic batching).
 ///
-/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32; indices i32 or f32. Calls with
+/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32; indices: i32 or f32. Calls with
 ///           a batch_view may have masks. Calls of different types run in different batches.
 /// Order     first in, first out; a call that waits for space is not in the queue yet. A batch runs when it
 ///           is full, or when its first call has waited for max_delay. All members are thread-safe except
@@ -43,8 +44,8 @@ struct dynamic_batching {
 ///           exists.
 /// After     stop or the destructor: new calls are refused, and the queued calls are answered.
 /// Errors    shape_error and setting_error for an invalid call; deadline_error if the call is not answered in
-///           time or the queue is full: for this caller only. An error of a run: for all callers of that
-///           batch.
+///           time or the queue is full. Only this caller gets these errors; all callers of a batch get an
+///           error of its run.
 /// Source    the dynamic batcher of NVIDIA Triton; Olston et al., TensorFlow-Serving, 2017.
 class dynamic_batcher {
  public:
@@ -62,7 +63,8 @@ class dynamic_batcher {
   /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   pending_predictions submit(tensor_view input) { return submit(std::span(&input, 1), how_.deadline); }
-  /// The same with masks, one per masked input, or none: all steps exist. Targets are ignored.
+  /// The same with one mask per masked input, or without masks: all steps are then unmasked. Targets are
+  /// ignored.
   pending_predictions submit(batch_view const& call, std::chrono::milliseconds deadline);
   pending_predictions submit(batch_view const& call) { return submit(call, how_.deadline); }
 
@@ -80,7 +82,7 @@ class dynamic_batcher {
  private:
   using clock = detail::batched_call::clock;
   using calls = std::vector<std::shared_ptr<detail::batched_call>>;
-  static constexpr std::chrono::hours longest{1000};  // deadline and delay
+  static constexpr std::chrono::hours longest{1000};  // limit of deadlines and max_delay
 
   /// Errors    setting_error for a deadline out of range.
   static void check(std::chrono::milliseconds deadline);
@@ -124,8 +126,8 @@ class dynamic_batcher {
   parts parts_;
   dynamic_batching how_;
   mutable std::mutex mutex_;
-  std::condition_variable work_available_;   // or stop
-  std::condition_variable space_available_;  // in the queue, or stop
+  std::condition_variable work_available_;   // also notified by stop
+  std::condition_variable space_available_;  // also notified by stop
   std::deque<std::shared_ptr<detail::batched_call>> waiting_;
   int queued_ = 0;
   bool stopping_ = false;

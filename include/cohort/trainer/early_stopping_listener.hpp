@@ -16,9 +16,10 @@ namespace cohort {
 /// Settings of an early_stopping_listener.
 ///
 /// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
-///           between checks. `minimum_delta`: smallest difference that counts as an improvement.
-///           `restore_best`: when fit ends, after a stop or after its last epoch, every rank returns to the
-///           parameters of the best check. Step, epoch and the updaters' state stay those of the last step.
+///           between checks. `minimum_delta`: a check is an improvement if its value is better than the best
+///           one by more than this. `restore_best`: when fit ends (after a stop or after its last epoch),
+///           every rank restores the parameters of the best check. Step, epoch and the updaters' state stay
+///           those of the last step.
 /// Order     `on_best` is called on every rank after each check with a new best value, for example to save
 ///           the model. `lines` receives a line after each check, on rank 0; empty: no lines.
 struct early_stopping_settings {
@@ -36,18 +37,19 @@ struct early_stopping_settings {
 ///     early_stopping_listener stopping(metrics::loss, {.patience = 3, .restore_best = true});
 ///     run.fit(data, {.epochs = 100, .validation = held, .listeners = {&stopping}});
 ///
-/// The metric is one of those that fit computes on its validation data, by its name. A metric with a data set
-/// of its own (metrics::accuracy.on(held)), or of a function of the run, needs no validation data.
+/// The metric's name selects one of the metrics that fit computes on its validation data. A metric with a
+/// separate data set (metrics::accuracy.on(held)), or with a function of the run, needs no validation data.
 ///
-/// Order     collective: every rank has one with the same settings.
-/// After     fit returns with `stopped` before the next epoch. The parameters are the last ones unless
-///           `restore_best`. Checkpoints store the state and, with `restore_best`, the best parameters, so a
-///           resumed run continues to count. A further fit counts anew after a stop. With another run,
-///           whose epochs are not later than the last one, the listener begins anew and forgets the best
-///           value and parameters.
+/// Order     collective: every rank has an early_stopping_listener with the same settings.
+/// After     fit returns with `stopped` before the next epoch. The parameters are those of the last step or,
+///           with `restore_best`, the best ones. Checkpoints store the listener's state and, with
+///           `restore_best`, the best parameters, so a resumed run continues the count. After a stop, a
+///           further fit starts the count at 0. If a reported epoch is not later than the last one (in
+///           another run), the listener discards the best value and parameters.
 /// Moves     `restore_best`: one copy of the parameters in host memory.
 /// Errors    setting_error for invalid settings, if fit does not compute the metric, or if the function of a
-///           metric returns different numbers on the ranks.
+///           metric returns different numbers on the ranks. data_error if a checkpoint's state of this
+///           listener is damaged or belongs to another network.
 /// Exact     `restore_best` restores the parameters bit for bit.
 class early_stopping_listener final : public listener {
  public:
@@ -55,22 +57,22 @@ class early_stopping_listener final : public listener {
 
   void check(fit_settings const& how) const override;
   void on_epoch(training& run, epoch_report const& done) override;
-  /// Resets the count for a further fit, if this listener requested the stop; on_end does that, too.
+  /// Resets the count for a further fit, if this listener requested the stop; on_end does the same.
   void on_vote(training&, votes const& all) override;
   /// Restores the best parameters.
   void on_end(training& run) override;
 
   std::string name() const override { return "early stopping by " + metric_.name; }
-  /// "4 2 0.75": epoch of the best value, checks without improvement since, best value.
+  /// "4 2 0.75": epoch of the best value (from 0), checks without improvement since then, best value.
   std::string state() const override;
   void restore(std::string_view text) override;
   /// The best parameters, in canonical order.
   listener_array array() const override;
   void restore_array(listener_array const& saved) override;
 
-  /// Best value so far; empty before the first check.
+  /// Best value so far; empty before the first check with a finite value.
   std::optional<double> best() const { return best_; }
-  /// Epoch of the best value, counted from 1 as in the log; 0 before the first check.
+  /// Epoch of the best value, counted from 1 as in the log; 0 if there is no best value.
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
@@ -90,7 +92,7 @@ class early_stopping_listener final : public listener {
   std::int64_t last_epoch_ = -1;
   int checks_without_improvement_ = 0;
   bool should_stop_ = false;
-  element_type type_ = element_type::f32;  // of best_parameters_
+  element_type type_ = element_type::f32;  // type of best_parameters_
   buffer best_parameters_{};
 };
 

@@ -23,10 +23,10 @@ struct evaluation_listener_settings {
 /// Evaluates a data set after every `every` epochs and logs the result: "epoch 3: accuracy 97.12 %, log loss
 /// 0.0931".
 ///
-/// Order     collective: every rank has one with the same settings; rank 0 logs the line.
-/// Before    evaluators outlive the listener. It clears them before each pass; afterwards later listeners can
-///           read their results, for example the metric of an early_stopping_listener.
-/// Errors    setting_error if `every` is not positive, or a metric does not fit the data; those of
+/// Order     collective: every rank has an evaluation_listener with the same settings; rank 0 logs the line.
+/// Before    evaluators must outlive the listener. The listener clears them before each pass. Later listeners
+///           can then read their results, for example in the function of an early_stopping_listener's metric.
+/// Errors    setting_error if `every` is not positive, or a metric does not apply to the data; those of
 ///           training::evaluate.
 class evaluation_listener final : public listener {
  public:

@@ -4,7 +4,7 @@
 
 namespace cohort {
 
-/// How to evaluate.
+/// Settings of an evaluation.
 ///
 /// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`,
 ///           `readers`: see fit_settings.

@@ -12,16 +12,16 @@ namespace cohort {
 /// ms, transfer 2.10 ms, apply 0.200 ms a step, 80 % hidden behind compute". Empty without measurements.
 ///
 /// Units     bytes: sent by this rank in the interval. Density: mean of the interval if the strategy counts
-///           elements. Threshold and residual norm: current values. An empty `before` means since the
-///           beginning of the run.
+///           the sent elements, else the current value. Threshold and residual norm: current values. With an
+///           empty `before`, the interval begins with the run.
 /// After     a measurement with an unknown name is printed with its name.
 std::string exchange_text(std::span<measurement const> now, std::span<measurement const> before,
                           std::int64_t steps);
 
 /// Costs of some steps of a rank.
 ///
-/// Units     seconds, bytes and messages are sums over all `steps`; `exchange_seconds` as in step_report.
-///           `selects`: the strategy sends a selection of the elements already.
+/// Units     seconds, bytes and messages are sums over all `steps`; `exchange_seconds`: as in step_report.
+///           `selects`: whether the strategy already sends only a selection of the elements.
 struct interval_cost {
   double steps = 0;
   double compute_seconds = 0;
@@ -34,8 +34,8 @@ struct interval_cost {
 /// Returns a warning if the exchange takes longer than compute, with the cause and the gain of exchanging
 /// less: "the exchange takes longer than compute: 12.3 ms a step …". Otherwise empty.
 ///
-/// Units     whether latency or bytes dominate follows from the messages' size alone:
-///           latency_equivalent_bytes, as in route::by_size.
+/// Units     latency dominates if the messages' mean size is below latency_equivalent_bytes; otherwise
+///           bandwidth dominates. route::by_size uses the same constant.
 std::string exchange_warning(interval_cost const& of);
 
 }  // namespace cohort

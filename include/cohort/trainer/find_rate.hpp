@@ -14,7 +14,7 @@ class training;
 ///
 /// Units     the rate grows by a constant factor per step, from `from` to `to`. `batch`, `accumulate`,
 ///           `sharding`: see fit_settings. `smoothing`: weight of the earlier losses in the moving average,
-///           from 0 to below 1. `stop_at`: the test ends when the smoothed loss is this many times its
+///           from 0 to below 1. `stop_at`: the test ends when the smoothed loss exceeds this multiple of its
 ///           minimum.
 struct rate_search {
   double from = 1e-6;
@@ -31,8 +31,8 @@ struct rate_search {
 ///
 /// `loss`        mean loss of all ranks in this step, before its update
 /// `smoothed`    exponential moving average of the losses so far
-/// `suggested`   the middle of the interval, a third of the test long, in which the loss falls most steeply;
-///               none if it never falls
+/// `suggested`   rate in the middle of the third of the rows in which the loss falls most steeply; none if it
+///               never falls
 struct rate_table {
   struct row {
     double rate = 0, loss = 0, smoothed = 0;
@@ -45,18 +45,18 @@ struct rate_table {
 };
 
 /// Learning-rate range test: trains some steps with a growing rate from the current parameters, and returns
-/// the loss at each rate. The updater's state starts at its initial value. Layers with an updater of their
-/// own keep the ratio of its rate to the network's.
+/// the loss at each rate. The updater's state starts at its initial value. Layers with a separate updater
+/// keep the ratio of its rate to the network's rate.
 ///
 ///     rate_table const table = find_rate(run, data, {.to = 10});
 ///     if (table.suggested) …
 ///
 /// Order     collective. Ranks exchange gradients by allreduce, whatever the run's strategy is.
 /// After     the run is unchanged: parameters, updater state, position and the strategy's state.
-/// Moves     one copy of the parameters, and the updater's state once more.
-/// Errors    setting_error for invalid settings; those of fit, except numeric_error: a number that is not
-///           finite ends the test.
-/// Exact     the same table on every rank, and in every call.
+/// Moves     one copy of the parameters, and memory for a second updater state.
+/// Errors    setting_error for invalid settings, or if the network has stateful layers; those of fit, except
+///           numeric_error: a number that is not finite ends the test.
+/// Exact     the same table on every rank, and in every call with the same parameters and settings.
 /// Source    Smith, Cyclical learning rates for training neural networks, WACV 2017. The rate grows
 ///           exponentially here, so that small rates get as many steps as large ones.
 rate_table find_rate(training& run, dataset const& data, rate_search const& how = {});

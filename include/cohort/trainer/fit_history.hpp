@@ -9,7 +9,7 @@
 
 namespace cohort {
 
-/// Measurements of a fit in each complete epoch, as columns of numbers.
+/// Measurements of each complete epoch of a fit, as columns of numbers.
 ///
 /// Shapes    one row per epoch; columns "epoch" (from 1, counted over all fits), "loss" (training),
 ///           "examples" and "seconds" (training of the epoch, without validation), then the numbers of
@@ -25,7 +25,8 @@ class fit_history {
   /// Errors    setting_error for an unknown name, with the known names.
   std::span<double const> operator[](std::string_view name) const;
 
-  /// A header and one line per epoch; numbers with all digits; an undefined number is an empty field.
+  /// CSV text: a header and one line per epoch. Numbers have enough digits to be read back to the same bits;
+  /// an undefined number is an empty field.
   std::string csv() const;
 
   /// Adds a row. The first row determines the columns.

@@ -13,31 +13,31 @@ class stateful_predictions;
 /// Settings of generate_tokens.
 struct generation_settings {
   int count = 100;         ///< number of new tokens
-  sampling rules = {};     ///< for drawing each token
-  std::uint64_t seed = 1;  ///< of the random numbers
-  bool cached = true;      ///< by a token_decoder, if it supports the network; false: never
+  sampling rules = {};     ///< how each token is drawn
+  std::uint64_t seed = 1;  ///< seed of the random numbers
+  bool cached = true;      ///< use a token_decoder if it supports the network
 };
 
-/// Returns tokens that continue `prompt`, each drawn from the network's prediction after the tokens before
-/// it.
+/// Returns tokens that continue `prompt`. Each token is drawn from the network's prediction after all tokens
+/// before it.
 ///
-/// Before    the network predicts the next token at each of its T steps, from this step and earlier ones
-///           only.
+/// Before    the network predicts the next token at each of its T steps, from this and earlier steps only.
 /// Shapes    input: T token indices; first output: T×V, V probabilities at each step.
 /// Exact     the same network, prompt and settings give the same tokens on one machine.
 /// Errors    setting_error for a network of another shape, an empty prompt, or invalid settings; data_error
-///           for a token outside of the vocabulary.
-/// Cost      up to T tokens with the prompt: one step of a token_decoder for each. For later tokens, or if it
-///           does not support the network: one prediction of T steps for each, which reads the last T tokens.
+///           for a token outside the vocabulary.
+/// Cost      one step of a token_decoder for each of the first T tokens, including the prompt. For each later
+///           token, or if the decoder does not support the network, one prediction of T steps from the last T
+///           tokens.
 std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
                                           generation_settings const& how = {});
 
-/// The same with a network of recurrent layers, which continues the sequence of `stream` by the prompt and
-/// by each new token.
+/// The same with a network of recurrent layers. The prompt and each new token continue the sequence of
+/// `stream`.
 ///
 /// Before    the stream has one sequence, and its network predicts the next token at each step.
-/// After     the stream has read the prompt and the new tokens, so that another call continues them.
-/// Cost      one step for each token. Tokens of the past influence it without a limit.
+/// After     the stream has read the prompt and the new tokens, so a further call continues the sequence.
+/// Cost      one step for each token. Each prediction depends on all earlier tokens.
 std::vector<std::int32_t> generate_tokens(stateful_predictions& stream, std::span<std::int32_t const> prompt,
                                           generation_settings const& how = {});
 

@@ -19,9 +19,10 @@ struct fit_settings;
 ///
 /// Units     `examples` and `loss` (their mean) are those of this rank. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
-///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: by this rank
-///           since the run began. `steps_in_epoch`: −1 for a stream, and outside of fit. `agreed`: what the
-///           ranks have agreed on in this step (training::request). `times`: start times of the phases.
+///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: bytes that
+///           this rank has sent since its communicator was created. `steps_in_epoch`: −1 for a stream, and
+///           outside fit. `agreed`: the votes on which the ranks have agreed in this step
+///           (training::request). `times`: start times of the phases.
 struct step_report {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -48,9 +49,10 @@ struct metric_value {
 /// Results of one epoch.
 ///
 /// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
-///           `weight`: of all steps (step_info). `loss`: weighted mean. If the
-///           run resumed within the epoch, `weight` and `loss` cover the whole epoch. `validation`: the
-///           numbers of fit_settings::validation, "validation loss" first.
+///           `weight`: sum of step_info::weight over all steps. `loss`: weighted mean. If the run resumed
+///           within the epoch, `weight` and `loss` cover the whole epoch; steps, examples and seconds are
+///           those since then. `validation`: the numbers of fit_settings::validation, with "validation loss"
+///           first.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
@@ -70,7 +72,7 @@ struct listener_array {
   std::span<std::byte const> values{};
 };
 
-/// Observes training events; the same under every strategy.
+/// Observes training events, in the same way under every strategy.
 ///
 /// Order     called on the thread that called fit, while no worker runs. All ranks call on_epoch and on_vote
 ///           in the same order, so a listener may make collective calls there (evaluate, save). The same
@@ -81,18 +83,18 @@ class listener {
   /// Throws setting_error if a fit with these settings does not compute what the listener needs. Called
   /// before the first step, and before restore.
   virtual void check(fit_settings const&) const {}
-  /// After each step; see training::has_common_steps.
+  /// Called after each step; see training::has_common_steps.
   virtual void on_step(training&, step_report const&) {}
-  /// After each complete epoch.
+  /// Called after each complete epoch.
   virtual void on_epoch(training&, epoch_report const&) {}
-  /// All ranks have agreed on what one of them requested (training::request).
+  /// Called after all ranks have agreed on the requests of any rank (training::request).
   virtual void on_vote(training&, votes const&) {}
-  /// Fit has ended: after the last epoch, or after a stop; not after an exception. On all ranks.
+  /// Called on all ranks when fit has ended: after the last epoch or a stop, but not after an exception.
   virtual void on_end(training&) {}
 
   /// Name and state for checkpoints that are written during fit; the same on every rank. The first fit after
-  /// resume calls restore with the state of the listener of that name. Listeners with the same name are
-  /// matched by their order in fit_settings. Without a name no state is saved.
+  /// resume calls restore with the saved state of this name. Listeners with the same name are matched by
+  /// their order in fit_settings. Without a name no state is saved.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}

@@ -9,14 +9,14 @@ namespace cohort {
 
 namespace detail {
 
-/// Makes a run prepare its data as a model file describes.
+/// Sets the run's normalisation and table encoder to those of a model file.
 void load_preparation(training& run, model_file const& from);
 
 }  // namespace detail
 
 /// Builds the network that a model file describes, and loads the file's parameters: to predict, to evaluate,
 /// or to train from these parameters. The updaters' state is not loaded; training::load does that.
-/// `UserLayers`: layer types that are not the library's.
+/// `UserLayers`: layer types that the library does not define.
 ///
 /// Errors    file_error and data_error of model_file; those of trainer.
 template <class Choice, layer... UserLayers>

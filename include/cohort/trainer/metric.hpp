@@ -15,7 +15,8 @@ namespace cohort {
 
 class training;
 
-/// An evaluator, and the number that is read from it; empty: undefined for these examples.
+/// An evaluator, and a function that reads the metric's number from it; nullopt: undefined for these
+/// examples.
 struct metric_measure {
   std::unique_ptr<evaluator> report;
   std::function<std::optional<double>()> value;
@@ -23,21 +24,21 @@ struct metric_measure {
 
 /// A number that rates a run: metrics::accuracy, metrics::top_k(5), or a function of the user.
 ///
-/// `name`            of the column in a history, and in lines of listeners
-/// `of`              returns the number for a run, for example by evaluating data of its own. Every rank
+/// `name`            heading of the metric's column in a history, and of its number in lines of listeners
+/// `of`              returns the number for a run, for example by evaluating a separate data set. Every rank
 ///                   calls it in the same order and gets the same number; NaN: undefined
-/// `more_is_better`  whether a larger number is better: for early stopping
-/// `of_outputs`      instead of `of`: returns an evaluator, which gets the outputs of the first loss and
-///                   their targets, and the function that reads the number from it. Arguments: the shape of
-///                   an example's output, and the target in the data set. Throws setting_error if the metric
-///                   does not apply to them.
+/// `more_is_better`  whether a larger number is better; early stopping uses it
+/// `of_outputs`      used instead of `of`: returns an evaluator, which gets the outputs of the first loss and
+///                   their targets, and a function that reads the number from the evaluator. Arguments: the
+///                   shape of an example's output, and the description of the target in the data set. Throws
+///                   setting_error if the metric does not apply to them.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};
   bool more_is_better = true;
   std::function<metric_measure(shape const&, tensor_description const&)> of_outputs{};
 
-  /// The same number, computed on this data set whenever it is read.
+  /// Returns the same metric, computed on this data set whenever its number is read.
   metric on(dataset data, evaluation_settings how = {}) const;
 };
 
@@ -67,19 +68,19 @@ metric_measure measure_auc(shape const& output, tensor_description const& target
 ///
 ///     run.fit(data, {.epochs = 5, .validation = held, .metrics = {metrics::accuracy, metrics::top_k(5)}});
 ///
-/// Units     targets and outputs in their own units, whatever training::normalise does. Only `loss` is in the
-///           units of training, and only `loss` uses the examples' weights.
-/// Exact     as classification_report, regression_report and roc_report define them. Of a regression with
+/// Units     targets and outputs are in their original units, even with training::normalise. Only `loss` is
+///           in the units of training, and only `loss` uses the examples' weights.
+/// Exact     as classification_report, regression_report and roc_report define them. For a regression with
 ///           several outputs: the mean over the outputs.
 namespace metrics {
 
-/// Mean loss of all losses of the network, as in training but in inference mode: "validation loss".
+/// Mean of the network's total loss, the sum of all its losses, in inference mode: "validation loss".
 inline constexpr detail::built_in_metric loss{"validation loss", nullptr, false};
 /// Fraction of examples whose class has the highest score.
 inline constexpr detail::built_in_metric accuracy{"accuracy", detail::measure_accuracy, true};
 /// Mean of −ln p(label).
 inline constexpr detail::built_in_metric log_loss{"log loss", detail::measure_log_loss, false};
-/// exp of the log loss: of a language model, per token. Ignored targets and padding do not count.
+/// exp of the log loss; for a language model, per token. Ignored targets and padding do not count.
 inline constexpr detail::built_in_metric perplexity{"perplexity", detail::measure_perplexity, false};
 /// Square root of the mean squared error.
 inline constexpr detail::built_in_metric rmse{"rmse", detail::measure_rmse, false};
@@ -95,7 +96,7 @@ metric top_k(int k);
 
 /// Mean over the examples of a function of one example's output and target.
 ///
-/// Shapes    output: as the first loss's output, f32 or f64; target: as in the data set.
+/// Shapes    output: shape of the first loss's output, f32 or f64; target: as in the data set.
 metric mean_of(std::string name, std::function<double(tensor_view output, tensor_view target)> of_example,
                bool more_is_better = true);
 

@@ -3,8 +3,9 @@
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
-/// Include this header to train, or to make plans, on a tensor backend of your own with the compiled library,
-/// which contains the plans of the shipped backends only. Header-only programs do not need it.
+/// Include this header to train, or to make plans, with the compiled library on a user-defined tensor
+/// backend. The compiled library contains only the plans of the shipped backends. Header-only programs do not
+/// need this header.
 
 #ifdef COHORT_CORE_COMPILED
 #include <cohort/backend/reference.hpp>

@@ -11,12 +11,12 @@ namespace cohort {
 
 /// Logs the speed every `every` steps: "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting
 /// for data, 26290 samples/s", and with several ranks ", 12.0 % waiting for other ranks, 271 kB sent a step".
-/// Then the strategy's measurements of these steps (exchange_text), and a warning with the cause if ranks
-/// wait for each other longer than they compute (exchange_warning).
+/// With several ranks it then logs the strategy's measurements of these steps (exchange_text), and a warning
+/// with the cause if the exchange takes longer than compute (exchange_warning).
 ///
 /// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
 ///           samples/s includes the waits.
-/// Moves     per step, allocates only the text of a line.
+/// Moves     allocates only in the steps that log a line.
 /// Errors    setting_error unless 1 ≤ `every` ≤ 10,000,000.
 class performance_listener final : public listener {
  public:
@@ -33,7 +33,7 @@ class performance_listener final : public listener {
 
   std::string line(std::int64_t last);
 
-  /// Median of the step times; of an even number the mean of the middle two.
+  /// Median of the step times; for an even number of steps, the mean of the middle two.
   double median();
 
   std::size_t every_ = 1;

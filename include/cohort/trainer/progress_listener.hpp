@@ -19,8 +19,8 @@ sink stderr_bar();
 struct progress_settings {
   sink lines = stderr_sink();
   sink bar = ::isatty(2) != 0 ? stderr_bar() : sink{};
-  double line_seconds = 10;  ///< between two lines within an epoch
-  double bar_seconds = 0.1;  ///< between two drawings of the bar
+  double line_seconds = 10;  ///< interval between two lines within an epoch
+  double bar_seconds = 0.1;  ///< interval between two drawings of the bar
 };
 
 /// Shows the progress of training: a bar if the standard error stream is a terminal, otherwise lines.
@@ -32,8 +32,9 @@ struct progress_settings {
 /// Only rank 0 writes, so every rank can have one.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
-///           an epoch, over those of all ranks at its end. Samples are those of all ranks; within an epoch,
-///           rank 0's times the number of ranks. Times are the reports'.
+///           an epoch, over the examples of all ranks at its end. Samples are those of all ranks; within an
+///           epoch, they are estimated as rank 0's samples times the number of ranks. Times are those of the
+///           reports.
 /// Order     the bar is removed at the end of its epoch and by the destructor, so later output starts on an
 ///           empty line.
 class progress_listener final : public listener {

@@ -12,8 +12,8 @@ namespace detail {
 struct backend_handle;
 }
 
-/// Chooses for a training: implementations of layers whenever a plan is made, and the numbers of workers and
-/// threads before the first plan.
+/// Chooses the implementations of layers whenever a plan is made, and the numbers of workers and threads
+/// before the first plan.
 class run_autotuner : public tuning {
  public:
   /// Examples per rank and step for which layouts and workers are chosen.
@@ -23,8 +23,7 @@ class run_autotuner : public tuning {
   ///
   /// `machine`  processor, backend and library as text. `make_backend` makes a backend with separate
   ///            parameters.
-  /// Exact      does not affect the training, which is made afterwards: same results as with these numbers
-  ///            set by hand.
+  /// Exact      the training gives the same bits as with these numbers set by hand.
   virtual void choose_workers(graph_view net, training_settings& settings, std::string const& machine,
                               detail::backend_handle (*make_backend)(graph_view,
                                                                      training_settings const&)) = 0;

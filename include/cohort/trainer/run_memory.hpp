@@ -40,7 +40,7 @@ run_memory memory_of_workers(plan const& made, int workers, bool accumulates);
 void add_examples(run_memory& to, data_description const& what, parameter_set const& parameters, int batch,
                   int batches, int workers, int micro_batch);
 
-/// Formats as one line: "memory: parameters 0.4 MB, …; total 1.9 MB".
+/// Formats the memory as one line: "memory: parameters 0.4 MB, …; total 1.9 MB".
 std::string text_of(run_memory const& m, int workers, int micro_batches);
 
 }  // namespace cohort

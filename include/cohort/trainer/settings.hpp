@@ -30,13 +30,13 @@ enum class when_not_finite { stop, skip };
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch. `threads`: threads in
 ///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
-///           With `tune` and 0 workers, a short calibration chooses between that and one worker with as many
-///           threads; on a GPU it is one worker. `max_bytes`: limit for parameters, updater state, and the
-///           gradients and activations of all workers. A worker's batches and micro-batches of all sizes
-///           share one memory. Each prediction plan is checked against the limit separately. 0: the free
-///           memory of a device; no limit on the processor. `tune`: null disables it.
-///           `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> measures the backend's alternatives on
-///           this machine and stores the choices in the user's cache.
+///           With `tune` and 0 workers, a short calibration chooses between this and one worker with one
+///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
+///           updater state, and the gradients and activations of all workers. A worker's batches and
+///           micro-batches of all sizes share one memory. Each prediction plan is checked against the limit
+///           separately. 0: the free memory of a device; no limit on the processor. `tune`: the autotuner;
+///           null: none. `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> measures the backend's
+///           alternatives on this machine and stores the choices in the user's cache.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {
@@ -47,7 +47,7 @@ struct training_settings {
   double bias_l1 = 0;
   double bias_l2 = 0;
   gradient_normalisation normalisation{};
-  parameter_constraint constraint{};  ///< of weights
+  parameter_constraint constraint{};  ///< constraint of weights
   parameter_constraint bias_constraint{};
   int decay_from_rank = 0;               ///< 2: no weight decay of biases and norms; see optimizer_settings
   std::vector<layer_override> layers{};  ///< different settings for single layers, by name
@@ -61,7 +61,7 @@ struct training_settings {
   recomputation recompute{};  ///< activations that backward recomputes: less memory, more time
   std::shared_ptr<run_autotuner> tune{};
   when_not_finite not_finite = when_not_finite::stop;
-  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for every wait for another worker
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< limit of every wait for another worker
   sink log{};  ///< receives lines of text, on rank 0; empty: no log
 
   optimizer_settings optimizer() const;
@@ -85,17 +85,17 @@ std::string describe(training_settings const& s);
 ///
 /// Units     `batch`: examples per rank and step, split over its workers. `accumulate`: number of
 ///           micro-batches that a worker processes one after another (gradient accumulation): an update still
-///           uses `batch` examples, with the memory of batch / accumulate. `prefetch`: batches that
+///           uses `batch` examples, with the memory of batch / accumulate. `prefetch`: number of batches that
 ///           are prepared in advance in the background. `bucket`, `readers`: of the loader
-///           (loader_settings). `epochs`: epochs to complete, including one that a checkpoint has started.
+///           (loader_settings). `epochs`: number of epochs to complete, including a resumed one.
 ///           `sharding`: whether all ranks have the same data set or each rank has a different one
 ///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, with the same
-///           `batch`, `readers` and `sharding`: the network's loss and `metrics` go to the report's history
-///           and to listeners.
+///           `batch`, `readers` and `sharding`. The network's loss and `metrics` on it are stored in the
+///           report's history and passed to the listeners.
 /// Order     listeners are called in the given order, once per update, not per micro-batch.
 /// Exact     `accumulate` changes results by rounding only, for any sizes of micro-batches and weights of
-///           examples. But batch normalisation normalises over the micro-batch. `accumulate` must be equal on
-///           all ranks.
+///           examples. Exception: batch normalisation normalises over the micro-batch. `accumulate` must be
+///           equal on all ranks.
 struct fit_settings {
   int batch = 32;
   int epochs = 1;
@@ -112,20 +112,20 @@ struct fit_settings {
 
 /// Results of fit.
 ///
-/// Units     `steps`: of each rank. `examples` and `loss`: of all ranks. `wait_seconds`: part of `seconds`
-///           without a step because no batch was ready. `exchange_seconds`: part in which a step waited for
-///           other ranks. `skipped`: steps without update because a number was not finite or the examples'
-///           weights were 0.
+/// Units     `steps`: of each rank. `examples` and `loss`: of all ranks. `wait_seconds`: part of `seconds` in
+///           which no batch was ready. `exchange_seconds`: part of `seconds` in which a step waited for other
+///           ranks. `skipped`: steps without update because a number was not finite or the examples' weights
+///           were 0.
 struct fit_report {
   std::int64_t steps = 0;
   std::int64_t examples = 0;
   double seconds = 0;
   double wait_seconds = 0;
   double exchange_seconds = 0;
-  double loss = 0;  ///< mean of the last complete epoch
+  double loss = 0;  ///< mean loss of the last complete epoch
   std::int64_t skipped = 0;
-  bool stopped = false;   ///< by a vote, before the end of the last epoch
-  fit_history history{};  ///< of each complete epoch
+  bool stopped = false;   ///< stopped by a vote before the end of the last epoch
+  fit_history history{};  ///< one row for each complete epoch
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
 };

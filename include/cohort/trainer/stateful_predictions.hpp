@@ -7,23 +7,24 @@
 
 namespace cohort {
 
-/// Continues sequences: each call predicts their next steps from the states that recurrent layers had after
-/// the steps of all calls before.
+/// Continues sequences: each call predicts their next steps from the states that the recurrent layers had
+/// after all earlier calls.
 ///
 ///     stateful_predictions stream(model, 8);                    // eight sequences side by side
 ///     predictions const made = stream.advance(measurements);    // 8 × k × C: their next k steps
 ///
 /// Shapes    an input T×C of the network becomes sequences × k × C here, T indices become sequences × k. For
-///           k = 1 the extent k may be missing. Other inputs (read behind a layer with `last_step`) are
-///           unchanged. The first output of the network: k × … per sequence; with `last_step`, that after
-///           the last of the k steps.
-/// Order     one call at a time. The model must outlive it, and its parameters may change between two calls
-///           only.
-/// Exact     the outputs of the whole sequence in one piece: the same bits on `reference`; to the rounding
-///           of sums on other backends.
-/// Cost      k steps. A plan is made, and kept, for each k.
-/// Errors    setting_error that names a layer which needs all steps: attention, pools, flatten, conv1d,
-///           `reverse`, positions, a layer of yours that is not `in_place`.
+///           k = 1 the extent k may be missing. Other inputs (those read after a layer with `last_step`) are
+///           unchanged. Returns the first output of the network: k × … per sequence or, with `last_step`, the
+///           output after the last of the k steps.
+/// Order     one call at a time. The model must outlive this object, and its parameters may change only
+///           between two calls.
+/// Exact     equal to the outputs for the whole sequence in one call: bit by bit on `reference`, up to the
+///           rounding of sums on other backends.
+/// Cost      k steps. One plan is made, and kept, for each value of k.
+/// Errors    setting_error for fewer than one sequence, or with the first layer that cannot run step by step:
+///           attention, pools, flatten, conv1d, positions; recurrent layers with `reverse`, an initial state,
+///           `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
 class stateful_predictions {
  public:
   explicit stateful_predictions(training const& model, int sequences = 1);
@@ -41,7 +42,7 @@ class stateful_predictions {
   predictions advance(std::span<tensor_view const> inputs);
   predictions advance(batch_view const& data);
 
-  /// The next call begins new sequences: all, or one of them.
+  /// Sets the states of all sequences, or of one, to zero: the next call begins a new sequence.
   ///
   /// Errors    setting_error for a sequence that does not exist.
   void reset();

@@ -9,11 +9,12 @@ namespace cohort {
 /// Stops all ranks at their next meeting after this process receives SIGTERM: a checkpoint_listener then
 /// saves, and fit returns with `stopped`.
 ///
-/// Order     replaces the process's action for SIGTERM while at least one object exists (one per rank if
-///           ranks are threads), in all of its shared libraries; a second signal ends the process. If its
-///           thread has no alternate signal stack, the constructor installs one; the destructor must run on
-///           the same thread. oneDNN's kernels need it: they save the stack pointer in memory that a
-///           handler's frame on the normal stack would overwrite.
+/// Order     while at least one object exists (one per rank if ranks are threads), the process's action for
+///           SIGTERM is replaced. All copies of Cohort in the process's shared libraries share one action. A
+///           second signal ends the process. If the constructor's thread has no alternate signal stack, the
+///           constructor installs one; the destructor must run on the same thread. oneDNN's kernels need this
+///           stack: they save the stack pointer in memory that a handler's frame on the normal stack would
+///           overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();
@@ -25,7 +26,7 @@ class stop_on_signal final : public listener {
   static bool arrived();
 
  private:
-  std::vector<char> stack_{};  ///< of this thread; empty if it has another one
+  std::vector<char> stack_{};  ///< alternate signal stack; empty if the thread already had one
 };
 
 }  // namespace cohort

@@ -13,17 +13,18 @@
 
 namespace cohort {
 
-/// Records the newest steps of all ranks as a trace for Perfetto or chrome://tracing. Each rank is a process.
-/// Its first track has the phases of its steps (step_times and the wait for data); the tracks below have the
-/// transfers in flight.
+/// Records the newest steps of all ranks as a trace for Perfetto or chrome://tracing. Each rank is shown as a
+/// process. The first track of a rank shows the phases of its steps (step_times and the wait for data); the
+/// tracks below show the transfers in flight.
 ///
 ///     timeline times(world);                       // on every rank
 ///     training.fit(data, {.listeners = {&times}});
-///     std::string trace = times.trace();           // rank 0's has all
+///     std::string trace = times.trace();           // all ranks' steps, on rank 0
 ///
-/// Units     keeps `newest` steps, 144 bytes each. `ts` and `dur`: microseconds of rank 0's clock. Clocks of
-///           other machines are compared in the constructor and in trace. A rank's label states the possible
-///           error of its times: half the fastest round trip, plus the drift of the clocks in between.
+/// Units     keeps `newest` steps, 144 bytes each. `ts` and `dur`: microseconds of rank 0's clock. The other
+///           ranks' clocks are compared with rank 0's in the constructor and in trace, and assumed to drift
+///           evenly in between. A rank's label states a bound on the error of its times: the sum of half the
+///           fastest round trips of both comparisons.
 /// Order     constructor and trace are collective; on_step is not.
 /// Moves     one message per rank with all kept steps to rank 0. Allocates nothing in a step.
 /// Errors    setting_error unless 1 ≤ `newest` ≤ 1,000,000; communicator_error.
@@ -73,8 +74,8 @@ class timeline final : public listener {
       begin(name, track, of);
       out.end_object();
     };
-    std::vector<std::int64_t> ends;  // of the last transfer on each transfer track
-    std::int64_t newest = 0;         // begin of the newest transfer
+    std::vector<std::int64_t> ends;  // end of the last transfer on each transfer track
+    std::int64_t newest = 0;         // start of the newest transfer
     for (row const& one : rows) {
       draw("wait for data", steps_track, {one.data, one.prepare});
       begin("step", steps_track, {one.prepare, one.end});

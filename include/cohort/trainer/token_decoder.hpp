@@ -8,17 +8,17 @@
 
 namespace cohort {
 
-/// Runs a transformer token by token: it keeps the keys and values of earlier steps (a KV cache), so that a
-/// step costs the same after any number of steps.
+/// Runs a transformer token by token. The keys and values of earlier steps are cached (a KV cache), so each
+/// step computes only the new token. Only the cost of attention grows with the number of earlier steps.
 ///
 /// Shapes    the network's input: T token indices; its first output: T×V, V probabilities at each step.
 /// Units     one sequence, on settings().workers · settings().threads threads.
 /// Order     the training must outlive the decoder. After a further step of training, call reset before the
 ///           next advance.
-/// Exact     computes in f32, as training::predict of this sequence up to rounding.
-/// Errors    setting_error for a network of another shape, or that names the first layer which it cannot run
-///           step by step: recurrent layers, convolutions, attention that is not causal, your own layers.
-/// Cost      memory: a copy of the parameters in f32, and 2·T·C numbers for each attention layer of C
+/// Exact     computes in f32; equal to training::predict of this sequence up to rounding.
+/// Errors    setting_error for a network of another shape, or with the first layer that cannot run step by
+///           step: recurrent layers, convolutions, attention that is not causal, user-defined layers.
+/// Cost      memory: a copy of the parameters in f32, and 2·T·C f32 elements for each attention layer of C
 ///           columns.
 /// Source    Shazeer, "Fast Transformer Decoding", 2019.
 class token_decoder {
@@ -34,10 +34,10 @@ class token_decoder {
   int steps() const;
   /// Appends tokens and returns the probabilities of the token after the last one. Valid until the next call.
   ///
-  /// Errors    setting_error for no token, or more than window() steps in all; data_error for a token outside
-  ///           of the vocabulary. The steps are then those before the call.
+  /// Errors    setting_error without tokens, or for more than window() steps in total; data_error for a token
+  ///           outside the vocabulary. The steps are then those before the call.
   std::span<float const> advance(std::span<std::int32_t const> tokens);
-  /// Forgets all steps. Reads the parameters again if they have changed.
+  /// Discards all steps, and reads the parameters again if they have changed.
   void reset();
 
  private:
@@ -47,7 +47,8 @@ class token_decoder {
 
 namespace detail {
 
-/// Returns why token_decoder refuses this network, as a clause that names the layer; empty: it does not.
+/// Returns why token_decoder refuses this network, as a clause that names the layer; empty if it accepts the
+/// network.
 std::string why_not_decoded(graph_view net);
 
 }  // namespace detail

@@ -32,7 +32,7 @@ std::string unsupported_layer(graph_view net) {
 /// Errors    setting_error for values out of range.
 void check_training_settings(training_settings const& settings);
 
-/// Remembers that the run was made without a communicator.
+/// Records that the run was made without a communicator.
 void mark_without_world(training& made);
 
 }  // namespace detail
@@ -40,8 +40,8 @@ void mark_without_world(training& made);
 /// Prepares a network for training.
 ///
 /// `Choice`  a backend, `required_backend<B>`, or `priority<A, B, …>`: the first one that is available on
-///           this machine and has kernels for all layers. `exchange_strategy` keeps the parameters of the
-///           ranks of `world` equal. `world` must outlive the training. Rank 0 logs.
+///           this machine and has kernels for all layers. `exchange_strategy` exchanges gradients or
+///           parameters between the ranks of `world`. Only rank 0 logs.
 /// Order     collective unless the strategy is `no_exchange`.
 /// Errors    setting_error; backend_error with the layer that the backend has no kernel for; memory_error.
 template <class Choice>
@@ -59,7 +59,7 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
                   std::move(exchange_strategy));
 }
 
-/// The same with a communicator that the caller owns.
+/// The same with a communicator that the caller owns, and that must outlive the training.
 template <class Choice>
 training trainer(graph net, communicator& world, std::unique_ptr<strategy> exchange_strategy,
                  training_settings settings = {}) {
@@ -81,7 +81,8 @@ training trainer(graph net, communicator& world, Description const& how, trainin
 /// The same for one rank.
 ///
 /// Errors    in a launch of several ranks, fit and single steps throw setting_error, because each rank would
-///           train a network of its own. If you want that, pass make_self() and a strategy.
+///           train a separate network. To train separate networks on purpose, pass make_self() and a
+///           strategy.
 template <class Choice>
 training trainer(graph net, training_settings settings = {},
                  std::unique_ptr<strategy> exchange_strategy = nullptr) {

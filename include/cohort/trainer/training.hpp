@@ -39,14 +39,14 @@ struct loss_report {
   evaluator* report;
 };
 
-/// A network in training, on a backend that is known at run time only. Made by `trainer<B>(…)`.
+/// A network in training, on a backend that is known only at run time. Made by `trainer<B>(…)`.
 ///
-/// Order     one thread at a time, except: predict, outputs_of and request are thread-safe, the first two
-///           while no other thread trains or loads. With several ranks, fit, evaluate, save and checkpoints
-///           are collective: all ranks call them in the same order.
+/// Order     one thread at a time, with these exceptions: request is thread-safe; predict and outputs_of are
+///           thread-safe while no other thread trains or loads. With several ranks, fit, evaluate, save and
+///           checkpoints are collective: all ranks call them in the same order.
 class training {
  public:
-  /// `world` must outlive the training.
+  /// `world`: a pointer without ownership is allowed; its communicator must then outlive the training.
   training(graph net, detail::backend_handle backend, training_settings settings,
            std::shared_ptr<communicator> world, std::unique_ptr<strategy> exchange_strategy);
   training(training&&) noexcept;
@@ -69,60 +69,64 @@ class training {
   std::int64_t step() const;
   /// Number of completed epochs.
   std::int64_t epoch() const;
-  /// Step, epoch, and the examples of the next epoch that the ranks have used already.
+  /// Step, epoch, and the number of examples of the current epoch that the ranks have used.
   training_position const& position() const;
 
   /// Trains on `data` for a number of epochs. Continues where the last fit, load or checkpoint ended.
   ///
   /// After     every example was used once in each epoch; an epoch's last batch may be smaller. All ranks
-  ///           hold the same parameters, if the strategy exchanges any.
+  ///           hold the same parameters if the strategy exchanges gradients or parameters.
   /// Errors    before the first step: setting_error, also if the ranks differ in network, settings, batch,
-  ///           version or a sample of the data; shape_error if the data does not fit the network;
+  ///           version or a sample of the data; shape_error if the data does not match the network;
   ///           memory_error. Later: numeric_error with step, rank and layer; communicator_error; errors of
   ///           the data set. The parameters are then those after the last complete step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
   /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits
-  /// its part into `accumulate` micro-batches, or into single examples if it has fewer. `accumulate` must be
-  /// equal on all ranks.
+  /// its part into `accumulate` micro-batches, or into single examples if its part is smaller. `accumulate`
+  /// must be equal on all ranks.
   ///
   /// Order     collective; a rank may have an empty batch. The epoch ends with end_epoch.
   /// Before    the batch's memory does not change during the call; after a deadline_error it must stay valid.
-  /// Moves     if `global_count` is unknown, several ranks also sum their numbers of examples: 8 bytes.
+  /// Moves     if `global_count` is unknown, several ranks also sum their numbers of examples: an allreduce
+  ///           of 8 bytes.
   /// Errors    those of fit. The parameters are then those after the last step.
-  /// Exact     the bits of fit for the loader's batches, for all strategies; to rounding for a stream that
-  ///           ranks share.
+  /// Exact     the same bits as fit for the loader's batches, with every strategy; up to rounding for a
+  ///           stream that ranks share.
   step_report train_on(batch_view const& data, int accumulate = 1);
-  /// Mean loss over the batches of all ranks in inference mode: no dropout, running statistics. Changes
-  /// nothing. NaN without examples, or if a loss layer has no kernel for the processor.
+  /// Returns the mean loss over the batches of all ranks in inference mode: no dropout, running statistics.
+  /// Changes nothing. Returns NaN without examples, or if a loss layer has no kernel for the processor.
   ///
   /// Order     collective; the same number on every rank.
   double loss_of(batch_view const& data);
-  /// Ends an epoch of train_on or of a training_loop, as fit ends its epochs: the strategy finishes what is
-  /// pending, and a rate plateau is applied. Returns examples and mean loss of all ranks.
+  /// Ends an epoch of train_on or of a training_loop, as fit ends its epochs: the strategy finishes its
+  /// pending exchanges, and `plateau` of the settings is applied. Returns examples and mean loss of all
+  /// ranks.
   ///
   /// Order     collective.
   epoch_report end_epoch();
 
   /// Fits a normalisation to `data`, over all ranks, and uses it from now on: fit, evaluate, predict and
-  /// single steps rescale inputs and targets; predictions and reports are in the targets' own units, the loss
-  /// is not. Model files and checkpoints contain it. Inputs that only embeddings read are indices: unchanged.
-  /// `readers`: threads (loader_settings).
+  /// single steps rescale inputs and targets; predictions and reports are in the targets' original units, the
+  /// loss in rescaled units. Model files and checkpoints contain the normalisation. Inputs that only
+  /// embeddings read (indices), and targets of losses that accept only an interval (probabilities), stay
+  /// unchanged. `readers`: number of reader threads (loader_settings).
   ///
   /// Order     collective, not during fit.
-  /// Errors    those of fit_normalisation and evaluate. After an error the former normalisation is in use.
+  /// Errors    those of fit_normalisation and evaluate. After an error, the former normalisation stays in
+  ///           use.
   void normalise(dataset const& data, normalisation_settings const& how = {},
                  cohort::sharding sharding = cohort::sharding::global, int readers = 1);
   /// Uses a fitted normalisation from now on; an empty one ends the rescaling.
   ///
   /// Order     not during fit; the same on every rank, which fit checks.
-  /// Errors    shape_error if it does not fit the network; setting_error for a scale of 0 or a number that
-  ///           is not finite.
+  /// Errors    shape_error if its maps do not match the network; setting_error for a scale of 0 or a number
+  ///           that is not finite.
   void normalise(cohort::normalisation with);
   cohort::normalisation const& normalisation() const;
 
-  /// Keeps the encoder of the tables that this network is trained on: model files and checkpoints contain it,
-  /// and load and load_trained restore it.
+  /// Stores the encoder of the tables that this network is trained on. Model files and checkpoints contain
+  /// the encoder; load and load_trained restore it.
   void keep(table_encoder const& encoder);
   /// The encoder that was kept or loaded: predict(rows) uses it.
   ///
@@ -138,7 +142,7 @@ class training {
   ///
   /// Returns false while fit runs over a stream that several ranks share, if the ranks do not meet in every
   /// step. A rank then does not call on_step after its part of the stream has ended. Collective calls in
-  /// on_step (evaluate, save, checkpoints) throw setting_error; use on_epoch, or request and on_vote.
+  /// on_step (evaluate, save, checkpoints) then throw setting_error; use on_epoch, or request and on_vote.
   bool has_common_steps() const;
 
   /// Requests a stop or a checkpoint. At the next meeting all ranks agree on it and call their listeners'
@@ -148,10 +152,11 @@ class training {
   /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set
   /// with sharding::local. Returns the report on all parts, on every rank.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
-  /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass. All ranks
-  /// get the same reports: training.evaluate(data, {&classes, &curve}).
+  /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass:
+  /// training.evaluate(data, {&classes, &curve}). All ranks get the same reports.
   ///
-  /// Errors    the data set's error on the rank that reads it; data_error with that rank on the others.
+  /// Errors    the data set's error on the rank where it occurs; on the others a data_error that names this
+  ///           rank.
   void evaluate(dataset const& data, std::initializer_list<evaluator*> reports,
                 evaluation_settings const& how = {});
   void evaluate(dataset const& data, std::span<evaluator* const> reports,
@@ -181,9 +186,9 @@ class training {
                                       std::span<tensor_view const> inputs) const;
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers, batch_view const& data) const;
   /// Computes the outputs of the named layers for a whole data set, on all workers. Returns a data set of
-  /// these outputs with the targets of `data`, in the same order: to train another network on.
+  /// these outputs with the targets of `data`, in the same order, for example to train another network.
   ///
-  /// Order     not collective: each rank computes with its own parameters on its own `data`.
+  /// Order     not collective: each rank computes with this rank's parameters on this rank's `data`.
   feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
   /// Writes the model file: the parameters, the graph and, with `updater_state`, the updaters' state, step
@@ -192,11 +197,12 @@ class training {
   /// Order     collective: rank 0 writes the ranks' consensus.
   /// Errors    file_error, the same on every rank; an existing file of that name is unchanged then.
   void save(std::string const& path, bool updater_state = false);
-  /// Writes the same bytes to a std::ostream, a file_writer or another byte sink.
+  /// Writes the same bytes to a std::ostream, a file_writer or another byte sink, on every rank.
   void save(io::byte_sink_ref to, bool updater_state = false);
 
   /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
-  /// step and epoch. Normalisation and encoder become those of the file, none if it has none.
+  /// step and epoch. The file's normalisation and encoder replace those of the run; if the file has none, the
+  /// run has none.
   ///
   /// Errors    file_error; data_error with the difference between the file's network and this one. After an
   ///           error nothing has changed.
@@ -229,7 +235,7 @@ class training {
   /// The kernels' times, summed over the workers.
   std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1);
 
-  /// For Cohort's own functions (checkpoints): detail::training_state is not part of the API.
+  /// For Cohort's internal functions (checkpoints): detail::training_state is not part of the API.
   detail::training_state& state() const { return *state_; }
 
  private:

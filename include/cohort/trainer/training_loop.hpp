@@ -16,7 +16,7 @@ namespace detail {
 class step_in_parts;
 }  // namespace detail
 
-/// The parts of a training step, for a loop of your own:
+/// The parts of a training step, for a user-written loop:
 ///
 ///     training_loop loop(run);
 ///     while (batch const* next = batches.next()) {
@@ -28,14 +28,16 @@ class step_in_parts;
 ///     run.end_epoch();
 ///
 /// Several pairs of forward and backward before a step accumulate gradients over micro-batches. The
-/// strategy's begin then gets the first micro-batch's numbers of examples, its later hooks the step's.
+/// strategy's begin then gets the numbers of examples of the first micro-batch; its later hooks get those of
+/// the whole step.
 ///
 /// Order     collective: all ranks make the same calls in the same order. Between forward and step the run
 ///           makes no other steps, and no evaluations; predict is possible.
 /// Before    the run outlives the loop. A batch's memory does not change from forward to backward.
 /// Errors    setting_error for a call out of order; otherwise those of training::train_on. After an exception
 ///           the step has not been made; begin again with forward.
-/// Exact     the bits of fit for the same batches, for all numbers of workers and ranks and all strategies.
+/// Exact     the same bits as fit for the same batches, for all numbers of workers and ranks and all
+///           strategies.
 class training_loop {
  public:
   explicit training_loop(training& run);
@@ -49,18 +51,18 @@ class training_loop {
   /// Mean loss of the last forward over this rank's examples; 0 without examples.
   double loss() const;
 
-  /// Adds the gradients of the last forward. They are those of the mean loss over the examples of all
-  /// backward calls since the last step.
+  /// Adds the gradients of the last forward. The sum is the gradient of the mean loss over the examples of
+  /// all backward calls since the last step.
   void backward();
 
   /// The gradient of the step as one flat span in canonical order: all parameters in the order of the layers,
-  /// without padding. Elements that are changed take effect in step. With a strategy that exchanges gradients
-  /// it is the exchanged gradient: then all ranks must make the same changes.
+  /// without padding. Changes of elements take effect in step. With a strategy that exchanges gradients, the
+  /// span holds the exchanged gradient, and all ranks must make the same changes.
   ///
-  /// Shapes    run.parameters().elements(). Running statistics and frozen layers have elements too, which are
-  ///           not gradients and must not be changed.
-  /// Order     the first call of gradients, gradient, clip_norm and step after backward exchanges. The span
-  ///           is valid until step; later calls return the same elements.
+  /// Shapes    run.parameters().elements() elements. Running statistics and frozen layers have elements too,
+  ///           which are not gradients and must not be changed.
+  /// Order     the first of the calls gradients, gradient, clip_norm and step after backward exchanges the
+  ///           gradients. The span is valid until step; later calls return the same elements.
   /// Errors    setting_error if T is not the type of the parameters (training::parameters().type()).
   template <class T = float>
   std::span<T> gradients() {
@@ -78,7 +80,7 @@ class training_loop {
   }
 
   /// Scales the gradient of all trained parameters to norm `max` if its norm is larger. Returns the norm
-  /// before: the same on every rank if the strategy exchanges gradients.
+  /// before scaling: the same on every rank if the strategy exchanges gradients.
   ///
   /// Errors    setting_error unless `max` is finite and above 0.
   double clip_norm(double max);
@@ -86,7 +88,8 @@ class training_loop {
   /// Updates the parameters, as a step of fit does, with the settings of the run. Returns the step's report;
   /// `loss`: mean over the examples of all backward calls.
   ///
-  /// Errors    numeric_error on all ranks if a number is not finite, unless such steps are skipped.
+  /// Errors    numeric_error on all ranks if a loss or gradient is not finite, unless the settings skip these
+  ///           steps.
   step_report step();
 
  private:

@@ -17,9 +17,9 @@ namespace cohort {
 
 /// Settings of a timing_autotuner.
 ///
-/// Units     `batch`: examples per rank and step. `processors`: number that a rank's workers may use; 0: all
-///           processors of the process, so set it with several ranks in one process. `folder`: of the stored
-///           choices; "": none are stored.
+/// Units     `batch`: examples per rank and step. `processors`: number of processors that a rank's workers
+///           may use; 0: all processors of the process. Set it if several ranks share a process. `folder`:
+///           where choices are stored; "": nowhere.
 struct tune_settings {
   int batch = 32;
   int processors = 0;
@@ -27,8 +27,8 @@ struct tune_settings {
 };
 
 /// Chooses the fastest variant by measurement, and stores the choice in the user's cache: one file per
-/// machine and step. A variant replaces the first one only if it is at least 3 % faster, because it may
-/// change the results' bits.
+/// machine and measured operation. A variant replaces the first one only if it is at least 3 % faster,
+/// because the change may affect the results' bits.
 class timing_autotuner : public run_autotuner {
  public:
   explicit timing_autotuner(tune_settings how = {}) : how_(std::move(how)) {}
@@ -42,7 +42,7 @@ class timing_autotuner : public run_autotuner {
                       detail::backend_handle (*make_backend)(graph_view, training_settings const&)) override;
 
  private:
-  /// `seconds`: of each variant; empty if the choice was cached.
+  /// `seconds`: time of each variant; empty if the choice was cached.
   struct decision {
     std::size_t choice = 0;
     std::vector<double> seconds{};
@@ -81,10 +81,10 @@ std::shared_ptr<run_autotuner> make_timing_autotuner(std::type_identity<B>, tune
 }  // namespace detail
 
 /// Makes an autotuner for training_settings::tune. `Choice`: the same choice of backends as for the trainer.
-/// It is in a separate header, so programs without autotuning do not compile it.
+/// This function is in a separate header, so programs without autotuning do not compile it.
 ///
-/// Exact     results depend bit by bit on the chosen variants. They are reproducible with the same cache, and
-///           on machines of the same name.
+/// Exact     the chosen variants determine the results' bits. Runs with the same cached choices are
+///           reproducible, also on other machines with the same description (processor, backend, library).
 template <class Choice>
 std::shared_ptr<run_autotuner> tune(tune_settings how = {}) {
   return detail::make_timing_autotuner(std::type_identity<Choice>(), std::move(how));

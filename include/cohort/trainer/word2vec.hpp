@@ -28,25 +28,27 @@ class word2vec_state;
 ///
 /// Shapes    two matrices: input, words × width, whose rows are the word vectors; output, words × width, or
 ///           (words − 1) × width for hierarchical softmax.
-/// Order     collective: every rank calls in the same order with the same arguments. Global step k uses the
-///           windows k·windows … of the text; a step ends with its epoch. Ranks take contiguous parts.
-/// After     a step: g = Σ over the step's terms, for each touched row, which the updater updates with g.
-///           sgd: the rate of a row of n terms is at most `row_limit` / n, because large steps would
-///           otherwise diverge for frequent words.
+/// Order     collective: every rank makes the same calls in the same order with the same arguments. Each step
+///           uses the next `windows` windows of the text; the last step of an epoch may have fewer. Each rank
+///           computes a contiguous part of them.
+/// After     a step: the updater has updated each touched row with g, the sum of the row's gradients over the
+///           step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
+///           frequent words would otherwise diverge in large steps.
 /// Moves     4·(width + 2) bytes for each row that a rank's windows touch, once to each other rank.
-/// Errors    setting_error; data_error for a token outside of the vocabulary; communicator_error.
+/// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
-///           because the gradient of the others is 0. adam: not equal; moments and vectors of untouched rows
-///           wait, as in PyTorch's SparseAdam. P ranks equal one rank up to rounding: ranks' sums are added
-///           in the order of the ranks. The same seed, ranks and text give the same bits on every rank.
+///           because the gradient of the other rows is 0. adam: not equal; moments and vectors of untouched
+///           rows stay unchanged, as in PyTorch's SparseAdam. P ranks equal one rank up to rounding, because
+///           the ranks' sums are added in the order of the ranks. The same seed, ranks and text give the same
+///           bits on every rank.
 /// Source    Mikolov, Sutskever, Chen, Corrado and Dean, NeurIPS 2013: objective, subsampling, noise
 ///           ∝ count^0.75; the tool's keep probability (√(f/t) + 1)·t/f. Shared noise words: Ji, Satish, Li
 ///           and Dubey, "Parallelizing Word2Vec in Shared and Distributed Memory", 2016.
 class word2vec {
  public:
-  /// `world` outlives the object.
+  /// `world` must outlive the object.
   word2vec(word_vocabulary words, communicator& world, word2vec_settings settings = {});
-  /// One rank.
+  /// The same for one rank.
   explicit word2vec(word_vocabulary words, word2vec_settings settings = {});
   word2vec(word2vec&&) noexcept;
   word2vec& operator=(word2vec&&) noexcept;
@@ -54,7 +56,7 @@ class word2vec {
 
   /// Makes the next step; returns nothing after the last epoch.
   ///
-  /// `tokens`  of word_vocabulary::encode; the same in each call, on every rank
+  /// `tokens`  result of word_vocabulary::encode; the same in each call, on every rank
   std::optional<word2vec_step> step(token_stream const& tokens);
   /// Makes all remaining steps. `on_step` is called after each one, on every rank.
   void fit(token_stream const& tokens, std::function<void(word2vec_step const&)> const& on_step = {});
@@ -63,7 +65,7 @@ class word2vec {
   word_vectors vectors() const;
   /// Returns the rows of the output matrix.
   ///
-  /// Errors    setting_error for hierarchical softmax, whose rows belong to no word.
+  /// Errors    setting_error for hierarchical softmax, whose rows do not belong to words.
   word_vectors output_vectors() const;
 
   word_vocabulary const& words() const;
@@ -74,11 +76,12 @@ class word2vec {
   ///
   /// Errors    file_error.
   void save(std::string const& path) const;
-  /// Continues where `save` was called.
+  /// Restores the state that `save` has written.
   ///
-  /// Order     every rank calls it between the same steps.
-  /// Exact     then as if training had not been interrupted, with any number of ranks.
-  /// Errors    file_error; data_error if the file is damaged or of another vocabulary or other settings.
+  /// Order     every rank calls load between the same steps.
+  /// Exact     training continues as if it had not been interrupted: bit by bit with the same number of
+  ///           ranks, up to rounding with another one.
+  /// Errors    file_error; data_error if the file is damaged, or if its vocabulary or settings differ.
   void load(std::string const& path);
 
  private:

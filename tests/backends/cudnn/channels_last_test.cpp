@@ -11,7 +11,7 @@ namespace cudnn_channels_last_test {
 using namespace cohort;
 
 /// This cuDNN supports channels last only, so f32 images are channels last too and must give the reference's
-/// numbers.
+/// results.
 class channels_last : public testing::Test {
  protected:
   channels_last() {

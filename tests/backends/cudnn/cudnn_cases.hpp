@@ -326,7 +326,7 @@ void refuses_an_index_like_the_reference() {
     }
 }
 
-/// Frozen layers run as at inference; the gradients below them are those of constants.
+/// Frozen layers run as at inference: their statistics are constants in backward.
 template <class B>
 void freezes_like_the_reference() {
   auto const freezes = [](graph const& net, std::vector<std::string> const& frozen) {

@@ -11,7 +11,7 @@
 
 /// cuBLASLt by plain loops, on the processor's memory. It rejects uses that the real library might interpret
 /// differently: types other than f32, TF32 and bf16, rounded partial sums, and a workspace or an alignment
-/// other than agreed.
+/// other than that of the heuristic's request.
 struct fake_blas {
   struct matrix {
     std::uint64_t rows, columns;
@@ -99,7 +99,7 @@ struct fake_blas {
       *count = any ? std::min(wanted, 2) : 0;
       for (int i = 0; i < *count; ++i) {
         found[i].workspaceSize = of.workspace;
-        found[i].algo.data[0] = of.workspace;  // and the alignment of its operands, at least:
+        found[i].algo.data[0] = of.workspace;  // multiply checks these: bytes of workspace, and alignment
         found[i].algo.data[1] =
             std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
       }

@@ -10,7 +10,7 @@ namespace cohort {
 
 /// An NVRTC that accepts any program and records its options.
 ///
-/// Order     one at a time: its functions have no argument that identifies the compiler.
+/// Order     only one may exist at a time: its functions have no argument that identifies the compiler.
 struct fake_compiler {
   std::vector<int> architectures{75, 80, 86, 89, 90, 100, 120};
   nvrtcResult compile = NVRTC_SUCCESS;

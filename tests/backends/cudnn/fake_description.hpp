@@ -94,7 +94,7 @@ struct fake_description {
   std::map<cudnnBackendAttributeName_t, std::vector<void*>> pointers{};
   std::map<cudnnBackendAttributeName_t, float> scalars{};
   fake_engine chosen{};               // of an engine, a configuration or a plan
-  fake_description* graph = nullptr;  // likewise
+  fake_description* graph = nullptr;  // of an engine, a configuration or a plan
 
   cudnnStatus_t set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t as, std::int64_t count,
                     void const* values) {

@@ -28,12 +28,12 @@
 namespace cohort {
 
 /// A simulated machine with a GPU: the functions of its driver and libraries return the values of these
-/// fields. GPU memory is memory of this process. A launched kernel runs its body here when its stream is
-/// queried; so does the work of libraries. Copies between processor and GPU require page-locked memory,
-/// because other copies would wait without a deadline.
+/// fields. GPU memory is memory of this process. Launched kernels and the work of libraries run in this
+/// process when their stream is queried. Copies between processor and GPU require page-locked memory, because
+/// other copies would wait without a deadline.
 ///
-/// Order     one at a time: the driver's functions have no argument that identifies the machine. Functions
-///           that need the GPU's context on the calling thread fail without it.
+/// Order     only one may exist at a time: the driver's functions have no argument that identifies the
+///           machine. Functions that need the GPU's context on the calling thread fail without it.
 struct fake_machine : fake_compiler {
   static inline std::mutex working;  // guards kernels and memory: a team's workers share the machine
   std::set<std::string> libraries{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"};

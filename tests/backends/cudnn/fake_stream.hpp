@@ -15,7 +15,7 @@ namespace cohort {
 /// Work that a stream has recorded instead of executing it.
 using fake_graph = std::vector<std::function<void()>>;
 
-/// A queue of work, which runs when the stream is queried; NCCL's runs at once.
+/// A queue of work, which runs when the stream is queried. NCCL's work runs at once.
 struct fake_stream {
   std::atomic<int> work = 0;                                // enqueued by any thread
   std::map<fake_stream const*, int> waits_for{};            // work of other streams

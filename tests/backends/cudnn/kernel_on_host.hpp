@@ -41,7 +41,7 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
   }
 }
 
-/// With as many blocks as the elements need.
+/// Runs it with as many blocks as the elements need.
 template <class Kernel>
 void run_on_host(Kernel const& kernel, unsigned long long n) {
   unsigned long long const share = detail::summing_kernel<Kernel> ? detail::sum_chunk : detail::block_threads;

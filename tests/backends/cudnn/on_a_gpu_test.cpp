@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: gpu slow
-// The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone
-// may.
+// Runs the cases of the simulated GPU on a real one. Without a GPU they are skipped, which only tests with
+// this label may be.
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/trainer/own_backend.hpp>

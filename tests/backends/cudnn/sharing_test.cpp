@@ -101,7 +101,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec) {
   expect_the_same(2, graph(cudnn_cases::mlp), how);
 }
 
-/// The words of their sums have the same order on all backends.
+/// Norms synchronised over a GPU and processors: all backends order the elements of these sums equally.
 TEST_F(sharing_on_a_gpu, a_gpu_and_hosts_combine_their_norms) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1}

@@ -204,7 +204,7 @@ TEST(augmented, changes_colours_and_shapes_equally_on_any_rank_and_reader) {
   EXPECT_LT(same, 3);
 }
 
-/// What one kind of augmentation alone makes of example 5 in epoch 1.
+/// Returns example 5 in epoch 1 with only one kind of augmentation.
 pixels alone(cohort::augmentation const& how) { return bytes_of_epoch(how, 1).at(5); }
 
 TEST(augmented, applies_what_it_draws) {

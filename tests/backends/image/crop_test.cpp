@@ -19,7 +19,7 @@ static_assert(centre_window(10, 7, 4, 4) == image_window{3, 1, 4, 4});
 static_assert(centre_window(3, 2, 5, 5) == image_window{-1, -2, 5, 5});
 static_assert(centre_window(4, 4, 4, 4) == image_window{0, 0, 4, 4});
 
-/// Pixel by pixel.
+/// Crops pixel by pixel, as an oracle.
 image slowly_cropped(image const& from, image_window const& window, bool flip) {
   image to(from.channels(), window.height, window.width);
   for (int c = 0; c < from.channels(); ++c)

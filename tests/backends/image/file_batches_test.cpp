@@ -135,7 +135,7 @@ TEST(file_batches, name_the_archive_and_file_of_an_error) {
   auto const refusal_of = [&](std::map<std::string, file_bytes> const& files) {
     return refused<cohort::data_error>([&] { file_batches({archive_of(at / "x.zip", files)}); });
   };
-  expect_parts(refusal_of({{"1.png", pixels}}), {"/x.zip", "in no class folder", "got 1.png"});
+  expect_parts(refusal_of({{"1.png", pixels}}), {"/x.zip", "not in a class folder", "got 1.png"});
   expect_parts(refusal_of({{"a/1.txt", pixels}}), {"/x.zip, a/1.txt", ".jpg, .jpeg or .png"});
   expect_parts(refusal_of({{"a/", {}}}), {"no images", "/x.zip"});
   file_batches const other({archive_of(at / "y.zip", {{"a/1.png", file_bytes(9)}})},

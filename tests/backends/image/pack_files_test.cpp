@@ -150,8 +150,8 @@ TEST(pack_files, refuses_to_pack_into_the_packed_folder) {
   for (std::string const out : {"/in/packed", "/in", "/link/packed"}) {
     std::string const message =
         refused<cohort::setting_error>([&] { pack_files(at / "in", at.path() + out, 4, 3); });
-    EXPECT_EQ(message, "the output folder is inside of the folder to pack (" + at.path() + out
-                           + "): expected a folder outside of " + (at / "in") + ", got " + at.path() + out);
+    EXPECT_EQ(message, "the output folder is inside the folder to pack (" + at.path() + out
+                           + "): expected a folder outside " + (at / "in") + ", got " + at.path() + out);
   }
   EXPECT_FALSE(std::filesystem::exists(at / "in/packed"));
   EXPECT_FALSE(pack_files(at / "in", at / "in2", 4, 3).empty());

@@ -50,7 +50,7 @@ void die_early(int bad) {
   std::raise(SIGKILL);
 }
 
-/// Ends MPI in the lifetime of a communicator on it.
+/// Finalises MPI while a communicator on it exists.
 int finalise_early(int argc, char** argv) {
   int level = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);

@@ -2,7 +2,7 @@
 # needs: mpi
 # ranks: 3
 # label: slow
-"""What becomes of the others when one rank dies, stops, hangs, throws, returns early or comes late: bad_ranks.cpp."""
+"""What the other ranks do when one rank dies, stops, hangs, throws, returns early or arrives late: bad_ranks.cpp."""
 import os
 import pathlib
 import re

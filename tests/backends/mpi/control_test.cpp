@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ranks: 2 3
-// What MPI refuses to the channel on which ranks tell each other how they are. MPI's profiling interface lets
-// it refuse.
+// Errors of MPI in the channel of control messages, injected through MPI's profiling interface.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

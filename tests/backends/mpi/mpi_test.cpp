@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ranks: 1 2 3 4
-// A program that has MPI of its own, and communicators on its MPI_Comms.
+// A program that initialises MPI itself and creates communicators on its MPI_Comms.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 // ranks: 1 2 3 4
-// What strategies promise holds between processes as it does between threads.
+// Strategies give the same guarantees between processes as between threads.
 #include <cohort/mpi.hpp>
 #include "../../strategy/asynchronous_cases.hpp"
 #include "../../strategy/message_cases.hpp"
@@ -15,7 +15,7 @@ using namespace cohort_test;
 
 communicator* world = nullptr;
 
-/// Strategies whose ranks hold the same bits. Each rank sends its own message, so that threads exchange the
+/// Strategies whose ranks have the same bits. Each rank sends its own message, so that threads exchange the
 /// same messages as processes.
 std::vector<threshold_sharing> all_kinds_of_sharing() {
   std::vector<threshold_sharing> all{sharing(), sharing(route::merged), update_sharing(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ranks: 1
-// A program that has promised MPI to call it from one thread.
+// A program that initialised MPI for calls from one thread only.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

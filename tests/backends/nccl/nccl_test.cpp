@@ -69,7 +69,7 @@ bool chooses_ways(std::string_view test) {
          || test == "gives_all_ranks_the_same_bits" || test == "counts_what_each_way_sends";
 }
 
-/// Everything that is not on a GPU is forwarded.
+/// Operations on host memory are forwarded.
 TEST_F(nccl_between_pretended_gpus, conforms_as_a_communicator) {
   for (conformance::test const& one : conformance::all_tests) {
     SCOPED_TRACE(one.name);
@@ -281,7 +281,7 @@ TEST_F(nccl_between_pretended_gpus, an_abort_ends_a_wait) {
   for (std::string const& one : told) EXPECT_EQ(one, "rank 0 failed: enough");
 }
 
-/// Long before the deadline.
+/// The error is thrown long before the deadline.
 TEST_F(nccl_between_pretended_gpus, a_rank_that_aborts_is_detected) {
   auto const begin = std::chrono::steady_clock::now();
   auto const told = refusals(2, 60s, [&](communicator& world) {

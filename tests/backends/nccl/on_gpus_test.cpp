@@ -2,8 +2,8 @@
 // needs: mpi
 // label: gpu slow
 // ranks: 1 2
-// Sums, relatives and training by the real NCCL, between as many GPUs as there are ranks; where a machine has
-// fewer they are skipped, which this label alone may.
+// Sums, relatives and training with the real NCCL, between as many GPUs as there are ranks. With fewer GPUs
+// they are skipped, which only tests with this label may be.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using namespace nccl_cases;
 
 communicator* world = nullptr;
 
-/// Why a rank has no GPU of its own; the same on all ranks.
+/// The reason why a rank has no separate GPU; the same on all ranks.
 std::string missing() {
   std::string const why = gpu_here::missing();
   std::uint8_t lacks = why.empty() ? 0 : 1;
@@ -75,7 +75,7 @@ TEST_F(between_gpus, split_communicators_sum_and_are_destroyed_in_any_order) {
 }
 
 TEST_F(between_gpus, ranks_train_as_with_host_memory) {
-  if (world->size() == 1) return;  // who sums nothing
+  if (world->size() == 1) return;  // one rank alone sums nothing
   on_every_rank(*world, [] {
     cohort_test::bright_thirds const examples(61);
     auto const trained = [&](communicator& ranks) {

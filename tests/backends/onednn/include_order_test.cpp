@@ -2,7 +2,7 @@
 // mode: header-only
 // label: slow
 #include <cohort/onednn.hpp>
-// The headers after the backend's see its internals.
+// Headers that are included after the backend's header must compile, although its internals are declared.
 #include <gtest/gtest.h>
 #include <cohort/cohort.hpp>
 #include <cohort/layer/recurrent.hpp>

@@ -49,7 +49,7 @@ graph strided() {
   });
 }
 
-/// Largest difference of all results of a step, relative to the largest number.
+/// Largest difference of all results of a step, relative to the largest value.
 template <class T>
 double distance(std::vector<T> const& a, std::vector<T> const& b) {
   double most = 0, largest = 1e-30;

@@ -23,7 +23,7 @@ class backends_of_onednn : public testing::Test {
   void SetUp() override {
     if (!B::probe().usable) GTEST_SKIP() << B::probe().reason;
   }
-  /// Allowed distance from the oracle, for numbers below 1.
+  /// Allowed distance from the oracle, for values below 1.
   double const off = std::is_same_v<B, onednn> ? 1e-5 : 0.05;
 };
 using both = testing::Types<onednn, onednn_bf16>;

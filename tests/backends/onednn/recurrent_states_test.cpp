@@ -42,7 +42,7 @@ double difference(bool masked) {
   return worst;
 }
 
-/// Outputs are of size 1. Products of other numbers of rows may sum in another order.
+/// Outputs are of size 1. Products with another number of rows may sum in another order.
 TEST(recurrent_states, parts_of_sequences_continue_to_rounding) {
   EXPECT_LE(difference<onednn>(false), 1e-5);
   EXPECT_LE(difference<onednn>(true), 1e-5);
@@ -54,7 +54,7 @@ TEST(recurrent_states, parts_of_sequences_continue_to_rounding_in_bf16) {
   EXPECT_LE(difference<onednn_bf16>(false), 0.05);
 }
 
-/// Mean loss of an epoch on three rows of crops, with a rate that changes no number.
+/// Mean loss of an epoch on three rows of crops, with a rate so small that no parameter changes.
 template <class B>
 double loss(int length, bool stateful) {
   graph const net = graph::build([=](builder& b) {

@@ -47,7 +47,7 @@ TEST_F(recurrent_training_in_bf16, recomputes_with_the_same_bits) {
 }
 TEST_F(recurrent_training_in_bf16, passes_gradients_if_frozen) { passes_gradients_if_frozen<onednn_bf16>(); }
 
-/// A network runs on the threads of one worker as on one thread, but for the order of sums.
+/// Results with several threads per worker equal those with one thread, except for the order of sums.
 TEST(recurrent_training_with_onednn, has_the_same_bits_on_two_threads_again) {
   signs const data(43);
   auto const once = [&](int threads) {

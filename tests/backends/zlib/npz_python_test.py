@@ -28,7 +28,7 @@ class numpy_and_cohort(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
 
     def copy(self, name, *flags):
-        """What Cohort makes of a file; of one that it refuses, the reason."""
+        """The file that Cohort writes after reading another one; if Cohort refuses that one, the reason."""
         done = subprocess.run([os.environ["COHORT_PROGRAM"], self.folder / name, self.folder / f"to_{name}", *flags], capture_output=True,
                               text=True, timeout=60)
         self.assertIn(done.returncode, (0, 1), done.stderr)

@@ -185,7 +185,7 @@ TEST(npz, refuses_what_numpy_does_not_write) {
   std::string const of_entry = " (x.npz, entry \"a/weights.npy\"): expected ";
   std::string const text = "cannot read the .npz file: an entry ";
   EXPECT_EQ(refused(changed(whole, entry + 8, 1, 2)),
-            text + "is encrypted" + of_entry + "none that is, got encryption");
+            text + "is encrypted" + of_entry + "an entry without encryption, got encryption");
   EXPECT_EQ(refused(changed(whole, entry + 10, 12, 2)),
             text + "has another compression" + of_entry + "stored (0) or deflate (8), got method 12");
   EXPECT_EQ(refused(changed(whole, entry + 24, 0xffffffff, 4)),
@@ -195,7 +195,8 @@ TEST(npz, refuses_what_numpy_does_not_write) {
   EXPECT_EQ(
       refused(changed(whole, entry + 46 + 9, 'x', 1)),
       text
-          + "is no array (x.npz, entry \"a/weightsxnpy\"): expected names that end with .npy, got this name");
+          + "is not an array (x.npz, entry \"a/weightsxnpy\"): expected a name that ends with .npy, got "
+            "this name");
   std::string const begin = "cannot read the .npz file (x.npz, byte ";
   EXPECT_EQ(refused(changed(whole, last + 4, 1, 2)),
             begin + std::to_string(last) + "): expected an archive of one part, got a part of several");

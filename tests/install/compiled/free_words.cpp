@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that says `using namespace cohort` and still uses common words for things of its own: Cohort's
-// names of this kind are in inner namespaces. The same program may say `using namespace std`.
+// A program with `using namespace cohort` can still use common words as its own names, because Cohort's names
+// of this kind are in inner namespaces. It can also have `using namespace std`.
 #include <array>
 #include <cohort/cohort.hpp>
 #include <cohort/plan/parameter_store.hpp>

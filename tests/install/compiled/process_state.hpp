@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-/// The process-wide state as the code that is linked into one program or shared library sees it.
+/// The process-wide state, read by the code of one program or shared library.
 struct process_state {
   std::uint64_t id = cohort::detail::random_process_id();
   std::shared_ptr<void> (*stop)() = [] {

@@ -16,17 +16,17 @@
 
 namespace cohort {
 
-/// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. Processes
-/// that Open MPI, MPICH or Slurm started use GPU (local rank mod number of GPUs).
-/// It has kernels for every built-in kind of layer except `matmul` and those of sequences, and none for
-/// users' layers: see `supports`.
+/// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. A process
+/// that Open MPI, MPICH or Slurm started uses the GPU with the number (local rank mod number of GPUs). It has
+/// kernels for all built-in layers except `matmul` and layers on sequences, and no kernels for users' layers:
+/// see `supports`.
 ///
 /// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
 ///           first. Each backend object has one stream of work, which its copies share.
-/// Exact     one GPU, driver and set of libraries gives bitwise equal results.
+/// Exact     the same GPU, driver and libraries give bitwise equal results.
 /// Errors    backend_error if there is no usable GPU (probe returns the reason), if cuDNN has no engine for a
-///           convolution, if `add` or `multiply` broadcasts an input, or if a layer with channels or a loss
-///           has a sequence T×C.
+///           convolution, if `add` or `multiply` broadcasts an input, or if an input or the output of a layer
+///           with channels, or of a loss, is a sequence T×C.
 class cudnn {
  public:
   using scalar = float;
@@ -41,10 +41,10 @@ class cudnn {
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
       : cudnn(std::move(on), detail::product_precision::f32) {}
 
-  /// Returns whether this machine can run the backend, with the reason if not.
+  /// Returns whether this machine can run the backend and, if not, the reason.
   static availability probe();
-  /// Probes a machine whose libraries `from` opens. Loads the kernels from the cache folder or compiles them,
-  /// then runs a small convolution and checks its result.
+  /// Probes the machine with the CUDA libraries that `from` opens. Loads the kernels from the cache folder or
+  /// compiles them, then runs a small convolution and checks its result.
   static availability probe(detail::library_source const& from, std::string const& cache);
   /// Always 1: the processor only enqueues kernels.
   static int threads(int) { return 1; }
@@ -54,8 +54,8 @@ class cudnn {
 
   /// Whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
-  /// Whether it has kernels for such a layer with inputs of these shapes: `add` and `multiply` do not
-  /// broadcast, and layers with channels have no sequences.
+  /// Whether the backend has kernels for a layer of kind `k` with these shapes. False if `add` or `multiply`
+  /// broadcasts an input, and for layers with channels and losses on sequences.
   static bool supports(kind const& k, std::span<shape const> inputs, shape const& output);
 
   /// Whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.
@@ -70,11 +70,11 @@ class cudnn {
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
-  /// Prepares the kernels of one step.
+  /// Prepares the kernels of one step of a plan.
   ///
   /// Before    supports(kind).
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
-  /// The same, with the cuDNN engines and cuBLASLt algorithms that `by` selects by their measured times.
+  /// As above, but `by` selects the cuDNN engines and cuBLASLt algorithms by their measured times.
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request, tuning& by) const;
 
  protected:
@@ -94,7 +94,7 @@ class cudnn {
 
 namespace detail {
 
-/// The cudnn backend with products in another precision.
+/// The cudnn backend with the products' factors in another precision.
 template <product_precision products>
 class cudnn_multiplying_in : public cudnn {
  public:
@@ -109,10 +109,10 @@ class cudnn_multiplying_in : public cudnn {
 
 }  // namespace detail
 
-/// Like cudnn, with the products of convolutions and dense layers on tensor cores: their factors are rounded
-/// to TF32, 11 significant bits. Everything else is f32. Images are channels last.
+/// Like cudnn, but convolutions and dense layers multiply on tensor cores: the factors are rounded to TF32,
+/// 11 significant bits. Everything else is f32. Images are channels last.
 ///
-/// Errors    as cudnn; also not usable below compute capability 8.0 (Ampere).
+/// Errors    as cudnn; also backend_error below compute capability 8.0 (Ampere).
 class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision::tf32> {
  public:
   static constexpr std::string_view name = "cudnn_tf32";
@@ -127,7 +127,7 @@ class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision
 ///           the rounded output; a dense layer reads its bias in bf16. Pools, activations, channel norms,
 ///           sums, concatenations, dropout and upsampling read and write bf16 and compute in f32. All other
 ///           layers read and write f32.
-/// Errors    as cudnn; also not usable below compute capability 8.0 (Ampere).
+/// Errors    as cudnn; also backend_error below compute capability 8.0 (Ampere).
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
 ///           for Deep Learning Training, 2019.
 class cudnn_bf16 : public detail::cudnn_multiplying_in<detail::product_precision::bf16> {

@@ -16,13 +16,14 @@ bool mpi_started();
 
 /// Ranks that are processes, started together by mpirun: launch<mpi>(argc, argv, body).
 ///
-/// Order     initialises MPI, and finalises it after every rank has returned from its body. Once per process.
-///           Each of the two may take as long as the deadline, at least 10 s. If a rank of the same host ends
-///           while MPI starts, the others name it and exit at once.
+/// Order     initialises MPI, and finalises it after every rank has returned from its body. May be called
+///           once per process. Initialisation and finalisation each time out after the deadline or after 10
+///           s, whichever is longer. If a rank ends while MPI starts, the other ranks of its host report it
+///           and exit at once.
 /// After     returns 0 if all ranks have returned. Otherwise exits the process without MPI_Finalize and
 ///           prints the reason to the standard error stream. The exit status is communicator_exit_status if
-///           other ranks are lost or have failed, and 1 if this rank's body has thrown another exception than
-///           communicator_error. Such an exception is announced to the other ranks.
+///           other ranks are lost or have failed, and 1 if this rank's body has thrown an exception other
+///           than communicator_error. The other ranks receive the text of that exception.
 /// Errors    setting_error for a deadline or heartbeat out of range, before MPI is initialised; for an MPI
 ///           without MPI_THREAD_MULTIPLE, or with fewer than 2²³ tags.
 struct mpi {
@@ -39,10 +40,10 @@ struct mpi {
 /// Creates a communicator of the ranks of an MPI_Comm (or boost::mpi::communicator), in a program that
 /// initialises and finalises MPI itself.
 ///
-/// Order     collective over `original`. The destructor of the last relative is collective too: it waits for
-///           the other ranks, at most until the deadline, and must run before MPI_Finalize. In between, only
-///           the communicator's progress thread calls MPI. A program that calls MPI_Finalize earlier
-///           ends with a sentence that says so and status 1.
+/// Order     collective over `original`. The last destructor, of the communicator or of a relative, is
+///           collective too: it waits for the other ranks, at most until the deadline, and must run before
+///           MPI_Finalize. In between, Cohort calls MPI only in the communicator's progress thread. If the
+///           program calls MPI_Finalize earlier, Cohort prints an error and exits the process with status 1.
 /// Errors    setting_error for an MPI that is not initialised, does not provide MPI_THREAD_MULTIPLE, or has
 ///           fewer than 2²³ tags; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out
 ///           of range. communicator_error if not all ranks join within the deadline.

@@ -26,17 +26,17 @@ namespace cohort {
 /// Order     created collectively. Each relative creates its NCCL communicator at its first sum.
 /// Before    each rank has a separate GPU (CUDA_VISIBLE_DEVICES). All arrays of a communicator belong to one
 ///           backend object.
-/// Moves     2(P−1)/P·n a rank for a sum of n bytes, as for a ring. `sent` counts this number; NCCL chooses
-///           the algorithm.
-/// Exact     equal on every rank; NCCL determines the order of a sum.
-/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline. It is thrown
-///           after at most twice the deadline. setting_error if two ranks have the same GPU.
+/// Moves     2(P−1)/P·n bytes per rank for a sum of n bytes, as for a ring. `sent` counts these bytes,
+///           although NCCL may choose another algorithm.
+/// Exact     results are equal on every rank; NCCL determines the order of a sum.
+/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline, thrown after at
+///           most twice the deadline; setting_error if two ranks have the same GPU.
 class nccl final : public communicator {
  public:
   explicit nccl(communicator& world, detail::library_source const& from = detail::system_libraries());
   ~nccl() override;
 
-  /// The reason why sums do not use NCCL; empty if they do.
+  /// Returns the reason why sums do not use NCCL; empty if they do.
   std::string const& why_not() const { return why_not_; }
 
   std::string_view name() const override { return name_; }
@@ -70,7 +70,7 @@ class nccl final : public communicator {
   nccl(std::unique_ptr<communicator> over, std::shared_ptr<detail::nccl_family> family,
        std::string why_not = {});
 
-  /// Returns an ended sum without a handle, or a new one.
+  /// Returns a completed sum that no handle refers to, or a new one.
   std::shared_ptr<detail::gpu_sum> acquire_sum();
 
   std::shared_ptr<communicator> over_;

@@ -36,28 +36,28 @@ concept xtensor_container = requires(X& x) {
 
 template <class X>
 shape xtensor_shape(X const& x) {
-  auto const refuse = [](std::string expected, std::string got) {
-    throw shape_error({.what = "the xtensor array cannot be used without a copy",
-                       .where = "",
-                       .expected = std::move(expected),
-                       .got = std::move(got)});
+  auto const refuse = [](char const* what, std::string expected, std::string got) {
+    throw shape_error({.what = what, .where = "", .expected = std::move(expected), .got = std::move(got)});
   };
   if (x.dimension() > static_cast<std::size_t>(shape::max_rank))
-    refuse("at most " + std::to_string(shape::max_rank) + " axes", std::to_string(x.dimension()));
+    refuse("the xtensor array has too many axes", "at most " + std::to_string(shape::max_rank) + " axes",
+           std::to_string(x.dimension()));
   shape dims;
   dims.rank = static_cast<int>(x.dimension());
   for (int axis = 0; axis < dims.rank; ++axis) {
     auto const extent = static_cast<std::size_t>(x.shape()[static_cast<std::size_t>(axis)]);
-    if (extent > 0x7fffffffU) refuse("extents up to 2147483647", std::to_string(extent));
+    if (extent > 0x7fffffffU)
+      refuse("an extent of the xtensor array is too large", "extents up to 2147483647",
+             std::to_string(extent));
     dims[axis] = static_cast<int>(extent);
   }
   std::int64_t distance = 1;
   for (int axis = dims.rank - 1; axis >= 0; --axis) {  // extents of 1 have stride 0 in xtensor
     auto const stride = static_cast<std::int64_t>(x.strides()[static_cast<std::size_t>(axis)]);
     if (dims[axis] > 1 && stride != distance)
-      refuse("row-major and contiguous elements", "stride " + std::to_string(stride) + " along axis "
-                                                      + std::to_string(axis) + ", not "
-                                                      + std::to_string(distance));
+      refuse("the xtensor array cannot be viewed without a copy", "row-major and contiguous elements",
+             "stride " + std::to_string(stride) + " along axis " + std::to_string(axis) + ", not "
+                 + std::to_string(distance));
     distance *= dims[axis];
   }
   return dims;

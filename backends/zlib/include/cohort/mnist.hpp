@@ -41,8 +41,8 @@ namespace cohort::mnist {
 /// Reads the 60,000 training images and their labels; `user_path` as for find.
 ///
 /// Shapes    input 1 × 28 × 28 f32 in [0, 1]; label i32 0 to 9, named "0" to "9".
-/// Errors    file_error if MNIST is not found; data_error for files that are damaged, of other shapes or
-///           counts, or with labels above 9.
+/// Errors    file_error if MNIST is not found; data_error for files that are damaged, have other shapes or
+///           counts, or have labels above 9.
 arrays train(std::string_view user_path = {});
 
 /// Reads the 10,000 test images and their labels, like train.
@@ -56,10 +56,10 @@ struct sets {
   std::string where;   ///< the file with the training images, or "drawn, seed 1"
 };
 
-/// Returns both sets of MNIST if found, otherwise synthetic digits generated from `seed`. Synthetic digits
-/// show that training runs, not how accurate it is.
+/// Returns both sets of MNIST if `find` finds it, otherwise synthetic digits generated from `seed`. Training
+/// on synthetic digits shows that a program runs; its accuracy says nothing about MNIST.
 ///
-/// Errors    as for train. If the user names a folder, no digits are generated.
+/// Errors    file_error if the folder named by the user does not qualify; data_error as for train.
 sets real_or_drawn(std::string_view user_path = {}, std::uint64_t seed = 1, int drawn_train = 12'000,
                    int drawn_test = 2'000);
 

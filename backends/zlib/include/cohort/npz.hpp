@@ -12,19 +12,22 @@
 
 namespace cohort {
 
-/// Arrays of a .npz file of NumPy: by numpy.savez or numpy.savez_compressed. As read_mapped needs them:
+/// The arrays of a NumPy .npz file, written by numpy.savez or numpy.savez_compressed. read_mapped reads
+/// parameters from them:
 ///
 ///     npz_file const file = npz_file::load("weights.npz");
 ///     read_mapped(file.tensors(), file.name(), name_map::load("weights.map"), run.network(),
 ///                 run.parameters());
 ///
+/// The file may be untrusted. Entries that overlap are errors. Before memory is allocated, an entry's size is
+/// compared with the largest size that deflate can produce from its bytes.
+///
 /// Shapes    as npy_array.
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
-/// Before    the file is untrusted: entries must not overlap, and an entry's size is compared with what
-///           deflate can produce from its bytes before memory is allocated.
-/// Order     `tensors`: that of the archive; names without ".npy".
-/// Errors    file_error; data_error with the entry: damage (a CRC-32 is checked), encryption, another
-///           compression, an archive of more than 4 GiB (zip64), or an array that npy_array refuses.
+/// Order     `tensors` has the order of the archive. The names lack ".npy".
+/// Errors    file_error if the file cannot be read; data_error naming the entry for damage (a CRC-32 is
+///           checked), encryption, another compression, an archive of more than 4 GiB (zip64), or an array
+///           that npy_array refuses.
 /// Source    APPNOTE.TXT of the zip format, 6.3.
 class npz_file {
  public:
@@ -41,15 +44,16 @@ class npz_file {
   std::vector<stored_tensor> tensors_;
 };
 
-/// Compression of a .npz file: none as numpy.savez, deflate as numpy.savez_compressed.
+/// Compression of a .npz file: `none` like numpy.savez, `deflate` like numpy.savez_compressed.
 enum class npz_compression { none, deflate };
 
-/// Writes tensors as a .npz file, completely or not at all. Equal arguments give equal bytes.
+/// Writes tensors as a .npz file, atomically. Equal arguments give equal bytes.
 ///
 ///     save_npz("weights.npz", model_content(run.network()).add_parameters(run.parameters()).tensors());
 ///
 /// Errors    data_error for an empty name or two tensors of one name, for bf16, and for a file of 4 GiB or
-///           more; file_error. An existing file of that name is unchanged then.
+///           more; file_error if the file cannot be written. After an error, an existing file of that name is
+///           unchanged.
 void save_npz(std::string const& path, std::span<stored_tensor const> tensors,
               npz_compression how = npz_compression::none);
 

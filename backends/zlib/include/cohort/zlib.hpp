@@ -9,15 +9,15 @@
 
 namespace cohort::gzip {
 
-/// Decompresses .gz bytes; several members are concatenated.
+/// Decompresses .gz bytes; the contents of several members are concatenated.
 ///
-/// Units     `max_bytes` bounds the result, whatever size the file claims.
-/// Errors    data_error naming `where` and the byte if the data is not gzip, truncated, corrupted (zlib
-///           checks a CRC-32 and the length), followed by other data, or larger than `max_bytes`.
+/// Units     `max_bytes` bounds the result, independent of the size stored in the file.
+/// Errors    data_error naming `where` and the byte if the data is not gzip, is truncated or corrupted (zlib
+///           checks a CRC-32 and the length), is followed by other data, or is larger than `max_bytes`.
 std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::string const& where,
                                   std::size_t max_bytes = std::size_t{1} << 30);
 
-/// Type of gzip::read_file: an object, because a function with a default argument is no byte_source.
+/// Type of gzip::read_file: an object, because a function with a default argument is not a byte_source.
 struct file_source {
   std::vector<std::byte> operator()(std::string const& path,
                                     std::size_t max_bytes = std::size_t{1} << 30) const;
@@ -28,7 +28,7 @@ struct file_source {
 ///     data_table const people = read_table("people.csv.gz", {}, gzip::read_file);
 ///
 /// Units     `max_bytes` bounds the result, as for decompress.
-/// Errors    file_error if the file cannot be read; those of decompress.
+/// Errors    file_error if the file cannot be read; otherwise as for decompress.
 inline constexpr file_source read_file{};
 
 }  // namespace cohort::gzip

@@ -13,7 +13,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Reference kernels for layers of kind `k`, which is one of L...; null otherwise.
+/// Reference kernels for layers of kind `k`; null kernels if no layer type of L... has this kind.
 template <class T, layer... L>
 host_kernel<T> reference_kernels_of(kind const& k) {
   host_kernel<T> found;

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Tests the bit pattern, so that it works under the consumer's -ffast-math too.
+/// Returns whether x is NaN. Tests the bit pattern, so it also works with the consumer's -ffast-math.
 inline bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffU) > 0x7f80'0000U; }
 bool is_nan(double x);
 
@@ -28,9 +28,9 @@ T sum_of(T a, T b) {
 
 /// dst[i] = src[i] ⊕ dst[i] for each element.
 ///
-/// Before    src has as many elements of the same type, and does not overlap dst.
+/// Before    src has as many elements as dst, of the same type, and does not overlap dst.
 /// Exact     the same bits on every instruction set. bf16: each sum in f32, rounded to nearest even. Integers
-///           wrap. The maximum of a NaN and anything is a NaN.
+///           wrap. The maximum of a NaN and any value is NaN.
 void combine(isa which, elements dst, std::byte const* src, reduction how);
 
 }  // namespace cohort::detail

@@ -27,7 +27,7 @@ class engine final : public port {
 
   communicator_settings const settings;
 
-  /// Starts an operation, whose task `describe` fills in.
+  /// Starts an operation; `describe` fills in its task.
   template <class Describe>
   std::shared_ptr<task> start(std::size_t scratch_bytes, Describe describe) {
     if (poisoned()) throw_stall_report();
@@ -62,24 +62,24 @@ class engine final : public port {
   /// Processor time of the progress thread.
   double progress_seconds();
 
-  /// Waits for pending operations, leaves, and deletes the engine. After a failure, memory that others may
-  /// still access is leaked.
+  /// Waits for pending operations, leaves the transport, and deletes the engine. After a failure, memory that
+  /// others may still access is leaked.
   static void close(engine* one) noexcept;
 
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Counts the threads that wait. The progress thread polls often while there is one.
+  /// Count the threads that wait. The progress thread polls often while a thread waits.
   void begin_wait(task const& one);
   void end_wait() noexcept;
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
   /// Poisons the engine. The reason may still change until the transport is abandoned, so that all ranks
-  /// finally have the transport's last reason.
+  /// report the transport's last reason.
   void set_failure(std::string const& why);
 
-  /// After     the callers' memory is no longer accessed.
+  /// Throws the error of a poisoned engine.   After  the callers' memory is no longer accessed.
   [[noreturn, gnu::cold]] void throw_stall_report();
 
   /// Adds the newly started tasks, and advances all active tasks once.
@@ -91,7 +91,8 @@ class engine final : public port {
   /// Pauses between two polls of an operation: spins for 20 µs, yields until 200 µs, then sleeps.
   void pause(task& one, clock::duration waited, clock::time_point limit);
 
-  /// Queries the status of all ranks. Empty if the progress thread does not return from the transport.
+  /// Queries the status of all ranks. Returns an empty list if the progress thread does not return from the
+  /// transport.
   [[gnu::cold]] std::vector<rank_status> query_ranks(std::chrono::milliseconds wait);
 
   /// Throws the error of an exceeded deadline. Returns if the operation has ended in the meantime.
@@ -128,12 +129,13 @@ class engine final : public port {
   /// Ends the progress thread. Returns false if it does not return from the transport.
   bool end_thread();
 
-  /// Keeps the engine reachable for ever, because other threads may still access it.
+  /// Keeps the engine reachable until the process ends, because other threads may still access it.
   void leak();
 
   static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure
 
-  /// The rank whose message a task waits for; rank_status::several, or nobody for a probe, which only polls.
+  /// Returns the rank whose message a task waits for, or rank_status::several. Returns nobody for a probe,
+  /// which only polls.
   static int awaited_rank(task const& one);
 
   bool threaded_ = false;

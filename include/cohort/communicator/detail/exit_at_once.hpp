@@ -5,8 +5,8 @@
 namespace cohort::detail {
 
 /// Exits the process without running exit handlers, which may wait for lost ranks. Flushes the standard
-/// output stream, unless a thread has locked it. Flushes no other stream, because a thread that reads from
-/// one has locked it.
+/// output stream, unless a thread has locked it. Flushes no other stream, because a thread that reads from a
+/// stream holds its lock.
 [[noreturn, gnu::cold]] void exit_at_once(int status);
 
 }  // namespace cohort::detail

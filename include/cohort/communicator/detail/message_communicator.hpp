@@ -30,7 +30,7 @@ class message_communicator final : public communicator {
 
   pending_operation start_broadcast(elements data, int root) override;
   pending_operation start_allreduce(elements data, reduction how) override;
-  /// With an algorithm that the caller chooses, the same on every rank.
+  /// The same with an algorithm of the caller's choice, which must be the same on every rank.
   pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
   pending_operation start_reduce_scatter(elements data, reduction how) override;
   pending_operation start_allgather(elements data) override;
@@ -88,7 +88,7 @@ class message_communicator final : public communicator {
 
   std::shared_ptr<engine> engine_;
   std::shared_ptr<rank_group const> ranks_;
-  std::uint32_t started_ = 0;  // collectives; under the engine's lock
+  std::uint32_t started_ = 0;  // number of started collectives; guarded by the engine's lock
 };
 
 }  // namespace cohort::detail

@@ -4,19 +4,19 @@
 
 namespace cohort::detail {
 
-// Operations on one message between two ranks, or on none. Each advances a task.
+// Advance functions of tasks: they send, receive or probe one message, or query the ranks' status.
 
 bool send_message(task& t);
 
 bool receive_message(task& t);
 
-/// Looks for a message once; sets t.found.
+/// Checks once for a message, and sets t.found.
 bool probe_once(task& t);
 
-/// Looks for a message until one has arrived.
+/// Checks for a message until one has arrived.
 inline bool probe_until_found(task& t) { return probe_once(t) && t.found.has_value(); }
 
-/// Queries the status of all ranks; sets t.standings.
+/// Queries the status of all ranks, and sets t.standings.
 bool query_all_ranks(task& t);
 
 }  // namespace cohort::detail

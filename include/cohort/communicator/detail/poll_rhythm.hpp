@@ -5,9 +5,10 @@
 
 namespace cohort::detail {
 
-/// Back-off of a thread that polls a transport. While a thread waits for an operation, it polls often.
-/// Otherwise it leaves the processor to the computation: naps grow by a half while no message moves and
-/// shrink to a fifth after a message. A few naps thus fit between two messages, however long these take.
+/// Back-off of a thread that polls a transport. The thread polls often while another thread waits for an
+/// operation. Otherwise it yields the processor to the computation: naps become longer by a half while no
+/// message moves, and five times shorter after a message. The time between two messages is thus a few naps,
+/// however long it is.
 ///
 /// Source    measured: longer naps leave the link idle during a step, shorter ones slow the step down.
 class poll_rhythm {
@@ -20,8 +21,8 @@ class poll_rhythm {
   std::chrono::microseconds nap(bool awaited) const;
 
  private:
-  static constexpr int polls_without_nap = 50;  // polls
-  static constexpr int growths = 11;            // up to 346 µs
+  static constexpr int polls_without_nap = 50;  // number of polls before the first nap
+  static constexpr int growths = 11;            // number of growths of a nap, up to 346 µs
   static constexpr int longest_awaited = 50;    // µs
   int idle_polls_ = 0;
 };

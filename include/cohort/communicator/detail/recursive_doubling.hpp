@@ -22,9 +22,9 @@ struct folded_ranks {
   int index;
 };
 
-/// Runs among(task, folded_ranks), a collective of the participants (phase 1). Before it, the first rank of
-/// each pair sends its elements to the participant, which adds them (phase 0). After it, the participant
-/// returns the result (phase 2).
+/// Runs among(task, folded_ranks), a collective of the participants (phase 1). Before the collective, the
+/// first rank of each pair sends its elements to the participant, which reduces them into its elements (phase
+/// 0). After the collective, the participant returns the result (phase 2).
 ///
 /// Order     x_2i ⊕ x_2i+1.
 template <class Among>
@@ -64,7 +64,7 @@ bool with_folded_ranks(task& t, Among among) {
 inline std::size_t scratch_of_doubling(elements const& data) { return data.bytes(); }
 
 /// Allreduce by recursive doubling. In round k each rank exchanges all elements with the rank whose number
-/// differs in bit k, and adds them.
+/// differs in bit k, and reduces them.
 ///
 /// Order     the sums of 2ᵏ neighbours are added in the order of the ranks: bitwise equal on all ranks.
 /// Moves     log2 P messages of n a rank. If P is not a power of two, one more message in each direction

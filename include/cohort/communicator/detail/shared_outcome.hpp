@@ -52,8 +52,8 @@ shared_outcome outcome_of_all(communicator& world, std::string_view call, Action
 }
 
 /// Runs `action` on every rank, and throws on every rank if one has failed. A failed rank rethrows its
-/// exception; the others throw a data_error with `sentence` and the names of the failed ranks. `call`: as
-/// above.
+/// exception; the others throw a data_error with `sentence`, and with the failed ranks and their reasons.
+/// `call`: the user's collective call, such as "save".
 ///
 /// Order     collective.
 template <class Action>

@@ -23,9 +23,11 @@ struct ranks_with_status {
 [[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
                                                              std::span<int const> ranks);
 
-/// Ranks that hold up a rank that waits for the ranks `awaited`. Follows the messages that each of these
-/// waits for, to ranks that have ended or do not respond, else to ranks that are not in a wait. If all of
-/// them wait: those of `awaited` with less progress than the most advanced one, else any such rank.
+/// Returns the late ranks, for which a rank that waits for the ranks `awaited` waits directly or indirectly.
+/// Follows each wait to the rank whose message is awaited. Returns the ranks found that have ended or do not
+/// respond, else those that are not in a wait. If all of them wait, returns the ranks of `awaited` with less
+/// progress than the most advanced one. If all have equal progress, also follows waits for several ranks, to
+/// all ranks.
 [[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited);
 
 /// Stall report: the late ranks and the progress of the others, for example "rank 3 is at step 812, bucket 4;

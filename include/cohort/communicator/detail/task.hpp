@@ -29,7 +29,7 @@ struct rank_group {
 struct port {
   std::unique_ptr<transport> wire;
   isa vectors = best_isa();
-  std::uint64_t moves = 0;  ///< messages that have ended; shows the progress thread whether messages move
+  std::uint64_t moves = 0;  ///< messages that have ended; the progress thread compares the number
   std::atomic<std::uint64_t> bytes_sent{0};
   std::atomic<std::uint64_t> messages_sent{0};
 };
@@ -44,7 +44,8 @@ class engine;
 /// `home` is destroyed with its communicators, but a handle may outlive them: its owner must read `ended`
 /// first.
 /// Order     `advance` advances the operation as far as possible without waiting, and returns whether it has
-///           ended. One thread at a time calls it, repeatedly, whenever a message may have moved.
+///           ended. One thread at a time calls `advance`, and repeats the call whenever a message may have
+///           ended.
 struct task final : activity {
   task(port& through, engine& of) : at(through), home(of) {}
   bool done() override;
@@ -53,7 +54,7 @@ struct task final : activity {
   port& at;
   engine& home;
   std::atomic<bool> ended{true};
-  std::chrono::steady_clock::time_point ended_at{};  ///< valid after the end
+  std::chrono::steady_clock::time_point ended_at{};  ///< valid after the operation has ended
 
   std::string_view name{};
   bool (*advance)(task&) = nullptr;
@@ -62,7 +63,7 @@ struct task final : activity {
   std::uint32_t tag = 0;
   elements data{};
   reduction how = reduction::sum;
-  int peer = -1;  ///< the root, or the other rank; −1: any
+  int peer = -1;  ///< the root of a broadcast, or the other rank; −1: any
   gathered* all = nullptr;
   std::span<std::byte const> mine{};
   std::chrono::milliseconds patience{};
@@ -85,7 +86,7 @@ struct task final : activity {
   /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible.
   elements part(int k) const;
 
-  /// Start a message. At most 32 may be pending.
+  /// Starts a message. At most 32 may be pending.
   void send(int to, std::span<std::byte const> bytes);
   void receive(int from, std::span<std::byte> bytes);
   void receive_combining(int from, elements into);

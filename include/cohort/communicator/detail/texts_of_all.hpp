@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Gathers a text from each rank, in the collective call `call` of the user: "save", "fit". The name travels
-/// with the text, so that ranks in different calls find out.
+/// Gathers a text from each rank, in the collective call `call` of the user: "save", "fit". The call's name
+/// is sent with the text, so that ranks in different calls get an error.
 ///
 /// Order     collective.
 /// Moves     one allgatherv of these texts and names.

@@ -14,8 +14,8 @@ namespace cohort::detail {
 
 /// Status of a rank, as known to another rank.
 struct rank_status {
-  bool answers = true;     ///< it has been active since the query
-  bool ended = false;      ///< it has left without a failure
+  bool answers = true;     ///< whether it has been active since the query
+  bool ended = false;      ///< whether it has left without a failure
   rank_progress where{};   ///< its last known progress
   int waits_for = nobody;  ///< the rank whose message it waits for
 
@@ -30,7 +30,7 @@ enum class channel : std::uint8_t { collective, peer };
 /// collectives, groups, deadlines and stall reports on it.
 ///
 /// Order     one thread at a time calls send, receive, done, probe, make_progress and query_ranks. If
-///           needs_progress_thread(), it is always the same thread, which calls leave too. Any thread may
+///           needs_progress_thread(), it is always the same thread, which also calls leave. Any thread may
 ///           call note, note_wait, announce and trouble. Messages of one (sender, channel, tag) arrive in the
 ///           order sent. After a failure, abandon is called, then only make_progress.
 /// Units     tags are below 2²³.
@@ -68,9 +68,9 @@ class transport {
   /// Returns whether only a dedicated thread makes progress, because one thread alone may call the library.
   /// message_communicator then runs such a thread. Otherwise the callers of done() and wait() make progress.
   virtual bool needs_progress_thread() const = 0;
-  /// Handles the messages other than sends and receives once: heartbeats, queries, answers.
+  /// Handles once the messages that are not sends or receives: heartbeats, queries, answers.
   virtual void make_progress() {}
-  /// Sleeps until a message may have arrived, at most `longest`. For waits without a progress thread.
+  /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread.
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;
 
   /// Records this rank's progress.

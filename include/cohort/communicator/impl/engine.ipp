@@ -146,7 +146,7 @@ COHORT_CORE_INLINE void engine::make_progress() {
     if (!lost || threaded_) wire->make_progress();
     if (auto const why = wire->trouble()) set_failure(*why);
     if (lost || (poisoned() && !threaded_)) return abandon();
-    if (poisoned()) return;  // the next make_progress sends the reason
+    if (poisoned()) return;  // the next call sends the reason and abandons the transport
     {
       std::lock_guard const lock(state_mutex_);
       active_.reserve(tasks_.capacity());  // avoids allocations later
@@ -161,7 +161,7 @@ COHORT_CORE_INLINE void engine::make_progress() {
         continue;
       }
       one->ended_at = clock::now();
-      one->ended.store(true, std::memory_order_release);  // may be reused from here on
+      one->ended.store(true, std::memory_order_release);  // from here on, the task may be reused
     }
     if (kept == active_.size()) return;
     active_.resize(kept);
@@ -250,7 +250,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
 COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
   auto const room = [&](task const& t) {
     return t.scratch.capacity() - scratch_bytes;
-  };  // wraps if too small
+  };  // wraps if the capacity is too small
   std::shared_ptr<task> const* best = nullptr;
   for (auto const& one : tasks_)
     if (one.use_count() == 1 && one->ended.load(std::memory_order_acquire)
@@ -295,7 +295,7 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
     }
     leaving = ending_;
   }
-  poisoned() ? make_progress() : wire->leave();  // sends the last announcement
+  poisoned() ? make_progress() : wire->leave();  // make_progress sends the last announcement
   std::lock_guard const lock(state_mutex_);
   ended_ = true;
   changed_.notify_all();

@@ -29,7 +29,7 @@ struct outcome {
   std::vector<std::exception_ptr> failures;
   std::vector<bool> ended;
   std::size_t missing = 0;
-  std::exception_ptr cause;  // the first failure that does not only report that of another rank
+  std::exception_ptr cause;  // the first failure that is not a communicator_error
 };
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string text_of(std::exception_ptr const& thrown) {
@@ -72,7 +72,7 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
   all.changed.notify_all();
 }
 
-/// Logs the ranks that hang and cannot be joined, and the exceptions of the others, then exits the process.
+/// Logs the ranks that hang and the exceptions of the others, then exits the process.
 COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
   sink const say = stderr_sink();
   for (std::size_t rank = 0; rank < all.failures.size(); ++rank)
@@ -87,7 +87,7 @@ COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
 COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
   using clock = std::chrono::steady_clock;
   constexpr auto notification_time =
-      std::chrono::seconds(1);  // for the other ranks to learn of it and to end
+      std::chrono::seconds(1);  // for the other ranks to receive the failure and end
   auto const begin = clock::now();
   auto const longest = hub.settings().deadline + std::chrono::seconds(2);
   std::optional<clock::time_point> troubled;

@@ -88,7 +88,7 @@ COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int
   auto const me = static_cast<std::size_t>(rank());
   std::vector<std::int64_t> table(entries * ranks);
   std::uint32_t context = 0;
-  for (std::uint8_t taken = 1; taken != 0;) {  // repeats if another thread has reserved the context
+  for (std::uint8_t taken = 1; taken != 0;) {  // repeats while another thread reserves the context
     table[entries * me] = color;
     table[entries * me + 1] = order;
     table[entries * me + 2] = engine_->next_context();

@@ -52,7 +52,7 @@ COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
   for (shared_fact const& one : facts)
     mine.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
   std::vector<std::string> const all = texts_of_all(world, call, mine);
-  std::vector<std::string_view> known;  // on any rank, in the order of ranks
+  std::vector<std::string_view> known;  // names of the facts of any rank, in the order of ranks
   for (std::string const& text : all)
     for_each_fact(text, [&](std::string_view name, std::string_view) {
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);

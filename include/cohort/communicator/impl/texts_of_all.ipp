@@ -12,7 +12,7 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE std::vector<std::string> texts_of_all(communicator& world, std::string_view call,
                                                          std::string_view mine) {
-  constexpr char mark = '\1';  // around the name; messages of other collectives do not begin with it
+  constexpr char mark = '\1';  // around the call's name; other collectives' messages do not begin with it
   std::string message(1, mark);
   message.append(call).append(1, mark).append(mine);
   gathered const all = world.allgatherv(std::as_bytes(std::span(message)));

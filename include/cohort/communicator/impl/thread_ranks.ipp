@@ -94,7 +94,7 @@ COHORT_CORE_INLINE std::optional<thread_transport::waiting> thread_transport::pr
     auto const alike = [&](posted_message const* other) { return other->matches(**p); };
     if (std::count_if(sent.begin(), p, alike)
         >= std::count_if(unmatched_receives_.begin(), unmatched_receives_.end(), alike))
-      return waiting{(*p)->from, (*p)->bytes};  // posted receives will match the first ones
+      return waiting{(*p)->from, (*p)->bytes};  // posted receives will match the earlier messages
   }
   return std::nullopt;
 }
@@ -234,10 +234,11 @@ namespace cohort {
 COHORT_CORE_INLINE thread_ranks::thread_ranks(int size, communicator_settings settings, std::string_view name)
     : settings_(std::move(settings)), made_(static_cast<std::size_t>(std::max(size, 0))) {
   if (size < 1)
-    throw setting_error(
-        {.what = "a communicator needs at least one rank", .expected = "at least 1", .got = {size}});
+    throw setting_error({.what = "the number of ranks of a communicator is not positive",
+                         .expected = "at least 1",
+                         .got = {size}});
   hub_ = std::make_shared<detail::thread_hub>(size, name);
-  if (settings_.log)  // serialises the log over all ranks
+  if (settings_.log)  // the log is serialised over all ranks
     settings_.log = [log = settings_.log, mutex = std::make_shared<std::mutex>()](std::string_view line) {
       std::lock_guard const lock(*mutex);
       log(line);

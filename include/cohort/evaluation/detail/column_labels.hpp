@@ -7,10 +7,10 @@
 
 namespace cohort::detail {
 
-/// Labels of a report's columns: their numbers, with names if given.
+/// Labels of a report's columns: the column's number, with its name if names are given.
 ///
-/// Errors    setting_error if the number of columns is not in 1 to 100000, or differs from the number of
-///           names.
+/// Errors    setting_error unless the number of columns is from 1 to 100000, and equal to the number of names
+///           if there are names.
 class column_labels {
  public:
   static constexpr int most_printed = 20;

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Mean of the numbers that are present.
+/// Mean of the numbers that are not nullopt.
 class optional_mean {
  public:
   void add(std::optional<double> number);

@@ -17,10 +17,10 @@ static_assert(std::endian::native == std::endian::little, "cohort: reports are s
 /// Writes the numbers of a report. Small numbers need few bytes.
 class report_writer {
  public:
-  /// Seven bits per byte, the lowest first. The highest bit is set if more bytes follow (LEB128).
+  /// Writes seven bits per byte, the lowest first. The highest bit is set if more bytes follow (LEB128).
   report_writer& natural(std::uint64_t number);
   report_writer& real(double number);
-  /// Size, then bytes.
+  /// Writes the size, then the bytes.
   report_writer& block(std::span<std::byte const> bytes);
   std::vector<std::byte> release() { return std::move(bytes_); }
 

@@ -11,7 +11,7 @@ namespace cohort::detail {
 /// negative.
 ///
 /// Shapes    scores N×C (any shape of C elements per example), f32 or f64. targets: N class indices (i32), or
-///           C numbers per example, all 0 or 1 (f32, f64). With one column the classes are 0 and 1, and the
+///           C values per example, all 0 or 1 (f32, f64). With one column the classes are 0 and 1, and the
 ///           column is class 1.
 /// Errors    shape_error. data_error naming the example if a score is not finite or not in [lowest, highest],
 ///           a label is out of range, or a number is neither 0 nor 1. The constructor checks all data.

@@ -24,7 +24,7 @@ COHORT_CORE_INLINE void regression_report::add(tensor_view outputs, tensor_view 
         if (double const x = at(*from, n, c); !(std::abs(x) < magnitude_limit))
           throw data_error({.what = "cannot evaluate this example",
                             .where = {"example ", first.value_or(examples()) + n},
-                            .expected = "finite numbers below 1e150",
+                            .expected = "finite numbers of magnitude below 1e150",
                             .got = {from == &outputs ? "output " : "target ", x, " in column ", c}});
   if (outputs.dims[0] == 0) return;
   for (int c = 0; c < columns(); ++c) {

@@ -23,7 +23,7 @@ namespace avx2_f32 {
 #include <cohort/execution/detail/begin_avx512.inc>
 namespace avx512_f32 {
 using element = number;
-using columns = std::uint16_t;  // a mask
+using columns = std::uint16_t;  // a mask, one bit per column
 
 inline columns first_columns(std::size_t count) { return static_cast<columns>((1U << count) - 1); }
 
@@ -41,7 +41,7 @@ using element = bf16;
 using narrow_bits [[gnu::vector_size(lanes * sizeof(bf16))]] = short;
 using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narrow_bits;
 
-// g++ converts each half of the vector separately unless the instruction is given.
+// Without this builtin, g++ converts each half of the vector separately.
 [[gnu::always_inline]] inline real widened(narrow_bits x) {
 #if defined(__clang__)
   using unsigned_bits [[gnu::vector_size(sizeof(x))]] = std::uint16_t;

@@ -78,7 +78,7 @@ COHORT_CORE_INLINE void team_state::thread_main(int worker) noexcept {
   }
   try {
     if (settings.leave) settings.leave(worker);
-  } catch (...) {  // no caller is left to receive it
+  } catch (...) {  // no caller can receive the exception
   }
   mine.last_finished_run.store(thread_ended);
   wake();
@@ -123,8 +123,10 @@ namespace cohort {
 
 COHORT_CORE_INLINE team::team(int workers, team_settings settings) {
   if (workers < 1)
-    throw setting_error(
-        {.what = "a team needs workers", .where = "team", .expected = "at least 1", .got = {workers}});
+    throw setting_error({.what = "the number of workers is not positive",
+                         .where = "team",
+                         .expected = "at least 1",
+                         .got = {workers}});
   if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
     throw setting_error({.what = "the team's deadline is out of range",
                          .where = "team_settings.deadline",

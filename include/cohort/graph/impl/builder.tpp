@@ -43,7 +43,8 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return id;
 }
 
-/// Makes node `id` use the parameters of node `owner`; −1: of the node named by its settings.shares.
+/// Makes node `id` use the parameters of node `owner`, or, if `owner` is −1, those of the node whose name is
+/// in the settings of node `id` (`shares`).
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;
   graph_view const recorded = view();
@@ -188,7 +189,8 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
   }
 }
 
-/// Derives the mask of a node's output, and replaces inputs whose padding must be 0.
+/// Derives the mask of a node's output. Replaces each input whose padding must be 0 by a zero_masked layer
+/// that reads it.
 constexpr void builder::derive_mask(node& made, double const* values, std::vector<int>& inputs) {
   if (problem_.found()) return;
   std::vector<shape> shapes;
@@ -210,7 +212,7 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
     if (mask >= 0)
       return refuse("a mask begins at this layer, but its input already has one", {"input", shapes[0]});
     if (!inputs.empty() && nodes_[static_cast<std::size_t>(inputs[0])].kind->role != layer_role::input)
-      return refuse("a mask begins at this layer, which must read an input of the network",
+      return refuse("a mask begins at this layer, but it does not read an input of the network",
                     {"input", shapes[0]});
     made.mask = static_cast<int>(nodes_.size());
   }
@@ -220,11 +222,11 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
   for (int const id : inputs) {
     node const& from = nodes_[static_cast<std::size_t>(id)];
     if (from.mask >= 0 && from.output[0] - steps != std::max(-rule.state_rows, 0))
-      return refuse("the steps and the state of a recurrent layer are read by the members of with_state",
+      return refuse("this layer reads the steps and the state together: use the members of with_state",
                     {"input", from.output});
   }
   if (shapes[0].rank < 2 && made.output.rank < 2)
-    return refuse("a masked input T has indices, for an embedding: numbers have the shape TxC",
+    return refuse("a masked input T contains indices, for an embedding: values need the shape TxC",
                   {"input", shapes[0]});
   for (int& id : inputs) {
     node const& from = nodes_[static_cast<std::size_t>(id)];
@@ -263,16 +265,16 @@ constexpr void builder::check_names() {
   }
 }
 
-/// Reports a loss whose mean has another divisor than that of the first loss: the gradients of parts of a
-/// batch could not be weighted by one number.
+/// Reports a loss whose mean has a different divisor from that of the first loss: a single factor could not
+/// weight the gradients of a batch's parts.
 constexpr void builder::check_divisors() {
   if (problem_.found()) return;
   graph_view const net = view();
   std::vector<int> const losses = net.with_role(layer_role::loss);
   for (int id : losses)
     if (losses.size() > 1 && net.averages_targets(id))
-      return report({.sentence = "a loss with an ignore_index is a mean over the targets that count, so it must "
-                                 "be the only loss: set sum_steps, or weights of the examples",
+      return report({.sentence = "a loss with an ignore_index is a mean over the targets not ignored, so it "
+                                 "must be the only loss: set sum_steps, or use weights of the examples instead",
                      .layer = net.kind(id).name.data(),
                      .at = net[id].at,
                      .shapes = {labelled_shape{"input", net[net.inputs(id)[0]].output}}});

@@ -18,7 +18,7 @@ struct attention_sizes {
 
   constexpr std::size_t width() const { return static_cast<std::size_t>(columns / heads); }
   constexpr std::size_t value_width() const { return static_cast<std::size_t>(value_columns / heads); }
-  /// Keys to which query i may attend, without regard to a mask.
+  /// Number of keys to which query i may attend, before masking.
   constexpr int limit(int i) const { return causal ? i + 1 : keys; }
 };
 
@@ -36,7 +36,7 @@ template <class U>
 struct head_tensors {
   head_rows<U> queries, keys, values;
 
-  /// `tensors`: as the layer's inputs. Pointers may be null.
+  /// `tensors`: in the order of the layer's inputs. Pointers may be null.
   static head_tensors of(attention_sizes const& s, U* const* tensors, int example, int head) {
     auto const rows = [&](U* tensor, int steps, std::size_t stride, std::size_t column) {
       return head_rows<U>{
@@ -64,14 +64,15 @@ head_rows<U> head_output(attention_sizes const& s, U* tensor, int example, int h
   return {tensor + rows * columns + static_cast<std::size_t>(head) * s.value_width(), columns};
 }
 
-/// Kernels of the layer `attention`: of double one query after the other, of float by attention_passes.
+/// Kernels of the layer `attention`. In double, they process one query after the other; in float, they run
+/// attention_passes.
 template <class T>
 void attention_forward(attention_sizes const& s, host_arguments<T> const& a);
 template <class T>
 void attention_backward(attention_sizes const& s, host_arguments<T> const& a);
 
-/// Copies `rows` rows of d numbers and rotates them by the angles of their steps, from step `first` on;
-/// `direction` −1 rotates back.
+/// Copies `rows` rows of d elements and rotates each copy by the angles of its step; the first row is step
+/// `first`. `direction` −1 rotates back.
 ///
 /// Before    d is even.
 template <class T>

@@ -5,8 +5,8 @@
 
 namespace cohort::detail {
 
-/// Attention on a backend, in f32 or bf16. Threads share the heads of all examples; each has a part of the
-/// scratch memory.
+/// Attention on a backend, in f32 or bf16. The heads of all examples are distributed over the threads; each
+/// thread uses a separate part of the scratch memory.
 composed_kernel compose_attention(attention_sizes const& sizes, composed_request const& request,
                                   product_backend& backend);
 

@@ -8,9 +8,10 @@ namespace cohort::detail {
 
 /// Tensors of a call of attention_passes, with elements of f32 or bf16.
 ///
-/// Shapes    as the layer's. `workspace`: the logarithm of each softmax's sum, f32; null at inference.
-/// `mask`    of the keys; null: all exist
-/// `diff_inputs`   null: not wanted
+/// Shapes    as the layer's. `workspace`: the log-sum-exp of the scores of each query and head, f32; null at
+///           inference.
+/// `mask`    of the keys; null: no key is masked
+/// `diff_inputs`   null: this gradient is not computed
 struct attention_call {
   void const* inputs[3]{};
   void* output = nullptr;
@@ -24,9 +25,9 @@ struct attention_call {
 ///
 /// Before    scratch: attention_scratch floats, aligned to 64 bytes.
 /// After     backward has written the head's columns of the gradients. Heads have disjoint columns, so
-///           threads may share the heads of a call among themselves.
-/// Exact     a head's numbers depend on the instruction set only.
-/// Source    Dao et al., "FlashAttention", NeurIPS 2022: backward computes the probabilities again.
+///           different threads may process different heads of a call at the same time.
+/// Exact     the bits of a head's results depend on the instruction set, not on the number of threads.
+/// Source    Dao et al., "FlashAttention", NeurIPS 2022: backward recomputes the probabilities.
 struct attention_passes {
   using pass = void (*)(attention_sizes const& s, attention_call const& a, int example, int head,
                         float* scratch);
@@ -34,13 +35,13 @@ struct attention_passes {
   pass backward = nullptr;
 };
 
-/// Returns the passes for an instruction set, which is at most machine_isa(). `narrow`: elements are bf16.
+/// Returns the passes for an instruction set. `narrow`: elements are bf16.  Before: `which` ≤ machine_isa().
 attention_passes attention_passes_of(isa which, bool narrow = false);
 
-/// Returns the number of floats that a thread needs.
+/// Returns the number of floats of scratch memory per thread.
 std::size_t attention_scratch(attention_sizes const& s, bool backward);
 
-/// Queries that are processed together.
+/// Number of queries that are processed together.
 inline constexpr int attention_block = 48;
 
 }  // namespace cohort::detail

@@ -8,7 +8,8 @@
 #include <span>
 
 /// Broadcasting, as NumPy and ONNX define it: the tensors' last axes are aligned, and along each axis the
-/// extents are equal or 1. A tensor is repeated along the axes where its extent is 1 or that it lacks.
+/// extents are equal or 1. A tensor is repeated along the axes that it lacks and along those where its extent
+/// is 1.
 namespace cohort::detail {
 
 /// Extent of `s` along axis `axis` of a result of `rank` axes; 1 if `s` lacks the axis.
@@ -28,7 +29,7 @@ constexpr bool broadcast_fits(shape const& a, shape const& b) {
 
 /// The smallest shape that all inputs are broadcast to.
 ///
-/// Before    the inputs fit each other in pairs.
+/// Before    every two inputs can be broadcast to a common shape.
 constexpr shape broadcast_shape(std::span<shape const> inputs) {
   shape result;
   for (shape const& one : inputs) result.rank = std::max(result.rank, one.rank);
@@ -40,17 +41,19 @@ constexpr shape broadcast_shape(std::span<shape const> inputs) {
   return result;
 }
 
-/// Shape inference of an element-wise layer. `sentence`: its message for shapes that do not fit.
+/// Shape inference of an elementwise layer. `sentence`: the message for shapes that cannot be broadcast.
 ///
-/// Exact     a vector beside a tensor with more axes is refused even where NumPy aligns it with the last
-///           axis: channels of images are first, so it would be mistaken for one number per channel.
+/// Errors    a vector and a tensor with more axes are rejected, although NumPy would align the vector with
+///           the last axis: the channels of images are the first axis, so users could take the vector for one
+///           value per channel.
 constexpr inference infer_broadcast(std::span<shape const> inputs, char const* sentence) {
   for (shape const& one : inputs)
     for (shape const& other : inputs)
       if (one.rank == 1 && one[0] > 1 && other.rank > 1)
         return {other.rank == 2
-                    ? "a vector beside a sequence: reshape it to {1, C} for one number per channel"
-                    : "a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per "
+                    ? "a vector is not broadcast over a sequence: reshape it to {1, C} for one value per "
+                      "channel"
+                    : "a vector is not broadcast over more axes: reshape it to {C, 1, 1} for one value per "
                       "channel",
                 {"vector", one},
                 {"tensor", other}};
@@ -61,7 +64,7 @@ constexpr inference infer_broadcast(std::span<shape const> inputs, char const* s
   return broadcast_shape(inputs);
 }
 
-/// Operations of an element-wise layer: one per output element and further input.
+/// FLOPs of an elementwise layer: one per output element for each input after the first.
 constexpr double flops_of_join(std::span<shape const> inputs) {
   return static_cast<double>(inputs.size() - 1) * static_cast<double>(broadcast_shape(inputs).elements());
 }
@@ -107,8 +110,9 @@ class broadcast_runs {
   constexpr bool repeats(std::size_t x) const { return elements_[x] != static_cast<std::size_t>(whole_); }
   constexpr std::size_t elements(std::size_t x) const { return elements_[x]; }
 
-  /// Calls visit(first, count, from) for each run, in the order of the output: the run's first output element
-  /// and number of elements; from[x] is the position in input x that the first element reads.
+  /// Calls visit(first, count, from) for each run, in the order of the output. `first`: the run's first
+  /// output element; `count`: its number of elements; from[x]: position of the element of input x that the
+  /// first output element reads.
   template <class Visit>
   constexpr void each(Visit&& visit) const {
     offsets from{};
@@ -126,7 +130,8 @@ class broadcast_runs {
   }
 
  private:
-  /// Whether every input continues along the next axis where it ends along the last one.
+  /// Whether the next axis can be merged with the last recorded one: every input is contiguous across the two
+  /// axes.
   constexpr bool joins_last(offsets const& steps) const {
     if (axes_ == 0) return false;
     auto const last = static_cast<std::size_t>(axes_ - 1);
@@ -143,9 +148,10 @@ class broadcast_runs {
   offsets elements_{};
 };
 
-/// diff_inputs[x] ← gradient of input x: the sum, over the output elements that read an element, of what
-/// `multiply(part, first, count, from)` makes of the output's gradient. `part` has `count` ≤ 256 elements
-/// that start at output element `first`; `from` are the positions in the inputs.
+/// Writes the gradient of input x to diff_inputs[x]. The gradient of an element is a sum over the output
+/// elements that read it. `multiply(part, count, from)` turns their gradients into the summands, in place:
+/// `part` has `count` ≤ 256 elements of the output's gradient; `from` has, for each input, the position of
+/// the element that the first of them reads.
 ///
 /// Exact     the order of the additions depends on the shapes only.
 template <class T, class Multiply>

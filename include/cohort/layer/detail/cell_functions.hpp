@@ -9,16 +9,17 @@ namespace cohort::detail {
 
 /// One step of a cell on `rows` examples and the units [begin, end).
 ///
-/// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r h). T: arithmetic;
-///           E: storage. Row-major. `gates`: rows × G·U; `sums`: rows × G·U, recurrent products of the gates
-///           (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
-/// Order     forward replaces the input products in `gates` by the gates, and writes the state to `after`
-///           (the first `rows_after` rows) and to `output` (row outputs[j] of each row j, if not negative).
+/// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r h). T: type of the
+///           arithmetic; E: type of stored elements. Row-major. `gates`: rows × G·U; `sums`: rows × G·U,
+///           recurrent products of the gates (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
+/// Order     forward replaces the input products in `gates` by the gates. It writes the state to `after` (the
+///           first `rows_after` rows) and to `output` (row j to row outputs[j], unless that is negative).
 ///           backward replaces the gates by the gradients of their input products, and gru_after's `other`
 ///           by its gradient.
-/// `restarts`, `restarts_after`   per row, may be null: the state before this step (the next one) is zero
-/// `read`    the factor of the recurrent products: `before`, or its elements that a dropout keeps
-/// `other`   gru_after: the recurrent product of h with its bias; gru_before: r ∘ read
+/// `restarts`, `restarts_after`   per row: not 0 if the state before this step (`restarts`) or before the
+///                                next one (`restarts_after`) is zero; null: no such row
+/// `read`    the state that the recurrent products read: `before`, or `before` after dropout
+/// `other`   gru_after: the candidate's recurrent product plus its bias; gru_before: r ∘ read
 template <class T, class E>
 struct cell_step {
   recurrent_activation activation{};
@@ -46,22 +47,23 @@ struct cell_step {
   E* after = nullptr;
   E* output = nullptr;
 
-  // backward: of the next step, for `rows_after` rows without a restart
+  // backward: gradients from the next step, for `rows_after` rows without a restart
   T const* diff_read_after = nullptr;   ///< gradient of `read`
   T const* diff_reset_after = nullptr;  ///< gru_before: additional gradient of `read`
-  T* diff_direct = nullptr;             ///< gru: gradient of `before` beside that of `read`; overwritten
+  T* diff_direct = nullptr;             ///< gru: gradient of `before`, except through `read`; overwritten
   T* diff_cells = nullptr;              ///< lstm: gradient of `cells`; overwritten with that of cells_before
-  E const* diff_output = nullptr;       ///< rows as `output`
-  int const* repeats = nullptr;         ///< per row: the gradients of so many more rows are added
+  E const* diff_output = nullptr;       ///< rows as in `output`
+  int const* repeats = nullptr;         ///< per row: number of further rows of diff_output to add
   std::ptrdiff_t repeat_stride = 0;     ///< elements between these rows
   E* diff_sums = nullptr;               ///< gru: gradients of `sums`, rows × G·U
-  T* diff_bias = nullptr;               ///< G·U, added to
-  T* diff_recurrent_bias = nullptr;     ///< G·U, added to
-  T* diff_reset = nullptr;              ///< gru_before: gradient of `other`, then its part in that of `read`
+  T* diff_bias = nullptr;               ///< G·U, accumulated
+  T* diff_recurrent_bias = nullptr;     ///< G·U, accumulated
+  T* diff_reset = nullptr;              ///< gru_before: gradient of `other`; then its part of `read`'s
 };
 
-/// Functions that run a cell's step. gru_before has two phases: `forward` follows the recurrent product of
-/// `other`, which `reset` computes; `backward_reset` follows the product that computes diff_reset.
+/// Functions that run a cell's step. gru_before has two phases in each pass: `reset` computes `other`, and
+/// `forward` runs after the recurrent product of `other`; `backward_reset` runs after the product that
+/// computes diff_reset.
 template <class T, class E>
 struct cell_functions {
   using function = void (*)(cell_step<T, E> const&);

@@ -9,8 +9,9 @@
 #include <span>
 #include <string>
 
-/// Kernels that a layer composes of a backend's matrix products and functions of its own. The backend
-/// prepares the products, with the parameters in the layouts that suit it; the layer determines their order.
+/// Kernels that a layer composes from a backend's matrix products and the layer's functions. The backend
+/// prepares the products and selects the layouts of the parameters; the layer determines the order of the
+/// products.
 namespace cohort::detail {
 
 /// A matrix product, prepared for fixed sizes.
@@ -24,19 +25,20 @@ class prepared_product {
   virtual void run(void const* left, void const* right, void* to, void* scratch) const = 0;
 };
 
-/// m × n results of sums of k terms.
+/// Request for a matrix product with m × n results, each a sum of k terms.
 ///
 ///     by_transpose   to = left · Pᵀ      left m×k, parameter P n×k
 ///     by_parameter   to = left · P       left m×k, parameter P k×n
 ///     gradient       to = leftᵀ · right  left k×m with rows of `left_stride`, right k×n, to in f32
 ///
-/// Shapes    row-major and packed, but for a parameter's layout and left_stride. `left` and `right` have the
-///           type of the elements, `to` that of the elements if `narrow_result`, else f32.
-/// Order     by_parameter: in backward, the others: by_transpose in forward, gradient in backward.
+/// Shapes    row-major and packed, except that a parameter has its own layout and rows of `left` may have a
+///           stride (`left_stride`). `left` and `right` have the backend's element type (see `narrow`). `to`
+///           has this type if `narrow_result`, otherwise f32.
+/// Order     forward runs by_transpose; backward runs by_parameter and gradient.
 struct product_request {
   enum class form : std::uint8_t { by_transpose, by_parameter, gradient };
   form what = form::by_transpose;
-  int parameter = 0;  ///< unless it is a gradient
+  int parameter = 0;  ///< index; not used by `gradient`
   int m = 0;
   int n = 0;
   int k = 0;
@@ -53,9 +55,9 @@ class product_backend {
   virtual std::unique_ptr<prepared_product> prepare(product_request const& request) = 0;
 
   bool narrow = false;            ///< elements are bf16, not f32
-  std::size_t scratch_bytes = 0;  ///< of the products prepared so far, at most
-  int threads = 1;                ///< that in_parallel uses at most
-  /// Calls run(with, part, parts) for each part on a thread of its own.
+  std::size_t scratch_bytes = 0;  ///< maximum of the products prepared so far
+  int threads = 1;                ///< maximum number of threads of in_parallel
+  /// Calls run(with, part, parts) for each of at most `most` parts, each on a separate thread.
   void (*in_parallel)(int most, void (*run)(void const* with, int part, int parts),
                       void const* with) = nullptr;
 
@@ -63,33 +65,34 @@ class product_backend {
   ~product_backend() = default;
 };
 
-/// The step of a plan that a composed kernel is for.
+/// The step of a plan for which a layer composes kernels.
 struct composed_request {
   std::span<shape const> inputs;
   int batch = 0;
   std::uint64_t layer = 0;  ///< as in host_arguments
-  bool training = false;    ///< has a backward
+  bool training = false;    ///< the step has a backward pass
   bool frozen = false;
   bool masked = false;
   std::span<char const> wants_diff_input;  ///< one per input
 };
 
-/// Forward and backward of a layer. A copy can run beside the original.
+/// Forward and backward of a layer. A copy can run at the same time as the original.
 ///
-/// Shapes    inputs, outputs and their gradients: dense, of the type of the elements. Parameters that a
-///           product multiplies: in its layout; the others, and all gradients of parameters: dense f32.
+/// Shapes    inputs, outputs and their gradients: dense, of the backend's element type. Parameters that a
+///           product multiplies: in the product's layout; other parameters and all gradients of parameters:
+///           dense f32.
 /// Order     arguments: scratch memory; if training, the workspace; step_scalars if read; if masked, the
 ///           step_mask; forward: inputs and output; backward: gradients of the output and, if wanted, of each
 ///           input; the parameters; backward unless frozen: their gradients. Without training, the workspace
-///           is a part of the scratch memory. With `reads_tensors`, the inputs and the output are arguments
-///           of backward, too, before the gradients.
+///           is a part of the scratch memory. With `reads_tensors`, backward also has the inputs and the
+///           output as arguments, before the gradients.
 struct composed_kernel {
   using function = std::function<void(std::span<void* const> arguments)>;
   function forward{};
   function backward{};  ///< empty unless training
   bool reads_scalars = false;
   std::size_t workspace_bytes = 0;
-  std::size_t scratch_bytes = 0;  ///< of either pass, with that of the products
+  std::size_t scratch_bytes = 0;  ///< enough for either pass and its products
   bool reads_tensors = false;     ///< in backward
   std::string implementation{};
 };

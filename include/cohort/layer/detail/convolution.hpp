@@ -13,8 +13,8 @@ constexpr auto convolution_fields() {
                     field{"bias", &L::bias}};
 }
 
-/// Returns `made`, or the first mistake in it, in the filters or in the groups. Checks common to all
-/// convolutions.
+/// Performs the checks that all convolutions share. Returns `made`, or the first mistake: in `made`, in the
+/// filters or in the groups.
 constexpr inference grouped(inference const& made, shape const& input, int filters, int groups) {
   if (filters < 1) return {"a convolution needs at least one filter", labelled_number("filters", filters)};
   if (made.problem.found()) return made;

@@ -6,7 +6,8 @@
 
 namespace cohort::detail {
 
-/// One row of products: `count` neighbours in the map, elements at the stride in the image, one weight.
+/// One row of products with the same weight: `count` adjacent elements of the map and `count` elements of the
+/// image, at the distance of the stride.
 struct product_row {
   std::size_t map;     ///< first element in the map
   std::size_t image;   ///< first element in the image
@@ -17,7 +18,8 @@ struct product_row {
 /// Loops of a convolution between an image C×H×W and a map K×P×Q. A convolution reads the image and writes
 /// the map; a transposed convolution reads the map and writes the image.
 ///
-/// Shapes    weights, for both: channels of the layer's output × channels of its input per group × R×S.
+/// Shapes    weights, for both kinds of convolution: channels of the layer's output × channels of its input
+///           per group × R×S.
 /// Exact     sums have a fixed order (channels and taps, or examples and rows): the same bits in every run.
 struct convolution_loops {
   shape image;

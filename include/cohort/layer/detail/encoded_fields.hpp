@@ -119,8 +119,8 @@ constexpr bool fields_match_members() {
   return true;
 }
 
-/// Whether fields() lists all members of L but `settings`, `name` and `at`: the members after the listed ones
-/// are initialised by values of these three.
+/// Whether fields() lists all members of L except `settings`, `name` and `at`: the members after the listed
+/// ones are initialised by values of these three.
 template <layer L>
 constexpr bool fields_are_complete() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
@@ -141,7 +141,7 @@ constexpr bool required_fields_first() {
 }
 
 /// The field descriptions of L, whose order is checked at compile time. decode() assigns fields by position,
-/// so with members in another order it would assign the values of other fields.
+/// so if fields() listed the members in another order, they would get the values of other fields.
 template <layer L>
 constexpr std::span<field_info const> checked_fields() {
   static_assert(fields_match_members<L>(),

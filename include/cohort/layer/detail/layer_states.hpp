@@ -7,26 +7,26 @@
 
 namespace cohort::detail {
 
-/// States of recurrent layers between two batches: for each layer and each row of a batch, h, and c of an
-/// lstm.
+/// States of recurrent layers between two batches: h, and for an lstm also c, for each layer and each row of
+/// a batch.
 ///
-/// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`; it may
-///           run again. Then advance.
+/// Order     forward of all layers with `stateful`, on any threads, reads `before` and writes `after`, and
+///           may run several times. Then call advance().
 class layer_states {
  public:
-  /// `id`: hash of the layer's name, as in host_arguments. `numbers`: of one row.
+  /// `id`: hash of the layer's name, as in host_arguments. `numbers`: values per row.
   struct layer {
     std::uint64_t id = 0;
     std::size_t numbers = 0;
   };
 
-  /// All states are zero.
+  /// Creates the states, all zero.
   layer_states(std::vector<layer> layers, int rows, std::size_t bytes_of_number);
 
   int rows() const { return rows_; }
   /// The states before the next batch, as bytes.
   std::vector<std::byte>& bytes() { return memory_[present_]; }
-  /// The states of a layer before and after the batch, rows × numbers; null for another layer.
+  /// The states of a layer before and after the batch, rows × numbers; null if there is no such layer.
   std::byte const* before(std::uint64_t id) const { return of(id, present_); }
   std::byte* after(std::uint64_t id) { return of(id, 1 - present_); }
 

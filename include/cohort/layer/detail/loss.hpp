@@ -11,7 +11,7 @@ constexpr bool is_loss_weight(double weight) { return weight > 0 && weight < 1e3
 inline constexpr char const* sum_steps_sentence =
     "sum_steps needs the steps of a sequence: an input TxC, with T steps";
 
-/// Shape inference of a loss with numeric targets: any input shape; the output has the same.
+/// Shape inference of a loss with numeric targets: any input shape; the output has the same shape.
 constexpr inference infer_loss(std::span<shape const> inputs, double weight, bool sum_steps) {
   if (!is_loss_weight(weight)) return loss_weight_sentence;
   if (sum_steps && inputs[0].rank != 2) return {sum_steps_sentence, {"input", inputs[0]}};
@@ -30,7 +30,8 @@ constexpr target_spec numbers_like(shape const& input, bool sum_steps,
           .sums_steps = sum_steps};
 }
 
-/// Steps of an example, and elements of a step: those of T×C; otherwise the example is one step.
+/// Number of steps of an example and of elements of a step: T and C of T×C; an example of another rank is one
+/// step.
 struct loss_steps {
   int count;
   std::size_t width;
@@ -46,7 +47,7 @@ double step_factor(host_arguments<T> const& a, bool sum_steps) {
   return a.mask || sum_steps ? 1 : 1.0 / loss_steps(a.output_shape).count;
 }
 
-/// The same for an output of a step, in the mean over the outputs of the step.
+/// Factor of one output of a step in the mean: step_factor divided by the number of outputs of a step.
 template <class T>
 double output_factor(host_arguments<T> const& a, bool sum_steps) {
   loss_steps const of(a.output_shape);
@@ -54,14 +55,14 @@ double output_factor(host_arguments<T> const& a, bool sum_steps) {
   return 1.0 / (static_cast<double>(of.width) * (mean ? of.count : 1));
 }
 
-/// Whether a step of an example exists.
+/// Whether a step of an example is unmasked.
 template <class T>
 bool has_step(host_arguments<T> const& a, int n, int step) {
   return !a.mask || a.mask->has(n, step);
 }
 
 /// Forward of a loss with numeric targets: loss = factor · Σ over examples of weight · Σ term(input, target),
-/// over the steps that exist. Does nothing at inference.
+/// over the unmasked steps. Does nothing at inference.
 template <class T, class Term>
 void sum_loss(host_arguments<T> const& a, double factor, Term term) {
   if (!a.loss) return;

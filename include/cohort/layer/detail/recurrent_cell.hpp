@@ -21,8 +21,8 @@ constexpr int gates_of(cell_kind kind) {
   }
 }
 
-/// A recurrent layer without its parameters' values. These are weights, recurrent weights, and those of bias,
-/// recurrent bias and peepholes that it has.
+/// Description of a recurrent layer, without the values of its parameters. The parameters are, in this order:
+/// weights, recurrent weights and, if the layer has them, bias, recurrent bias and peepholes.
 ///
 /// Shapes    C features, U units, G gates.
 struct recurrent_cell {
@@ -43,13 +43,13 @@ struct recurrent_cell {
   bool carries_state = false;
   bool returns_state = false;
 
-  /// Tensors of a state: h, and c of an lstm.
+  /// Number of tensors of a state: h, and for an lstm also c.
   constexpr int states() const { return kind == cell_kind::lstm ? 2 : 1; }
   constexpr std::size_t inputs() const { return static_cast<std::size_t>(features); }
   constexpr std::size_t width() const { return static_cast<std::size_t>(units); }
   /// G·U
   constexpr std::size_t columns() const { return static_cast<std::size_t>(gates_of(kind) * units); }
-  // Indices of parameters; the layer may lack them.
+  // Indices of the optional parameters.
   static constexpr std::size_t bias_at = 2;
   constexpr std::size_t recurrent_bias_at() const { return bias ? 3 : 2; }
   constexpr std::size_t peepholes_at() const { return recurrent_bias_at() + (recurrent_bias ? 1 : 0); }

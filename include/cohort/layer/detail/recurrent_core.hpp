@@ -6,20 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Forward and backward of one direction of a recurrent layer on plain memory. Backends provide the matrix
+/// Forward and backward of one direction of a recurrent layer on plain arrays. Backends provide the matrix
 /// products and the cell's functions.
 namespace cohort::detail {
 
-/// Numbers of elements of a recurrent layer's memory; each is a multiple of 16.
+/// Sizes of a recurrent layer's arrays in elements; each is a multiple of 16.
 ///
-/// Shapes    R: rows of the schedule at most; B: rows of a step at most. T arrays: cells, first_cells, sums,
-///           diff_read, diff_direct, diff_cells, diff_reset, kept; the others are E arrays.
+/// Shapes    R: maximum number of rows of the schedule; B: maximum number of rows of a step. Elements of type
+///           T: cells, first_cells, sums, diff_read, diff_direct, diff_cells, diff_reset, kept; the others
+///           have type E.
 struct recurrent_sizes {
-  // From forward to backward.
+  // Passed from forward to backward.
   std::size_t x = 0;            ///< R × C
   std::size_t gates = 0;        ///< R × G·U
   std::size_t before = 0;       ///< R × U, states before the steps
-  std::size_t read = 0;         ///< R × U, if a dropout drops a part of `before`
+  std::size_t read = 0;         ///< R × U, `before` after dropout, if there is one
   std::size_t other = 0;        ///< R × U, gru
   std::size_t cells = 0;        ///< R × U, lstm
   std::size_t first_cells = 0;  ///< B × U, lstm with an initial state
@@ -32,7 +33,7 @@ struct recurrent_sizes {
   std::size_t diff_reset = 0;
   std::size_t kept = 0;  ///< examples × (C + U), factors of the dropouts
 
-  /// `rows_per_step`, `rows`: with padding.
+  /// `rows_per_step`, `rows`: maximum numbers of rows, with padding.
   recurrent_sizes(recurrent_cell const& cell, int examples, int rows_per_step, int rows);
   recurrent_sizes() = default;
 
@@ -56,7 +57,7 @@ struct recurrent_memory {
   T *diff_read = nullptr, *diff_direct = nullptr, *diff_cells = nullptr, *diff_reset = nullptr,
     *kept = nullptr;
 
-  /// Memory of saved() bytes.
+  /// `at`: memory of saved() bytes.
   void place_saved(recurrent_sizes const& sizes, std::byte* at);
   void place_forward_scratch(recurrent_sizes const& sizes, std::byte* at);
   void place_backward_scratch(recurrent_sizes const& sizes, std::byte* at);
@@ -65,7 +66,8 @@ struct recurrent_memory {
 /// Matrix products of a recurrent layer. W: G·U × C, R: G·U × U.
 ///
 /// Order     the rows of a call are padded as in the schedule.
-/// `multiply_candidate`, `multiply_by_candidate`   gru_before: only the candidate's columns need be right
+/// `multiply_candidate`, `multiply_by_candidate`   gru_before: only the candidate's columns need to be
+///                                                 correct
 template <class T, class E>
 struct recurrent_products {
   virtual void multiply_inputs(int rows, E const* x, E* gates) = 0;           ///< gates ← x·Wᵀ
@@ -88,10 +90,11 @@ struct recurrent_products {
 
 /// Tensors of a recurrent layer. Null: none.
 ///
-/// Shapes    x, diff_x: batch × length × C; y, diff_y: batch × rows × U, with the rows of the schedule's
-///           order: steps, or only the last one, then the final state. state, cells: batch × U, the initial
-///           state; diff_state, diff_cells: their gradients. carried, carried_after: batch × (h, and c of an
-///           lstm), the states of a layer that carries them. bias: G·U; recurrent_bias: G·U; peepholes: 3·U.
+/// Shapes    x, diff_x: batch × length × C; y, diff_y: batch × rows × U, with output_rows() rows per example:
+///           all steps, or only the last one, and then the final state if the layer returns it. state, cells:
+///           batch × U, the initial state; diff_state, diff_cells: their gradients. carried, carried_after:
+///           batch × (h, and c of an lstm), the states of a layer that carries them. bias: G·U;
+///           recurrent_bias: G·U; peepholes: 3·U.
 /// `mask`    as in recurrent_order
 template <class T, class E>
 struct recurrent_tensors {
@@ -118,7 +121,7 @@ struct recurrent_tensors {
 
 /// One direction of a recurrent layer on one batch.
 ///
-/// Before    `schedule` was built from the tensors' mask; backward follows forward with the same memory.
+/// Before    `schedule` was built from the tensors' mask; backward runs after forward, with the same memory.
 template <class T, class E>
 class recurrent_core {
  public:
@@ -149,19 +152,19 @@ class recurrent_core {
     return kept_inputs(order_.examples()[row_of_step]) + cell_.inputs();
   }
 
-  /// Rows of an example's output.
+  /// Number of rows of an example's output.
   std::size_t output_rows() const {
     std::size_t const steps = cell_.last_step ? 1 : static_cast<std::size_t>(a_.length);
     std::size_t const states = static_cast<std::size_t>(cell_.states());
     return cell_.returns_state ? (cell_.last_step ? states : steps + states) : steps;
   }
-  /// Offset of h in an example's output, behind the steps; c follows.
+  /// Offset of h in an example's output, after the steps; c follows h.
   std::size_t state_offset(int example) const {
     std::size_t const from_end = cell_.returns_state ? static_cast<std::size_t>(cell_.states()) : 1;
     return ((static_cast<std::size_t>(example) + 1) * output_rows() - from_end) * cell_.width();
   }
   bool is_lstm() const { return cell_.kind == cell_kind::lstm; }
-  /// Numbers of a state: h, and c of an lstm.
+  /// Elements of a state: h, and for an lstm also c.
   std::size_t state_width() const { return static_cast<std::size_t>(cell_.states()) * cell_.width(); }
   /// Element u of an example's initial state, h followed by c.
   T initial_state(int example, std::size_t u) const;

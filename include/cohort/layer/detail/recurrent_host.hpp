@@ -17,7 +17,7 @@ void recurrent_forward(recurrent_cell const& cell, host_arguments<T> const& a);
 template <class T>
 void recurrent_backward(recurrent_cell const& cell, host_arguments<T> const& a);
 
-/// The states of a layer that carries them, of the first example; null: none.
+/// State of the first example before and after the batch, for a layer that carries its state; null: none.
 template <class T>
 struct carried_state {
   T const* before = nullptr;

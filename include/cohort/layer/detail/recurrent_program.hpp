@@ -5,7 +5,8 @@
 
 namespace cohort::detail {
 
-/// A recurrent layer as products of a backend and functions for the processor's instruction set.
+/// Composes a recurrent layer from a backend's matrix products and from cell functions for the processor's
+/// instruction set.
 composed_kernel compose_recurrent(recurrent_cell const& cell, composed_request const& request,
                                   product_backend& backend);
 

@@ -4,7 +4,7 @@
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/kind.hpp>
 
-/// Rules that the recurrent layers share. L: one of them.
+/// Rules that all recurrent layers share. L: the type of a recurrent layer.
 namespace cohort::detail {
 
 /// The fields that all recurrent layers have.
@@ -32,29 +32,29 @@ constexpr inference infer_recurrent(L const& l, std::span<shape const> inputs) {
   if (l.units < 1) return {"a recurrent layer needs at least one unit", labelled_number("units", l.units)};
   if (!is_dropout_rate(l.dropout) || !is_dropout_rate(l.recurrent_dropout)) return {dropout_rate_sentence};
   if (inputs.size() > 1 && static_cast<int>(inputs.size()) != L::max_inputs)
-    return {"the initial state of an lstm is two tensors: its state and its cells",
+    return {"the initial state of an lstm must be two tensors: its state h and its cells c",
             {"input", inputs[0]},
             {"state", inputs[1]}};
   for (shape const& state : inputs.subspan(1))
     if (!(state == shape{l.units.value}))
-      return {"the initial state of a recurrent layer has one number for each unit",
+      return {"the initial state of a recurrent layer must have one element for each unit",
               {"state", state},
               labelled_number("units", l.units)};
   if (l.resets_masked && (l.returns_state || l.stateful || inputs.size() > 1))
-    return {"a layer that resets its state at masked steps neither reads, returns nor carries a state",
+    return {"a layer with resets_masked cannot read an initial state, return its state or be stateful",
             {"input", inputs[0]}};
   if (l.stateful && inputs.size() > 1)
-    return {"a stateful layer carries its state from batch to batch: it reads no initial state",
+    return {"a stateful layer carries its state from batch to batch: it cannot read an initial state",
             {"input", inputs[0]}};
   if (l.stateful && l.reverse)
-    return {"a stateful layer cannot run in reverse: its state goes from each batch to the next one",
+    return {"a stateful layer cannot run in reverse: it carries its state from batch to batch",
             {"input", inputs[0]}};
   int const states = l.returns_state ? L::max_inputs - 1 : 0;
   if (l.last_step) return l.returns_state ? shape{states, l.units.value} : shape{l.units.value};
   return shape{inputs[0][0] + states, l.units.value};
 }
 
-/// The mask ends with the state after the last step; otherwise it passes to the output's steps.
+/// With `last_step`, the output has no mask; otherwise the output's steps have the input's mask.
 template <class L>
 constexpr mask_rule recurrent_masks(L const& l) {
   if (l.last_step) return mask_use::ends;
@@ -63,7 +63,7 @@ constexpr mask_rule recurrent_masks(L const& l) {
   return rule;
 }
 
-/// Fans as in Keras: those of the matrices of all gates.
+/// Fan-in and fan-out are those of the matrices of all gates together, as in Keras.
 constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   int const columns = static_cast<int>(cell.columns());
   parameter_list list;
@@ -83,7 +83,7 @@ constexpr parameter_list recurrent_parameters(recurrent_cell const& cell) {
   return list;
 }
 
-/// Products only.
+/// Counts the matrix products only.
 constexpr double recurrent_flops(recurrent_cell const& cell, std::span<shape const> inputs) {
   return 2.0 * inputs[0][0] * static_cast<double>(cell.columns()) * (cell.features + cell.units);
 }

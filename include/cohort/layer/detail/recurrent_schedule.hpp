@@ -12,8 +12,8 @@ namespace cohort::detail {
 /// `reverse`        from the last step to the first
 /// `resets`         a masked step sets the state to zero; otherwise it keeps the state
 /// `last_only`      the output is that of the last unmasked step only
-/// `state_rows`     rows of each example's output behind those of its steps; if `last_only`, 0: one row, else
-///                  the number of all rows
+/// `state_rows`     number of rows of each example's output after the rows of its steps. With `last_only`:
+///                  number of all rows of an example's output; 0: one row
 struct recurrent_order {
   int batch = 0;
   int length = 0;
@@ -23,34 +23,36 @@ struct recurrent_order {
   bool last_only = false;
   int state_rows = 0;
 
-  /// Rows of each example's output.
+  /// Number of rows of each example's output.
   int output_rows() const { return last_only ? (state_rows > 0 ? state_rows : 1) : length + state_rows; }
 };
 
 /// The unmasked steps of a batch, packed: all first steps, then all second steps, …. Examples with more steps
-/// come first, so step k consists of the first live(k) examples of this order. The rows of a step are padded
-/// to a multiple, and so are all rows together.
+/// come first, so step k consists of the first live(k) examples of this order. The rows of each step are
+/// padded to a multiple of `row_multiple`, and all rows together to a multiple of `total_multiple`.
 ///
-/// Order     build, then the others. A second build allocates nothing if batch and length did not grow.
-/// Exact     a function of the order and the mask: examples with equally many steps keep their order.
+/// Order     call build before the other functions. A further build allocates nothing if batch and length did
+///           not grow.
+/// Exact     the schedule depends on the recurrent_order and its mask only; examples with equally many steps
+///           keep their order.
 class recurrent_schedule {
  public:
   /// `row_multiple`: of the rows of one step; `total_multiple`: of all rows.
   void build(recurrent_order const& how, int row_multiple = 1, int total_multiple = 1);
 
   int steps() const { return steps_; }
-  /// Examples in step k; 0 for k = steps().
+  /// Number of examples in step k; 0 for k = steps().
   int live(int k) const { return live_[at(k)]; }
   /// The first row of step k.
   int first(int k) const { return first_[at(k)]; }
-  /// Rows of step k with their padding.
+  /// Number of rows of step k, with padding.
   int rows(int k) const { return first_[at(k) + 1] - first_[at(k)]; }
-  /// All rows with all padding.
+  /// Number of all rows, with all padding.
   int rows() const { return rows_; }
-  /// Rows of the steps, with their padding.
+  /// Number of the steps' rows, with the padding of the steps only.
   int rows_of_steps() const { return first_[at(steps_)]; }
 
-  // Per row.
+  // The following arrays have one element per row.
 
   /// example · length + step of the input; −1 for padding.
   int const* inputs() const { return inputs_.data(); }
@@ -61,9 +63,9 @@ class recurrent_schedule {
   /// Whether the state before the row is zero because of a masked step.
   std::uint8_t const* restarts() const { return restarts_.data(); }
 
-  /// The example of row j of every step. Those without steps come last.
+  /// Element j: the example of row j of every step. Examples without steps come last.
   int const* examples() const { return examples_.data(); }
-  /// Unmasked steps of an example.
+  /// Number of unmasked steps of an example.
   int steps_of(int example) const { return counts_[at(example)]; }
 
  private:

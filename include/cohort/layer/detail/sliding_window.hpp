@@ -42,8 +42,8 @@ constexpr border horizontal_border(sliding_window const& w, int width) { return 
 
 /// Shape inference of a sliding window.
 ///
-/// Shapes    input C×H×W → output channels×H'×W', with H' = floor((H + before + after − k')/s) + 1, W'
-///           likewise.
+/// Shapes    input C×H×W → output channels×H'×W', with H' = floor((H + before + after − k')/s) + 1, and W' by
+///           the same formula.
 constexpr inference slide(sliding_window const& w, shape const& input, int channels) {
   if (input.rank != 3) return {"this layer needs an input of channels x height x width", {"input", input}};
   if (w.size.height < 1 || w.size.width < 1)

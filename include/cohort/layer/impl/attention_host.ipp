@@ -11,7 +11,8 @@
 
 namespace cohort::detail {
 
-/// Cosines and sines of the angles of rotary positions: those of step t and pair k are at t · pairs + k.
+/// Cosines and sines of the angles of rotary positions: those of step t and pair k have the index t · pairs +
+/// k.
 template <class T>
 struct rotation_table {
   double base = 0;
@@ -19,7 +20,7 @@ struct rotation_table {
   std::vector<T> cosines{}, sines{};
 
   /// Returns the calling thread's table, with at least `steps` steps. All heads and examples of a layer use
-  /// the same one.
+  /// the same table.
   static rotation_table const& of_this_thread(double base, std::size_t pairs, int steps) {
     thread_local rotation_table made;
     if (made.base != base || made.pairs != pairs) made = {.base = base, .pairs = pairs};
@@ -137,7 +138,7 @@ class lone_head {
     return row * static_cast<std::size_t>(s_.queries) + static_cast<std::size_t>(i);
   }
 
-  /// Sets scores_ to the probabilities of the keys of query i; returns the logarithm of the softmax's sum.
+  /// Sets scores_ to the probabilities of the keys of query i; returns the log-sum-exp of their scores.
   T probabilities(int i) {
     T most = 0;
     bool any = false;

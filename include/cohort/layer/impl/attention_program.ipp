@@ -20,7 +20,7 @@ struct attention_program {
   attention_passes passes;
   int threads = 1;
   decltype(product_backend::in_parallel) in_parallel = nullptr;
-  std::size_t forward_scratch = 0, backward_scratch = 0;  // floats of a thread
+  std::size_t forward_scratch = 0, backward_scratch = 0;  // floats per thread
 
   std::size_t workspace_bytes() const {
     return static_cast<std::size_t>(batch) * static_cast<std::size_t>(sizes.heads)

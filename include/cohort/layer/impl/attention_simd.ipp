@@ -13,9 +13,10 @@
 
 namespace cohort::detail {
 
-/// Rounded up to whole vectors of every instruction set.
+/// Returns `elements`, rounded up to whole vectors of every instruction set.
 constexpr std::size_t attention_padded(std::size_t elements) { return (elements + 15) / 16 * 16; }
-/// Elements of a row of one number for each key. Rows of 2^n bytes would share few lines of a cache.
+/// Returns the number of elements of a row with one element per key. Rows whose distance is 2^n bytes would
+/// share few cache sets.
 constexpr std::size_t attention_row(std::size_t keys) { return attention_padded(keys) + 16; }
 
 namespace baseline_f32 {

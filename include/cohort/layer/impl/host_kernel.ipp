@@ -7,7 +7,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE void refuse_random_numbers(bool training) {
-  throw setting_error({.what = "the kernel of a layer has no random numbers here",
+  throw setting_error({.what = "a layer's kernel has no random numbers in this call",
                        .where = "host_arguments::random",
                        .expected = training
                                        ? "static constexpr bool reads_scalars = true, a member of the layer"

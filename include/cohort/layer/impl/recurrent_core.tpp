@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Returns a stored element as a number of the arithmetic.
+/// Converts a stored element to the type of the arithmetic.
 template <class T, class E>
 T widened(E x) {
   if constexpr (std::is_same_v<E, bf16>)
@@ -16,7 +16,7 @@ T widened(E x) {
     return x;
 }
 
-/// Returns a number, rounded to an element.
+/// Rounds a value to the type of stored elements.
 template <class E, class T>
 E rounded(T x) {
   if constexpr (std::is_same_v<E, bf16>)
@@ -82,8 +82,8 @@ void recurrent_core<T, E>::pack_initial_state() const {
     }
 }
 
-/// Writes the states after the last step of each sequence behind its other outputs, and for the next batch. A
-/// sequence without steps has its initial state.
+/// Writes the final state of each sequence: to the output, after the rows of the steps, and to the states
+/// carried to the next batch. The final state of a sequence without steps is its initial state.
 template <class T, class E>
 void recurrent_core<T, E>::write_final_state() const {
   std::size_t const width = cell_.width();
@@ -106,8 +106,8 @@ void recurrent_core<T, E>::write_final_state() const {
   }
 }
 
-/// Makes the gradients of final states those of the step after the last one, for sequences that end at step
-/// k.
+/// For sequences that end at step k, provides the gradients of their final states as those that step k gets
+/// from its next step.
 template <class T, class E>
 void recurrent_core<T, E>::begin_state_gradient(cell_step<T, E>& now, int k) const {
   std::size_t const width = cell_.width();
@@ -126,7 +126,7 @@ void recurrent_core<T, E>::begin_state_gradient(cell_step<T, E>& now, int k) con
 }
 
 /// Writes the gradients of the initial states. The final state of a sequence without steps is its initial
-/// one.
+/// state.
 template <class T, class E>
 void recurrent_core<T, E>::write_state_gradient() const {
   std::size_t const width = cell_.width();
@@ -182,7 +182,7 @@ void recurrent_core<T, E>::clear_padding(E* array, std::size_t width) const {
   std::fill(array + first(order_.steps()) * width, array + rows() * width, E{});
 }
 
-/// Writes the part of the states before step k that a dropout keeps.
+/// Applies recurrent dropout to the states before step k; writes the result to `read_`.
 template <class T, class E>
 void recurrent_core<T, E>::drop_state(int k) const {
   std::size_t const width = cell_.width();
@@ -201,7 +201,7 @@ void recurrent_core<T, E>::scale_by_kept(T* rows, std::size_t count) const {
     for (std::size_t u = 0; u < width; ++u) rows[j * width + u] *= kept_state(j)[u];
 }
 
-/// Masked steps repeat the output before them, or have a zero output.
+/// Writes the outputs of masked steps: the previous output, or zeros.
 template <class T, class E>
 void recurrent_core<T, E>::fill_masked_outputs() const {
   if (!a_.mask) return;
@@ -372,7 +372,7 @@ void recurrent_core<T, E>::backward() const {
     if (a_.diff_peepholes) differentiate_peepholes();
   }
   if (!a_.diff_x) return;
-  products_.input_gradient(order_.rows(), m_.gates, m_.x);  // in the memory of x
+  products_.input_gradient(order_.rows(), m_.gates, m_.x);  // writes to the memory of x
   unpack_diff_inputs();
 }
 

@@ -52,7 +52,7 @@ COHORT_CORE_INLINE cell_functions<float, float> cell_functions_for([[maybe_unuse
   return plain_cell_functions<float>(cell.kind);
 }
 
-/// In bf16, for AVX-512.
+/// A cell's functions on states and gates in bf16, for AVX-512.
 COHORT_CORE_INLINE cell_functions<float, bf16> narrow_cell_functions(
     [[maybe_unused]] recurrent_cell const& cell) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -64,11 +64,11 @@ COHORT_CORE_INLINE cell_functions<float, bf16> narrow_cell_functions(
 #endif
 }
 
-/// The products of a recurrent layer, of a backend.
+/// The matrix products of a recurrent layer, prepared by a backend.
 ///
-/// Order     the rows of a step are a multiple of `row_multiple`, for each of which there is a product. All
-///           rows are multiplied in chunks of `chunk` rows; the gradients of the parameters are sums over
-///           chunks.
+/// Order     the rows of a step are a multiple of `row_multiple`; a product is prepared for each possible
+///           multiple. All rows are multiplied in chunks of `chunk` rows; the gradients of the parameters are
+///           sums over chunks.
 template <class E>
 class composed_products final : public recurrent_products<float, E> {
  public:
@@ -118,7 +118,8 @@ class composed_products final : public recurrent_products<float, E> {
     if (request.frozen) return;
     product_request const gradient{
         .what = form::gradient, .m = columns, .n = cell.features, .k = chunk_, .left_stride = columns};
-    // One column: its transpose has the same memory, and takes half the time.
+    // A matrix of one column and its transpose are equal in memory; the transposed product takes half the
+    // time.
     product_request const of_column{
         .what = form::gradient, .m = 1, .n = columns, .k = chunk_, .left_stride = 1};
     diff_weights_ = backend.prepare(cell.features == 1 ? of_column : gradient);
@@ -157,7 +158,7 @@ class composed_products final : public recurrent_products<float, E> {
   int rows_per_step() const { return rows_per_step_; }
   int chunk() const { return chunk_; }
   int all_rows() const { return all_rows_; }
-  /// Floats of scratch memory: the sum of a gradient over chunks.
+  /// Number of floats of scratch memory for the sum of a gradient over chunks.
   std::size_t sum_elements() const {
     return diff_weights_ && all_rows_ > chunk_ ? columns_ * std::max(features_, units_) : 0;
   }
@@ -231,7 +232,7 @@ class composed_products final : public recurrent_products<float, E> {
   void each_chunk(int rows, Run run) const {
     for (int r = 0; r < rows; r += chunk_) run(static_cast<std::size_t>(r));
   }
-  /// A factor of a gradient, and the elements between its rows.
+  /// A factor of a gradient, and the number of elements from row to row.
   struct factor {
     E const* first;
     std::size_t stride;
@@ -255,7 +256,7 @@ class composed_products final : public recurrent_products<float, E> {
   product inputs_, diff_inputs_, diff_weights_, diff_recurrent_, diff_candidate_;
 };
 
-/// A recurrent layer on a backend. Copies have products and a schedule of their own.
+/// A recurrent layer on a backend. Each copy has separate products and a separate schedule.
 template <class E>
 class recurrent_program {
  public:
@@ -335,7 +336,7 @@ class recurrent_program {
 
  private:
   static std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-  /// Where the scratch memory of the products begins.
+  /// Offset in bytes of the products' scratch memory.
   std::size_t product_scratch() const {
     if (!training_) return workspace_bytes() + aligned(sizes_.forward_scratch(sizeof(float)));
     return aligned(std::max(

@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Data that a plan and its contexts share. It outlives both.
+/// Data that a plan and its contexts share; it exists until the plan and all contexts are destroyed.
 template <tensor_backend B>
 struct compiled {
   std::shared_ptr<parameter_store<B>> store;
@@ -227,7 +227,8 @@ class bound_context final : public plan_context {
       }
   }
 
-  /// Index in forward of the first kernel that uses parameters with this index or a higher one.
+  /// Index, among the calls of forward, of the first one that uses parameters with this index or a higher
+  /// one.
   std::size_t first_use(int parameter) {
     if (parameter == first_use_parameter_) return first_use_;
     auto const uses_them = [&](address const& a) {

@@ -215,7 +215,7 @@ class compiler {
     }
   }
 
-  /// Emits a step's forward once more, before the current backward command, if the step is to be recomputed.
+  /// If a step is to be recomputed, emits its forward again before the current backward command.
   void emit_recomputation(int s) {
     if (s < 0 || !recomputed_[static_cast<std::size_t>(s)]) return;
     recomputed_.recomputed[static_cast<std::size_t>(s)] = false;
@@ -257,17 +257,18 @@ class compiler {
 
   void emit_backward();
   void emit_backward(int s);
-  /// Number of values whose gradient is in this slot. A kernel may write to it only if there is one.
+  /// Number of values whose gradient is in this slot. A kernel may overwrite the slot only if the number is
+  /// 1.
   int& owners(address const& slot);
   void store_gradient(std::optional<stored>& diff, address at, layout const& as);
   /// Address of the gradient of value v in a layout.
   address gradient_in(stored& diff, layout const& wanted, int v, std::string const& step);
-  /// Moves the gradient of value v to a slot of its own, if others share its slot.
+  /// Moves the gradient of value v to a separate slot, if other values share its slot.
   void give_own_memory(std::optional<stored>& diff, int v, std::string const& step);
   /// Adds one more summand to the gradient of value v. `disposable`: nothing else reads the summand.
   void add_gradient(int v, stored summand, bool disposable, std::string const& step);
-  /// Address for the gradient of an input. First consumer: the value's gradient slot; others: a separate
-  /// slot, added later.
+  /// Address for the gradient of an input. The first consumer writes to the value's gradient slot; others
+  /// write to a separate slot, which is added later.
   address diff_input(int s, operand<layout> const& o, bool overwrites,
                      std::vector<std::pair<operand<layout>, address>>& after);
   /// Moves a gradient from a separate slot to its destination: reorders a parameter's gradient, or adds one
@@ -294,12 +295,12 @@ class compiler {
   lowered_graph low_;
   std::vector<backend_operation<B>> operations_;
   std::vector<int> producer_;    // per value: its step, or -1
-  recomputed_steps recomputed_;  // whose second forward is not emitted yet
+  recomputed_steps recomputed_;  // steps whose second forward is not emitted yet
   std::vector<int> loss_of_;
   std::vector<char> needs_gradient_;
   std::vector<std::optional<stored>> values_, diffs_;
-  std::vector<int> owners_;           // per slot: values whose gradient it holds
-  std::vector<int> gradients_begun_;  // per parameter: gradients emitted so far
+  std::vector<int> owners_;           // per slot: number of values whose gradient it contains
+  std::vector<int> gradients_begun_;  // per parameter: number of gradients emitted so far
   std::vector<std::optional<address>> workspaces_;
   plan_rows rows_;
   program<B> made_;

@@ -19,7 +19,7 @@ struct stored_value {
   std::vector<std::pair<Layout, address>> copies;
 };
 
-/// Returns whether anything but the forward of step `reader` reads value v as forward computed it.
+/// Returns whether anything other than the forward of step `reader` reads value v as forward computed it.
 /// `recomputed`: steps that run again in backward, which then reads their new results.
 template <class Operation, class Again>
 bool has_other_readers(lowered_graph const& low, std::vector<Operation> const& operations, std::size_t v,

@@ -9,9 +9,9 @@
 
 namespace cohort::detail {
 
-/// Number of targets of an example that a loss does not ignore, among the steps that exist.
+/// Returns the number of targets of an example at unmasked steps that a loss does not ignore.
 ///
-/// `target`  of the example; `steps`: u8, empty if all exist
+/// `target`  of the example; `steps`: the example's mask (u8); empty: no step is masked
 int count_targets(target_spec const& of, tensor_view target, std::span<std::uint8_t const> steps);
 
 /// Divisor of the mean loss of a batch: Σ weight over the examples, or Σ weight·count if the losses are means
@@ -20,13 +20,13 @@ class loss_divisor {
  public:
   explicit loss_divisor(graph_view net);
 
-  /// `masks`: those of the batch, or none: all steps exist. `weights`: of the examples, or none: 1 each.
+  /// `masks`: those of the batch; empty: no step is masked. `weights`: one per example; empty: 1 each.
   double of(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
             std::span<tensor_view const> targets, std::span<float const> weights, int count) const;
 
  private:
   mask_source source_{};    // length 0: the divisor counts examples
-  std::size_t mask_ = 0;    // number among the masks of the batch
+  std::size_t mask_ = 0;    // index among the masks of the batch
   target_spec counted_{};   // of the loss; used only if it ignores targets
   bool by_target_ = false;  // the divisor counts targets
 };

@@ -15,8 +15,8 @@ struct plan_value {
 
 /// Step of a plan: one layer with the operations that run inside its kernel.
 ///
-/// Order     layers folded into the weights, a sum with the last input, an activation. `folded`, `sum` and
-///           `activation` are nodes; −1: none.
+/// Order     the operations run in this order: layers folded into the weights, a sum with the last input, an
+///           activation. `folded`, `sum` and `activation` are nodes; −1: none.
 struct plan_step {
   int node = 0;
   std::vector<int> folded{};
@@ -36,17 +36,17 @@ struct lowered_graph {
   std::vector<int> output_values;  ///< values of the requested outputs, in the requested order
 };
 
-/// Converts a graph to steps. The rewrites change no result, except for rounding.
+/// Converts a graph to steps. The rewrites keep all results equal up to rounding.
 ///
 /// Outputs     the layers whose results are requested; empty: the graph's outputs. Layers that no output
 ///             depends on are omitted.
 /// Pool first  relu(x) with a max pool as its only consumer runs after the pool, unless it is fused. max and
 ///             a rectifier commute, and the pool has fewer outputs to rectify (a quarter for a 2×2 window).
 /// Folded      at inference, a per-channel map (batch_norm, scale) becomes part of the weights and bias of
-///             the layer before it. Condition: it is the layer's only consumer, and the layer has
+///             the layer before it. Condition: the map is the layer's only consumer, and the layer has
 ///             `takes_channel_maps`.
-/// Summed      a sum of two tensors of equal shape runs inside a layer's kernel if it is the layer's only
-///             consumer, fuses(layer, sum) allows it, and the other summand is already computed. If both
+/// Summed      a sum of two tensors of equal shape runs inside a layer's kernel if the sum is the layer's
+///             only consumer, fuses(layer, sum) allows it, and the other summand is already computed. If both
 ///             summands qualify, the first one is used.
 /// Fused       an activation that is the only consumer of the step so far runs inside the layer's kernel, if
 ///             fuses(layer, activation) allows it. At inference this has priority over "Pool first", because

@@ -22,7 +22,7 @@ class minimum_cut {
   void add(std::size_t from, std::size_t to, std::int64_t capacity);
 
   /// Returns, per node, whether it is on the sink's side of the minimum cut. Of several minimum cuts: the one
-  /// with the fewest nodes there.
+  /// with the fewest nodes on that side.
   std::vector<char> sink_side(std::size_t source, std::size_t sink);
 
  private:

@@ -8,9 +8,9 @@
 
 namespace cohort::detail {
 
-/// Bytes of a kernel's tensors. An input or a parameter counts once. diff_output counts as often as it is
-/// listed, because an in-place kernel reads and writes it. Scratch is assumed to stay in a cache and does not
-/// count.
+/// Bytes of a kernel's tensors. An input or a parameter counts once. diff_output counts once for each time
+/// that it is an operand, because an in-place kernel reads and writes it. Scratch is assumed to stay in a
+/// cache and does not count.
 template <tensor_backend B>
 double bytes_of_tensors(B const& backend, invocation<B> const& call) {
   double bytes = 0;
@@ -45,7 +45,7 @@ class plan_rows {
                     .bf16 = backend.element(tensor_layout) == element_type::bf16});
     return static_cast<int>(rows.size()) - 1;
   }
-  /// Adds a kernel on whole tensors of this layout: "reorder" of two, or "accumulate" of three.
+  /// Adds a kernel on whole tensors of this layout: "reorder" with two tensors, or "accumulate" with three.
   template <tensor_backend B>
   int add_move(B const& backend, std::string step, plan_pass direction, shape const& dims,
                typename B::layout const& tensor_layout, bool sums) {

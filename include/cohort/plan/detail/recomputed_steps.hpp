@@ -10,12 +10,12 @@ namespace cohort::detail {
 
 /// Memory traffic of a step, for the choice of the recomputed steps.
 ///
-/// Units     `output_bytes`, `workspace_bytes`: the latter only if backward reads it. `cost`: bytes that one
-///           more forward counts for; below 0: the step runs once.
+/// Units     `output_bytes`, `workspace_bytes`: the latter only if backward reads it. `cost` of one more
+///           forward, in bytes of kept memory; below 0: the step runs once.
 struct step_traffic {
   std::vector<int> reads{};           ///< values that forward reads
   std::vector<int> backward_reads{};  ///< values that backward reads
-  int value = 0;                      ///< value that it computes
+  int value = 0;                      ///< value that the step computes
   std::size_t output_bytes = 0;
   std::size_t workspace_bytes = 0;
   double cost = -1;
@@ -42,7 +42,7 @@ struct recomputed_steps {
 ///           min_cut_rematerialization_partition.
 recomputed_steps choose_recomputed(std::vector<step_traffic> const& steps, std::size_t values);
 
-/// Same for the steps of a plan, with its settings.
+/// The same for the steps of a plan. `how`: the plan's settings.
 template <tensor_backend B>
 recomputed_steps choose_recomputed(graph_view net, lowered_graph const& low,
                                    std::vector<backend_operation<B>> const& operations, B const& backend,

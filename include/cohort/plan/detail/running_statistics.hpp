@@ -7,15 +7,16 @@
 namespace cohort {
 
 /// Running statistics m, v of a normalising layer are exchanged like gradients. So the sums of gradients over
-/// workers and ranks also merge the statistics. For a part of the batch with mean b, biased variance s and
-/// weight a = weights of the part / weights of the rank's batch, the layer writes:
+/// workers and ranks also merge the statistics. For a part of the batch with mean b and biased variance s,
+/// the layer writes the following gradients; a is the part's share of the divisor of the rank's mean loss (by
+/// default, of the examples):
 ///
 ///     gradient of running_mean       a·(b − m)
 ///     gradient of running_variance   a·(s + (b − m)²)
 ///
 /// D and S are their sums over all parts. The whole batch has mean m + D and variance S − D²: the mean of the
-/// variances plus the variance of the means. With momentum k, a step sets m to k·m + (1 − k)·(m + D) and v to
-/// k·v + (1 − k)·(S − D²).
+/// variances plus the variance of the means. With momentum k, an update sets m to k·m + (1 − k)·(m + D) and v
+/// to k·v + (1 − k)·(S − D²).
 ///
 /// Order     a layer lists its running_mean directly before the running_variance of the same shape.
 /// Exact     the sums are centred at m, which is close to every b: no cancellation.

@@ -8,12 +8,12 @@
 
 namespace cohort::detail {
 
-/// One step of a plan in separate memory: its kernels, and the reorders that its layouts cost in a plan.
-/// Inputs and their gradients are in the request's input layouts; parameters and their gradients are in the
-/// operation's layouts. Working copies of parameters are reordered as after each update.
+/// One step of a plan, run in separate memory: its kernels, and the reorders that its layouts would need in
+/// the plan. Inputs and their gradients are in the request's input layouts; parameters and their gradients
+/// are in the operation's layouts. Working copies of parameters are reordered as after each update.
 ///
-/// Before    the layer has no targets, and the backend's arenas are in the processor's memory. The thread has
-///           the number of threads that the operation was prepared for.
+/// Before    the layer has no targets, and the backend's arenas are in the processor's memory. The calling
+///           thread's number of threads is the one for which the operation was prepared.
 template <tensor_backend B>
 class standalone_operation {
  public:
@@ -108,7 +108,7 @@ class standalone_operation {
     void* const addresses[]{from, to};
     calls_.push_back(B::bind(backend_.reorder(stored_as, wanted), addresses));
   }
-  /// Allocates memory filled with a byte that is a small number in every element type.
+  /// Allocates memory. Every byte is 0x3c, which makes a small number in every element type.
   std::byte* allocate(std::size_t bytes) {
     constexpr int small_in_any_type = 0x3c;
     memory_.emplace_back(bytes > 0 ? bytes : buffer::alignment);

@@ -24,9 +24,9 @@ concept tunes_kernels = tensor_backend<B> && requires(B const& backend, operatio
   { backend.prepare(request, by) } -> std::same_as<backend_operation<B>>;
 };
 
-/// Prepares steps on B with the selected candidates. A tuning derives from it for each backend that it
-/// supports. plan/tuned_operation.hpp contains the implementation; it is separate because it costs 15 MB to
-/// compile.
+/// Prepares steps on B with the selected candidates. A `tuning` derives from this class for each backend that
+/// it supports. plan/tuned_operation.hpp contains the implementation; it is separate because compiling it
+/// needs 15 MB of memory.
 template <class B>
 struct step_autotuner {
   virtual backend_operation<B> prepare(B const& backend, operation_request<B>& request) = 0;

@@ -19,14 +19,13 @@
 
 namespace cohort::detail {
 
-/// External data of a step: checks it, converts it to the plan's types, and provides the addresses that
+/// Checks the external data of a step, converts it to the plan's types, and provides the addresses that
 /// kernels read.
 ///
-/// Shapes    inputs are padded with zeros to the plan's batch; targets are unchanged, or numbers in T.
-///           Indices (i32) become numbers, exact up to 2^24.
-/// Order     load, then scale.  Before: data of a request lives until backward has run.
-/// Moves     to arenas outside of the processor's memory: uploads each input, and all other data in one
-///           block.
+/// Shapes    inputs are padded with zeros to the plan's batch; class indices stay unchanged, numeric targets
+///           are converted to T. Inputs of type i32 are converted to T, exactly up to 2^24.
+/// Order     call load, then scale. Before: the data of a request stays valid until backward has run.
+/// Moves     to arenas outside the processor's memory: uploads each input, and all other data in one block.
 /// Errors    load: shape_error; data_error if a target is out of range.
 template <class T>
 class step_inputs {
@@ -65,7 +64,8 @@ class step_inputs {
     else
       targets_ = host_targets_;
   }
-  /// Sets scalars().gradient_scale, which makes the gradients those of the mean loss.
+  /// Sets scalars().gradient_scale, the factor that turns gradients of the loss sum into those of the mean
+  /// loss.
   void scale(double factor) {
     scalars_.gradient_scale = factor;
     if (!passes_.space() || factor == uploaded_scale_) return;
@@ -79,8 +79,8 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
-  /// Number that changes when kernels of a device find targets or scalars at another address, or of another
-  /// type, than in the previous step.
+  /// Number that changes if the targets or scalars that a device's kernels read have another address or type
+  /// than in the previous step.
   std::uint64_t version() const { return version_; }
 
  private:
@@ -120,7 +120,7 @@ class step_inputs {
       bool const indices = wanted.takes_indices(given.type, given.dims, batch_);
       bool const numbers = wanted.takes_numbers(given.type, given.dims, batch_, element_of<T>);
       if (!indices && !numbers)
-        throw shape_error({.what = "a target does not fit its loss",
+        throw shape_error({.what = "a target has the wrong shape or element type",
                            .where = {"target ", t},
                            .expected = expectation(wanted),
                            .got = {to_string(given.dims), " x ", name_of(given.type)}});
@@ -185,7 +185,7 @@ class step_inputs {
   }
 
   /// Address of an input for kernels: the input itself if kernels can read it in place, otherwise a copy with
-  /// the plan's batch and element type. Uploaded if arenas are outside of the processor's memory.
+  /// the plan's batch and element type. Uploaded if arenas are outside the processor's memory.
   void* staged(std::size_t i, tensor_view const& input) {
     std::int64_t const elements = shapes_[i].batched(batch_).elements();
     void* host = const_cast<std::byte*>(input.data);
@@ -214,7 +214,7 @@ class step_inputs {
     return to;
   }
 
-  /// Uploads all data except inputs in one block; targets and scalars then point there.
+  /// Uploads all data except inputs in one block; targets and scalars then point to this block.
   void upload_block(forward_request const& request) {
     std::vector<tensor_view> const& targets = host_targets_;
     step_constants const now{uploaded_scale_, scalars_.weight_of(batch_), request.seed,
@@ -271,7 +271,7 @@ class step_inputs {
   std::vector<reusable_buffer> device_inputs_;  // inputs in the arenas' memory
   std::vector<void*> inputs_;
   std::vector<buffer> target_staging_;
-  std::vector<std::int32_t> counted_;      // targets of each example that are not ignored
+  std::vector<std::int32_t> counted_;      // per example: number of targets that are not ignored
   std::vector<tensor_view> host_targets_;  // targets in the processor's memory
   std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;

@@ -10,32 +10,32 @@
 
 namespace cohort::detail {
 
-/// Source of a batch's mask: the batch, or the indices of an input, of which 0 is padding.
+/// Source of a mask: the batch, or an input of indices in which 0 is padding.
 struct mask_source {
   int length = 0;  ///< steps
-  int input = -1;  ///< of the network, whose indices define the mask; −1: the batch has the mask
+  int input = -1;  ///< input of the network whose indices define the mask; −1: the batch has the mask
 };
 
 /// The masks of a network, in the order of graph_view::masks.
 ///
-/// `averaged`  number of the mask over whose steps the losses are means; −1: they are means over examples
+/// `averaged`  index of the mask over whose steps the losses are means; −1: they are means over examples
 struct mask_sources {
   std::vector<mask_source> all{};
   int averaged = -1;
 };
 mask_sources masks_of(graph_view net);
 
-/// Returns the number, among the masks of a batch, of the mask that begins at node `begin`; −1 if the batch
-/// does not have it.
+/// Returns the index, among the masks of a batch, of the mask that begins at node `begin`; −1 if the batch
+/// does not contain this mask.
 int mask_of_batch(graph_view net, int begin);
 
 /// Writes the mask of indices: 1 for a step whose index is not 0. `indices`: i32, f32 or f64.
 void write_mask(tensor_view indices, std::uint8_t* steps);
 /// Returns the mask that begins at node `begin`, N × T, u8: one of the batch, or one derived from its inputs
-/// in `memory`; without data if all steps exist.
+/// and stored in `memory`. The view has no data if no step is masked.
 tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
                     std::span<tensor_view const> masks, std::vector<std::uint8_t>& memory);
-/// Returns the number of steps that exist in masks (u8) or indices: elements that are not 0.
+/// Returns the number of unmasked steps in masks (u8) or indices: the elements that are not 0.
 int count_steps(tensor_view steps);
 
 /// Prepares the masks of a batch for kernels.
@@ -45,15 +45,15 @@ class step_masks {
  public:
   step_masks(mask_sources const& sources, int batch);
 
-  /// `masks`: one per source of the batch, or none: all steps exist.
+  /// `masks`: one per source that is the batch; empty: no step is masked.
   ///
-  /// Before    masks and inputs live until backward has run.
+  /// Before    masks and inputs stay valid until backward has run.
   /// Errors    shape_error for a wrong number, shape or type of masks.
   void load(std::span<tensor_view const> inputs, std::span<tensor_view const> masks, int examples);
 
   std::size_t size() const { return masks_.size(); }
   step_mask& operator[](std::size_t which) { return masks_[which]; }
-  /// Steps of each example over which the losses are means; null if they are means over examples.
+  /// Numbers of steps of the examples over which the losses are means; null if they are means over examples.
   std::int32_t const* averaged_steps() const { return averaged() ? averaged()->counts : nullptr; }
   /// The mask over whose steps the losses are means; null if they are means over examples.
   step_mask const* averaged() const {

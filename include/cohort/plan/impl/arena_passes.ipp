@@ -131,8 +131,8 @@ class passes_on_host final : public arena_passes {
     for (std::byte* arena : arenas) *to++ = at(arena, begin);
   }
 
-  /// Calls visit(begin, count) for parts of n elements, in parallel if they are many. A part begins with a
-  /// chunk.
+  /// Calls visit(begin, count) for parts of n elements, in parallel if n is large. Each part begins at a
+  /// multiple of `chunk`.
   template <class Visit>
   void each_part(std::size_t n, Visit visit) {
     constexpr std::size_t many = 64 * chunk;

@@ -38,7 +38,7 @@ class checked_network {
     for (int id : net.masks()) {
       if (net.kind(id).role != layer_role::input) continue;
       std::vector<std::uint8_t>& steps = masks_.emplace_back();
-      for (int n = 0; n < settings.batch; ++n) {  // at least the first step exists
+      for (int n = 0; n < settings.batch; ++n) {  // at least the first step is unmasked
         auto const length = static_cast<std::uint64_t>(net[id].output[0]),
                    last = numbers.below(drawn++, length), gap = numbers.below(drawn++, length);
         for (std::uint64_t t = 0; t < length; ++t) steps.push_back(t == 0 || (t <= last && t != gap));
@@ -53,7 +53,7 @@ class checked_network {
         add_target<std::int32_t>(wanted.index_shape().batched(settings.batch), [&] {
           auto const label =
               static_cast<std::int32_t>(numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
-          std::uint64_t const number = labels++;  // the first target counts
+          std::uint64_t const number = labels++;  // the first target is never ignored
           bool const skip = wanted.ignores() && number > 0 && ignored.below(number, 3) == 0;
           return skip ? wanted.ignored : label;
         });

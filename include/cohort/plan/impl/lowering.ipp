@@ -9,7 +9,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
 /// Number of consumers of each node that the outputs depend on. A requested output has one more consumer,
-/// outside of the graph.
+/// outside the graph.
 class consumers {
  public:
   consumers(graph_view net, std::span<int const> outputs)
@@ -101,7 +101,7 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
     for (int from : net.inputs(node)) values.push_back(value_of[static_cast<std::size_t>(from)]);
     return values;
   };
-  /// Index of the input of a sum whose layer runs the sum inside its kernel, or −1.
+  /// Index of the input of a sum whose layer can run the sum inside its kernel, or −1.
   auto const summing_input = [&](int id) {
     std::span<int const> const from = net.inputs(id);
     bool const sums_equal_shapes =

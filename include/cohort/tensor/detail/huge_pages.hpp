@@ -6,7 +6,8 @@
 namespace cohort::detail {
 
 /// Size of a huge page, and the least size of a buffer that is placed on huge pages and aligned to one.
-/// Huge pages (2 MiB instead of 4 KiB) need fewer TLB entries, and one page fault maps 512 small pages.
+/// Huge pages (2 MiB instead of 4 KiB) need fewer TLB entries, and one page fault maps as much memory as 512
+/// small pages.
 ///
 /// Units     bytes. From `min_buffer_bytes` on, rounding up to whole pages costs less than a tenth of the
 ///           buffer if all of it is touched.

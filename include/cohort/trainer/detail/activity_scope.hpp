@@ -6,8 +6,8 @@
 
 namespace cohort::detail {
 
-/// Records, while it exists, that this rank does something else than updates, so that the stall reports of
-/// ranks that wait for it name the activity.
+/// Records, while it exists, an activity of this rank other than updates. Stall reports of ranks that wait
+/// for this rank then name the activity.
 class activity_scope {
  public:
   activity_scope(training_state const& run, rank_progress::activity what)

@@ -30,7 +30,8 @@ struct backend_handle {
 template <tensor_backend B>
 backend_handle make_backend_handle(graph_view net, training_settings const& settings);
 
-/// The same; first determines the number of workers by timing if `settings` asks for it: tune with 0 workers.
+/// The same; first determines the numbers of workers and threads by timing if `settings` has `tune` and 0
+/// workers.
 template <tensor_backend B>
 backend_handle calibrated_backend_handle(graph_view net, training_settings& settings);
 

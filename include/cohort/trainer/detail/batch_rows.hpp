@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Makes the request for some rows of a batch. Its memory is reused for the next request.
+/// Makes requests for rows of a batch. The next request reuses the memory of the last one.
 class batch_rows {
  public:
   /// Returns a request that refers to rows `rows` of `from`.

@@ -17,12 +17,12 @@ class batched_call {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// `parts`: inputs, then masks; a mask without data: all steps exist.
+  /// `parts`: inputs, then masks; a mask without data: all steps are unmasked.
   batched_call(std::vector<tensor_view> parts, int examples, clock::time_point until);
 
   int const count;
   clock::time_point const limit;
-  clock::time_point since{};  ///< when it was queued; guarded by the batcher's mutex
+  clock::time_point since{};  ///< time of queueing; guarded by the batcher's mutex
 
   /// Whether the call has completed or its deadline has passed.
   bool is_over() const;

@@ -5,18 +5,18 @@
 #include <cohort/trainer/settings.hpp>
 
 /// States that stateful layers carry from step to step of a run. They belong to the rows of this rank's
-/// batches, and begin with zeros in each epoch.
+/// batches, and are zero at the beginning of each epoch.
 namespace cohort::detail {
 
 /// Makes the states of a call of fit: zeros, or those of an interrupted epoch.
 ///
-/// Errors    setting_error if the data set's batches do not continue each other, or if an interrupted epoch
-///           cannot continue because its states are unknown.
+/// Errors    setting_error if the rows of the data set's batches do not continue each other, or if an
+///           interrupted epoch cannot continue because its states are unknown.
 void prepare_states(training_state& run, dataset const& data, fit_settings const& how);
 
 /// Makes the states of a step on a batch of the caller with `rows` examples.
 ///
-/// Errors    setting_error if the batch has another number of rows than the one before in this epoch.
+/// Errors    setting_error if the batch has another number of rows than the batch before in this epoch.
 void prepare_states(training_state& run, int rows);
 
 /// Throws setting_error if the network has stateful layers: `what` does not support them.

@@ -7,8 +7,9 @@
 
 namespace cohort::detail {
 
-/// Columns of numbers as CSV: a header, then one line per row. Numbers have the fewest digits that read back
-/// to the same bits; one that is not finite is an empty field. Names with a comma or a quote are quoted.
+/// Formats columns of numbers as CSV: a header, then one line per row. Numbers have the fewest digits that
+/// read back to the same bits; a number that is not finite is an empty field. Names with a comma, a quote or
+/// a newline are quoted.
 std::string csv_text(std::span<std::string const> names, std::span<std::vector<double> const> columns);
 
 }  // namespace cohort::detail

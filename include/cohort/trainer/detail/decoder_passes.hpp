@@ -14,19 +14,19 @@ struct dense_rows {
   float* y;
 };
 
-/// One head of one query over the keys and values of `steps` steps, steps×width.
+/// Attention of one head, for one query over the keys and values of `steps` steps, steps×width.
 struct cached_head {
   std::size_t steps, width;
   float scale;
   float const *query, *keys, *values;
-  float* scores;  ///< memory of `steps` numbers
+  float* scores;  ///< scratch memory for `steps` elements
   float* output;
 };
 
 /// Kernels of token_decoder.
 ///
-///     multiply   the units [begin, end)
-///     attend     a head
+///     multiply   computes the units [begin, end) of all rows
+///     attend     computes the output of one head
 struct decoder_passes {
   void (*multiply)(dense_rows const& a, std::size_t begin, std::size_t end);
   void (*attend)(cached_head const& a);

@@ -49,8 +49,8 @@ class fit_loop {
     step_data(dataset data, loader_settings settings) : batches(std::move(data), std::move(settings)) {}
 
     loader batches;
-    batch const none{};  // of a rank whose part of a stream has ended
-    batch_view now;      // of the step
+    batch const none{};  // batch of a rank whose part of a stream has ended
+    batch_view now;      // batch of the current step
   };
 
   static double seconds_since(clock::time_point start);
@@ -61,7 +61,7 @@ class fit_loop {
   /// Calls the listeners' on_vote. Returns whether the ranks have agreed to stop.
   bool notify_of_votes(votes const& all);
   /// Sets the step count of every rank to that of the rank that has trained longest. A rank whose part of a
-  /// stream has ended may have skipped more steps than the others have made since.
+  /// stream has ended may have counted more skipped steps than the other ranks have made since.
   ///
   /// Order     collective unless has_common_steps(); then it does nothing.
   void align_step_counts();

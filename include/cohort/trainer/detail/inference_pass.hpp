@@ -15,8 +15,8 @@ struct training_state;
 /// Receives the outputs of one worker's rows of a batch, from row `first` on.
 using output_consumer = std::function<void(batch const& from, std::int64_t first, plan_context const& done)>;
 
-/// Runs inference on this rank's part of a data set, with the parameters that all ranks would agree on now.
-/// `layers`: nodes whose outputs the contexts have.
+/// Runs inference on this rank's part of a data set, with the consensus of the ranks' parameters. `layers`:
+/// nodes whose outputs the contexts keep.
 ///
 /// Order     collective. `consume` is called on this thread, in the order of the examples.
 /// Errors    setting_error, shape_error; the data set's or the consumer's error on the rank where it occurs,

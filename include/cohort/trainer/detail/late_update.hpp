@@ -10,7 +10,7 @@
 namespace cohort::detail {
 
 /// Returns the number of buckets, from the first one on, whose allreduce may finish during the next forward.
-/// These are the buckets of the last layers that hold at least half of the exchanged elements.
+/// These are the fewest buckets, from the last layers, that hold at least half of the exchanged elements.
 ///
 /// Returns 0 in these cases:
 /// - one of the buckets contains the first layer, which forward needs at once;
@@ -25,7 +25,7 @@ int late_buckets(parameter_set const& parameters, parameter_update const& update
 /// of these buckets are used.
 class late_update {
  public:
-  late_update() = default;  ///< nothing pending
+  late_update() = default;  ///< no pending buckets
   late_update(strategy& exchange_strategy, int buckets, gradient_parts& gradients, parameter_update& update,
               step_info const& now);
 
@@ -40,7 +40,7 @@ class late_update {
   /// Finishes one worker's share of the step. `wait`: a barrier of all workers. `waited`: worker 0 adds the
   /// seconds that it waits for other ranks.
   ///
-  /// After     these parameters are updated, and so are their working copies for training.
+  /// After     the deferred parameters and their working copies for training are updated.
   /// Errors    those of the strategy; numeric_error, the same on all ranks, if a sum of finite terms is not
   ///           finite.
   template <class Wait>

@@ -13,15 +13,15 @@
 
 namespace cohort::detail {
 
-/// Sums the losses of a network over examples at inference, where plans do not compute them: from the inputs
-/// of the loss layers, by the layers' kernels for the processor.
+/// Sums the losses of a network over examples at inference. Plans do not compute losses at inference; the
+/// loss layers' kernels for the processor compute them from the layers' inputs.
 ///
 /// Errors    data_error if a target is out of range; shape_error.
 class loss_meter {
  public:
   loss_meter(graph_view net, element_type type) : net_(net), divisor_(net), type_(type) {}
 
-  /// The nodes that the losses read: outputs that `add` needs, in this order.
+  /// The nodes that the losses read. `add` needs their outputs in this order.
   std::vector<int> layers() const;
   /// Adds examples from row `first` of a batch on. Output `offset + i` of `done` is layers()[i].
   void add(batch_view const& from, std::int64_t first, plan_context const& done, int offset = 0);

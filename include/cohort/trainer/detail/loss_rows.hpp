@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Rows of a loss's outputs and targets for evaluators: one per example, or one per existing step if the
-/// output of the loss is a sequence, T×C. Rows whose target the loss ignores are left out.
+/// Rows of a loss's outputs and targets for evaluators: one per example, or one per unmasked step if the
+/// output of the loss is a sequence, T×C. Rows whose target the loss ignores are omitted.
 class loss_rows {
  public:
   /// Shape of a row of a loss's output, and the description of its target.
@@ -23,8 +23,8 @@ class loss_rows {
   /// Selects the rows of a loss.
   ///
   /// `from`      the examples that outputs and targets belong to
-  /// Before      outputs, targets and `from` live as long as the rows are used; the next call of select
-  ///             overwrites the rows.
+  /// Before      outputs, targets and `from` must outlive the rows; the next call of select overwrites the
+  ///             rows.
   void select(graph_view net, int loss, tensor_view outputs, tensor_view targets, batch_view const& from);
 
   tensor_view outputs() const { return outputs_; }
@@ -39,8 +39,8 @@ class loss_rows {
   std::vector<std::uint8_t> mask_memory_{}, label_memory_{};
 };
 
-/// The number of the first row in an evaluator's errors: that of the example; none for rows of steps, and if
-/// rows may be left out.
+/// Returns the number of the first row for an evaluator's errors: the number of its example. Returns nothing
+/// if rows are steps, or if rows may be omitted.
 inline std::optional<std::int64_t> number_of_row(graph_view net, int loss, batch const& from,
                                                  std::int64_t first) {
   if (net[loss].output.rank == 2 || net.target(loss).ignores()) return std::nullopt;

@@ -13,7 +13,7 @@ namespace cohort::detail {
 class non_finite_reports {
  public:
   /// Records a step of this rank. `of_loss`: the loss was not finite; otherwise a gradient. `where`: see
-  /// worker_group::trouble.
+  /// worker_group::non_finite_location.
   void add(step_info const& now, bool of_loss, std::string const& where);
 
   /// Removes the reports of all ranks and returns them as one error, which names up to four steps of each

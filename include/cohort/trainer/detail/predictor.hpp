@@ -16,17 +16,18 @@
 
 namespace cohort::detail {
 
-/// How many of `count` examples one plan computes, and the batch size of that plan, a power of two.
+/// Number of examples that one plan computes, and the batch size of that plan, a power of two.
 struct portion {
   int examples;
   int batch;
 
-  /// Returns all `count` examples if they leave at most an eighth of a batch empty; otherwise the number of
-  /// examples of the largest batch that they fill.
+  /// Returns all `count` examples if a batch of at most `largest` examples holds them and at most an eighth
+  /// of it stays empty. Otherwise returns a full batch: the largest power of two that is at most `count` and
+  /// `largest`.
   static portion of(int count, int largest);
 };
 
-/// Sets the backend's number of threads of the calling thread, and restores it.
+/// Sets the number of threads of the calling thread's kernels; the destructor restores the former number.
 struct threads_scope {
   threads_scope(backend_handle const& on, int count) : backend(on), former(backend.threads(count)) {}
   ~threads_scope() { backend.threads(former); }
@@ -37,9 +38,9 @@ struct threads_scope {
   int former;
 };
 
-/// Inference by many threads at the same time. Plans are cached by batch size and layers. A lane holds the
-/// memory and the contexts of one call. A call uses the lane that was released last, because its memory may
-/// still be in a cache.
+/// Inference for many calling threads at the same time. Plans are cached by batch size and layers. A lane
+/// holds the memory and the contexts of one call. A call uses the lane that was released last, because the
+/// lane's memory may still be in a processor cache.
 ///
 /// Order     thread-safe. Calls with a cached plan do not block; plans are made one at a time.
 class predictor {
@@ -70,7 +71,7 @@ class predictor {
 
     plan_context& context_of(plan const& with);
   };
-  /// Reserves a lane while it lives.
+  /// Reserves a lane while the scope exists.
   struct lane_scope {
     explicit lane_scope(predictor& from);
     ~lane_scope();
@@ -88,7 +89,7 @@ class predictor {
   backend_handle const& backend_;
   int threads_;
   std::size_t max_bytes_;
-  std::atomic<std::uint64_t> fresh_version_{0};  // of the parameters
+  std::atomic<std::uint64_t> fresh_version_{0};  // version of the parameters in the plans' working copies
   std::mutex making_;                            // plans and working copies; locked before mutex_
   std::mutex mutex_;                             // guards plans_ and idle_
   std::vector<cached_plan> plans_;

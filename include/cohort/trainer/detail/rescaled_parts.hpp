@@ -9,16 +9,16 @@
 
 namespace cohort::detail {
 
-/// Rescaled copies of the parts that have maps; the other parts as they are.
+/// Rescaled copies of the parts that have maps; parts without maps are not copied.
 ///
-/// Before    the memory lives as long as the copies, and is not moved.
+/// Before    the object must outlive the copies.
 class rescaled_parts {
  public:
   std::vector<tensor_view> of(std::span<tensor_view const> parts,
                               std::vector<std::vector<channel_scaling>> const& maps);
-  /// Maps one part back.
+  /// Maps one part back to its original units.
   tensor_view back(tensor_view part, std::span<channel_scaling const> maps);
-  /// Forgets all copies and keeps their memory.
+  /// Discards all copies and keeps their memory.
   void clear() { used_ = 0; }
 
  private:

@@ -20,8 +20,8 @@ struct training_state;
 ///           `batch`.
 void check_batch(fit_settings const& how);
 
-/// Errors    shape_error unless the data set, or these tensors of any number of examples, are the network's
-///           inputs, with one mask for each masked input, or without masks.
+/// Errors    shape_error unless the data set, or these tensors for any number of examples, match the
+///           network's inputs, with one mask for each masked input, or without masks.
 void check_inputs(graph_view net, dataset const& data);
 void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks);
 
@@ -31,8 +31,8 @@ std::string text_of_part(shape const& example, element_type type);
 /// Checks inputs and targets. `type`: the element type of the backend.
 ///
 /// Errors    graph_error for a network without loss; shape_error unless the data set has the network's inputs
-///           and one target for each loss that the loss accepts, or if its classes have names, but fewer than
-///           the network has outputs.
+///           and, for each loss, one target that the loss accepts. A target must not have more classes than
+///           the loss, and if the classes have names, not fewer.
 void check_dataset(graph_view net, element_type type, dataset const& data);
 
 /// The names of the classes of each target; none for a target without names.
@@ -45,8 +45,9 @@ std::vector<std::vector<std::string>> class_names_of(dataset const& data);
 void check_class_names(training_state const& run, dataset const& data,
                        std::vector<std::vector<std::string>> const& known, char const* call);
 
-/// With sharding::global, requires the same data set on every rank; in both cases refuses streams on some
-/// ranks only. `epoch`: whose examples are compared. `where`: for the message.
+/// With sharding::global, requires the same data set on every rank. With both kinds of sharding, refuses
+/// streams on only some of the ranks. `epoch`: the epoch whose examples are compared. `where`: for the
+/// message.
 ///
 /// Order     collective.
 /// Errors    setting_error on every rank, with the data set of each rank; data_error if a data set throws on
@@ -72,11 +73,11 @@ void check_ranks(training_state& run, dataset const& data, fit_settings const& h
 /// Errors    setting_error, the same on every rank.
 void check_run(training_state& run, char const* call);
 
-/// Errors    shape_error unless the batch has the network's inputs, one target for each loss, and as many
-///           examples in each of them and in its lists.
+/// Errors    graph_error for a network without loss; shape_error unless the batch has the network's inputs,
+///           one target for each loss, and the same number of examples in each tensor and list.
 void check_batch_view(graph_view net, element_type type, batch_view const& data);
 
-/// Errors    shape_error unless inputs and targets of the network have as many features as there are maps;
+/// Errors    shape_error unless the numbers of maps match the features of the network's inputs and targets;
 ///           setting_error for a map that is not finite or cannot be inverted.
 void check_normalisation(graph_view net, normalisation const& how);
 

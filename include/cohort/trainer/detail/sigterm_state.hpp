@@ -9,7 +9,7 @@ namespace cohort::detail {
 /// State of all stop_on_signal objects of the process.
 ///
 /// `arrived`  set by the handler, which has no access to an object and may run on any thread.
-/// `users`    number of objects. `former`: the action that the last one restores. `mutex` guards both; the
+/// `users`    number of objects. `former`: the action that the last object restores. `mutex` guards both; the
 ///            handler does not lock it.
 struct sigterm_state {
   std::atomic<bool> arrived = false;
@@ -19,8 +19,8 @@ struct sigterm_state {
   struct sigaction former {};
 };
 
-/// Visible, so that all copies of Cohort in a process share it, also those in shared libraries with hidden
-/// symbols.
+/// Has default visibility, so that all copies of Cohort in a process share this state, including those in
+/// shared libraries with hidden symbols.
 [[gnu::visibility("default")]] inline constinit sigterm_state sigterm;
 
 }  // namespace cohort::detail

@@ -7,10 +7,10 @@
 
 namespace cohort::detail {
 
-/// Whether field `name` of a node has another value than 0; false if its kind has no such field.
+/// Whether field `name` of a node has a value other than 0; false if its kind has no field of this name.
 bool has_field(graph_view net, int id, std::string_view name);
 
-/// The layers whose field `stateful` is set, with the numbers of their states.
+/// The layers whose field `stateful` is set, with the number of state elements per row.
 std::vector<layer_states::layer> stateful_layers(graph_view net);
 
 /// Returns the network with `steps` steps, for inference of node `output`: its recurrent layers are stateful.

@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// Implements training_loop: the state of a step between its parts.
+/// Implements training_loop, and holds the state of a step between its parts.
 class step_in_parts {
  public:
   explicit step_in_parts(training_state& state) : state_(state), runner_(state) {}
@@ -38,13 +38,13 @@ class step_in_parts {
   training_state& state_;
   step_runner runner_;
   phase phase_ = phase::idle;
-  std::int64_t job_ = 0;      // of the workers
-  step_info part_{}, now_{};  // of the last forward; of all backward calls
+  std::int64_t job_ = 0;      // worker_group::job of this step
+  step_info part_{}, now_{};  // part_: the last forward; now_: all backward calls
   double part_loss_ = 0, loss_ = 0;
   step_runner::clock::time_point begin_{};
   buffer dense_{};        // the gradient in canonical order
-  bool viewed_ = false;   // dense_ has the step's gradient
-  bool changed_ = false;  // the caller may have changed the gradient
+  bool viewed_ = false;   // whether dense_ holds the step's gradient
+  bool changed_ = false;  // whether the caller may have changed the gradient
 };
 
 }  // namespace cohort::detail

@@ -14,14 +14,14 @@ struct step_job {
   batch_view const* data = nullptr;
   work_kind kind{};
   int micro_batches = 1;
-  int rounds = 0;  ///< of layers' sums over workers and ranks
+  int rounds = 0;  ///< how often a worker takes part in layers' sums
   step_info now{};
   strategy* exchange_strategy = nullptr;
   parameter_update* update = nullptr;
-  bool exchanges = false;  ///< the strategy exchanges gradients
-  bool is_applied = true;  ///< before_update returned true
-  late_update before{};    ///< of the previous step
-  step_times times{};      ///< of worker 0
+  bool exchanges = false;  ///< whether the strategy exchanges gradients
+  bool is_applied = true;  ///< whether before_update returned true
+  late_update before{};    ///< deferred part of the previous step
+  step_times times{};      ///< times of worker 0
 };
 
 /// Results of a step on this rank.
@@ -30,8 +30,8 @@ struct step_job {
 struct step_outcome {
   double loss = 0;
   bool updated = false;
-  bool finite = true;      ///< this rank's losses and gradients, and the exchanged gradient
-  bool all_finite = true;  ///< the exchanged gradient; the same on every rank
+  bool finite = true;      ///< whether this rank's losses, gradients and the exchanged gradient are finite
+  bool all_finite = true;  ///< whether the exchanged gradient is finite; the same on every rank
   double exchange_seconds = 0;
   step_times times{};
 };

@@ -12,82 +12,85 @@
 
 namespace cohort::detail {
 
-/// One step of this rank, and what the ranks have agreed on in it.
+/// Results of one step of this rank, and the votes on which the ranks have agreed in it.
 struct step_result {
   step_info now{};
   step_outcome done{};
   std::chrono::steady_clock::time_point begin{};
   bool exchanges_gradients = false;
-  bool met = false;  // in this step
+  bool met = false;  // whether the ranks met in this step
   agreement agreed{};
 
   /// Whether no rank had examples left.
   bool has_ended() const { return met && agreed.examples == 0; }
 };
 
-/// Makes steps of a run, whole or in parts, and ends epochs: the part that fit, train_on and training_loop
-/// share. Votes, reports of numbers that are not finite, and the run's position are treated here.
+/// Makes steps of a run, whole or in parts, and ends epochs: the common part of fit, train_on and
+/// training_loop. Handles votes, reports of losses and gradients that are not finite, and the run's position.
 ///
-/// Order     collective: info_of (if the number of examples of all ranks is unknown), prepare, step, parts of
-///           a step, reject_non_finite, and everything that ends an epoch. After a step: count, then
-///           was_skipped.
+/// Order     these calls are collective: info_of (if the number of examples of all ranks is unknown),
+///           prepare, step, parts of a step, reject_non_finite, and all functions that end an epoch. After a
+///           step, call count, then was_skipped.
 class step_runner {
  public:
   using clock = std::chrono::steady_clock;
 
   explicit step_runner(training_state& state) : state_(state) {}
 
-  /// Makes the plan for batches of `examples` examples and, once per training, connects layers that sum over
-  /// the whole batch.
+  /// Returns the plan for batches of `examples` examples. Once per training, connects the layers that sum
+  /// over the whole batch across workers and ranks.
   ///
-  /// Errors    setting_error if such layers need a strategy that exchanges gradients; memory_error.
+  /// Errors    setting_error if there are such layers, several ranks, and a strategy that does not exchange
+  ///           gradients; memory_error.
   std::shared_ptr<plan const> prepare(int examples, int accumulate = 1);
-  /// Refuses a batch that does not fit the network, and fills in `indices` if it has none.
+  /// Refuses a batch that does not match the network, rescales the batch, and fills in `indices` if it has
+  /// none.
   ///
   /// Errors    shape_error.
   void check(batch_view& data);
   /// Checks once that the ranks have the same network, settings and position.
   void check_ranks_once(char const* call);
 
-  /// Progress for a step on this batch. Sums the examples of all ranks if the batch does not have their
-  /// number.
+  /// Returns the step_info of a step on this batch. If the batch does not contain the number of examples of
+  /// all ranks, sums the numbers of all ranks.
   step_info info_of(batch_view const& data) const;
 
-  /// Makes a whole step. `owner`: of the batch, see training_state::run_workers.
+  /// Makes a whole step. `owner`: owner of the batch's memory; see training_state::run_workers.
   step_result step(batch_view const& data, step_info const& now, int accumulate,
                    std::shared_ptr<void const> const& owner = nullptr);
 
-  /// Runs `part`, a part of a step of the workers.
+  /// Runs `part`, one part of a step, on the workers.
   template <class F>
   auto run_part(F part) {
     return state_.run_workers(indices_, part);
   }
-  /// Completes the result of a step whose parts were run.
+  /// Returns the result of a step whose parts were run.
   step_result result_of(step_outcome const& done, step_info now, clock::time_point begin);
 
-  /// Counts the step: in the run's position, and in the sums of the epoch.
+  /// Adds the step to the run's position and to the sums of the epoch.
   void count(step_result const& step);
-  /// Throws after a number that is not finite, or logs the skipped step. Returns whether it was skipped.
+  /// If a loss or gradient was not finite, throws, or logs the skipped step. Returns whether the step was
+  /// skipped, for this reason or because all weights were 0.
   bool was_skipped(step_result const& step);
   /// Throws, or logs the skipped step, after a rank has voted not_finite.
   void reject_non_finite(step_info const& now);
-  /// The report of a step outside of fit.
+  /// The report of a step outside fit.
   step_report report_of(step_result const& step) const;
-  /// Clears the requests that the ranks have agreed on in a step outside of fit, and returns its report.
+  /// Clears the requests on which the ranks have agreed in a step outside fit, and returns the step's report.
   step_report finish(step_result const& step);
 
-  /// Lets the strategy finish what is pending at an epoch's end. Returns the votes of a meeting in this call,
-  /// or none.
+  /// Calls the strategy's end_of_epoch, which finishes pending exchanges. Returns the votes of a meeting in
+  /// this call, or none.
   votes end_of_epoch();
   /// Votes of all ranks between two epochs, on requests that were made since the last meeting.
   votes meet_between_epochs() const;
-  /// Replaces the examples and the loss of this rank by those of all ranks.
+  /// Replaces this rank's examples, weight and loss by those of all ranks.
   void sum_over_ranks(epoch_report& epoch) const;
   /// Applies reduce_on_plateau and begins the next epoch.
   void begin_next_epoch(epoch_report const& done);
-  /// A whole step outside of fit.
+  /// Makes a whole step outside fit.
   step_report train_on(batch_view data, int accumulate);
-  /// Ends an epoch outside of fit.
+  /// Ends an epoch outside fit.
   epoch_report end_epoch();
 
  private:
@@ -99,7 +102,7 @@ class step_runner {
   training_state& state_;
   /// Workers that missed a deadline may still read this.
   std::shared_ptr<std::vector<std::int64_t>> const indices_ =
-      std::make_shared<std::vector<std::int64_t>>();  // of a batch without indices
+      std::make_shared<std::vector<std::int64_t>>();  // indices of a batch without indices
 };
 
 }  // namespace cohort::detail

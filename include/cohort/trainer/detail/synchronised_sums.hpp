@@ -18,21 +18,22 @@ namespace cohort::detail {
 ///
 /// Order     in a run of the team, each worker either computes with of(w), or calls join_forward and
 ///           join_backward.
-/// Errors    communicator_error on all ranks if one is lost or called abandon.
+/// Errors    communicator_error on all ranks if a rank is lost or has called abandon.
 class synchronised_sums {
  public:
   /// `sizes`: of any training plan of the network. `world`: null for a single rank; otherwise the constructor
   /// is collective.
   synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world);
 
-  /// Returns how often each worker participates, computing or not: the number of micro-batches of the worker
-  /// with most rows, for a batch of `examples` examples that is divided evenly over all ranks. Below 1: the
-  /// ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each rank).
+  /// Returns how often each worker participates, with or without examples: the number of micro-batches of the
+  /// worker with most rows, for a batch of `examples` examples that is divided evenly over all ranks. If the
+  /// ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each rank),
+  /// `examples` is below 1, and the result is `micro_batches`.
   ///
   /// Exact     the same on all ranks.
   int rounds(std::int64_t examples, int micro_batches) const;
 
-  /// The interface through which a worker's layers sum.
+  /// The interface that a worker's layers use for their sums.
   batch_sums* of(int worker) { return &parts_[static_cast<std::size_t>(worker)]; }
 
   /// Participates without examples: adds zeros as often as the others add their terms.
@@ -64,7 +65,7 @@ class synchronised_sums {
   team& team_;
   std::unique_ptr<communicator> world_;
   plan_sums sizes_;
-  std::vector<int> workers_by_rank_;  // of each rank
+  std::vector<int> workers_by_rank_;  // number of workers of each rank
   std::vector<part> parts_;
   std::vector<double> total_;
 };

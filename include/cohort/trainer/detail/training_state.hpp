@@ -37,21 +37,21 @@ struct saved_listener {
   buffer array{};
 };
 
-/// How a run prepares its data before the network, as model files contain it.
+/// Preparation of a run's data before the network, as stored in model files.
 struct data_preparation {
-  normalisation rescaling{};  ///< of inputs and targets, by training::normalise
+  normalisation rescaling{};  ///< normalisation of inputs and targets; see training::normalise
   std::optional<table_encoder> encoder{};
 };
 
 /// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
 /// the run.
 struct training_state {
-  /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the finite ones. A
-  /// checkpoint has these two only.
+  /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the steps whose losses
+  /// and gradients were finite. A checkpoint stores only these two.
   struct running_sums {
     double loss = 0, weight = 0;
     std::int64_t steps = 0, examples = 0;
-    double seconds = 0;  ///< of steps outside of fit
+    double seconds = 0;  ///< duration of the steps outside fit
   };
 
   training_state(graph network, backend_handle backend, training_settings how,
@@ -71,9 +71,9 @@ struct training_state {
   std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
                                    std::span<tensor_view const> inputs,
                                    std::span<tensor_view const> masks = {});
-  /// Maps the outputs of losses with rescaled targets back. `layers`: their nodes.
+  /// Maps the outputs of losses with rescaled targets back. `layers`: the nodes whose outputs `made` holds.
   void rescale_back(std::span<int const> layers, std::vector<predictions>& made) const;
-  /// The maps of target number `which`; none if it is not rescaled.
+  /// The maps of target number `which`; none if this target is not rescaled.
   std::span<channel_scaling const> target_maps(std::size_t which) const {
     auto const& maps = preparation.rescaling.targets;
     return which < maps.size() ? std::span<channel_scaling const>(maps[which])
@@ -81,7 +81,7 @@ struct training_state {
   }
   /// Returns the divisor of the mean loss of a batch: the sum of its weights. If the losses are means over
   /// the steps of masked sequences, or over the targets that are not ignored, each weight counts once per
-  /// step or target.
+  /// unmasked step, or once per target that is not ignored.
   double weight_of(batch_view const& data) const {
     return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
   }
@@ -114,20 +114,20 @@ struct training_state {
   std::shared_ptr<parameter_update> updater{};
   training_position position{};
   running_sums epoch_sums{};
-  bool has_checked_ranks = false;  // outside of fit
+  bool has_checked_ranks = false;  // by a step outside fit
   bool has_given_world = true;     // false: made by trainer without a communicator
   plateau rate_plateau{};
   vote_state voting{};
   non_finite_reports non_finite{};
   data_preparation preparation{};
-  std::vector<std::vector<std::string>> class_names{};  // of each target of the last fit's data
+  std::vector<std::vector<std::string>> class_names{};  // for each target of the last fit
   /// The caller's batch of a single step, rescaled.
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
   fit_loop* active_fit = nullptr;
-  std::int64_t states_step = -1;      // step that the states of stateful layers belong to; −1: none
-  plan const* logged_plan = nullptr;  // whose memory was logged last
+  std::int64_t states_step = -1;      // step after which the layer states apply; −1: none
+  plan const* logged_plan = nullptr;  // plan whose memory was logged last
 };
 
 }  // namespace cohort::detail

@@ -13,8 +13,8 @@ struct training_state;
 
 /// Computes the loss and metrics of a run on a data set, in one pass.
 ///
-/// Errors    the constructor: shape_error if the data does not fit the network; setting_error if a metric
-///           does not fit the first loss, has no function, or if two have the same name.
+/// Errors    the constructor: shape_error if the data does not match the network; setting_error if a metric
+///           does not apply to the first loss or has no function, or if two metrics have the same name.
 class validation {
  public:
   validation(training_state& run, dataset data, std::vector<metric> metrics,

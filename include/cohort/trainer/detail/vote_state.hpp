@@ -6,15 +6,15 @@
 
 namespace cohort::detail {
 
-/// The votes that this rank has requested and not yet got, and the last meeting of the ranks that it has
-/// evaluated.
+/// Requests of this rank on which the ranks have not yet agreed, and the number of the last meeting that this
+/// rank has evaluated.
 class vote_state {
  public:
-  /// Adds stop and save to this rank's next vote. Thread-safe.
+  /// Adds the requests in `wanted` to this rank's next vote. Thread-safe.
   void request(votes const& wanted);
   /// This rank's vote in the next step.
   votes requested() const;
-  /// Clears the requests that the ranks have agreed on.
+  /// Clears the requests on which the ranks have agreed. A stop also clears a request to save.
   void clear(votes const& agreed);
 
   /// Returns whether `met` is a meeting that this rank has not evaluated yet, and marks it as evaluated.

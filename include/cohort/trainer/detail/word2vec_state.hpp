@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Position in the text, from which the next window is found again.
+/// Position in the text at which the next window begins.
 ///
 /// `sentence`  first token of the sentence of the next window
 /// `centre`    number of the next window's centre among the words of the sentence that subsampling keeps
@@ -44,16 +44,16 @@ class skip_gram_windows {
  private:
   static constexpr std::size_t longest_sentence = 1000;  // as in the original tool
 
-  /// Appends the words of the sentence at `begin` that are kept; returns the next sentence's begin.
+  /// Appends the words of the sentence at `begin` that are kept; returns the start of the next sentence.
   std::int64_t read_sentence(token_stream const& tokens, std::int64_t epoch, std::int64_t begin);
 
   std::int32_t vocabulary_;
   int window_;
   std::size_t most_;
   std::uint64_t seed_;
-  std::vector<double> keep_;  // probability of each word; empty: all are kept
+  std::vector<double> keep_;  // probability that a word is kept; empty: all are kept
   std::vector<std::int32_t> kept_, chunk_;
-  std::vector<std::int64_t> places_;  // tokens of kept_
+  std::vector<std::int64_t> places_;  // token positions of kept_
   std::vector<window> windows_;
 };
 
@@ -89,14 +89,14 @@ class huffman_tree {
   std::vector<std::size_t> first_;
 };
 
-/// Sums of gradients of the rows of a matrix that were touched.
+/// Sums of the gradients of a matrix's touched rows.
 class sparse_rows {
  public:
   sparse_rows(std::size_t rows, std::size_t width) : width_(width), slot_(rows, none) {}
 
   /// Removes all rows.
   void clear();
-  /// Returns the slot of a row. A new one has sum 0.
+  /// Returns the slot of a row. A new slot has sum 0.
   std::size_t touch(std::int32_t row);
   float* sum(std::size_t slot) { return sums_.data() + slot * width_; }
   float const* sum(std::size_t slot) const { return sums_.data() + slot * width_; }
@@ -108,14 +108,14 @@ class sparse_rows {
 
   /// Appends rows, terms and sums.
   void write(std::vector<std::byte>& to) const;
-  /// Adds what write has appended; returns the bytes after it.
+  /// Adds the sums in bytes that write has appended; returns the remaining bytes.
   std::span<std::byte const> add(std::span<std::byte const> from);
 
  private:
   static constexpr std::int32_t none = -1;
 
   std::size_t width_;
-  std::vector<std::int32_t> slot_;  // of each row of the matrix
+  std::vector<std::int32_t> slot_;  // slot of each row of the matrix, or none
   std::vector<std::int32_t> rows_, terms_;
   std::vector<float> sums_;
 };
@@ -143,7 +143,7 @@ class sparse_matrix {
   std::vector<std::vector<float>> states_;
 };
 
-/// Everything of a word2vec.
+/// State of a word2vec object.
 class word2vec_state {
  public:
   word2vec_state(word_vocabulary vocabulary, communicator* given, word2vec_settings how);
@@ -162,7 +162,7 @@ class word2vec_state {
   /// Adds the gradients of all pairs of one window with one row of the output matrix.
   void add_output(std::int32_t row, bool label);
   void read_inputs(skip_gram_windows::window const& one);
-  /// Adds the gradients of the other ranks.
+  /// Replaces the sums of this rank by the sums over all ranks.
   void exchange();
   void check_ranks(token_stream const& tokens);
   double rate(std::int64_t position, std::int64_t tokens) const;
@@ -181,7 +181,7 @@ class word2vec_state {
   double loss_ = 0;
   std::vector<std::int32_t> drawn_;   // noise words of a block
   std::vector<std::int32_t> around_;  // words of a window without the centre
-  std::vector<std::size_t> slots_;    // their slots in input_sums_
+  std::vector<std::size_t> slots_;    // slots of around_ in input_sums_
   std::vector<std::byte> message_;
 };
 

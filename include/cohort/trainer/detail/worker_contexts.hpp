@@ -19,10 +19,11 @@ struct work_kind {
   bool operator==(work_kind const&) const = default;
 };
 
-/// Plans of one rank and contexts of its workers, made at the first request, each on the thread that uses it.
-/// A worker's contexts share one memory of the size of the largest, because only one of them runs at a time.
+/// Plans of one rank and contexts of its workers, made at the first request. Each context is made on the
+/// thread that uses it. A worker's contexts share one memory of the size of the largest, because only one of
+/// them runs at a time.
 ///
-/// Order     while no worker runs, except find: a worker may call it for its own index.
+/// Order     called while no worker runs, except find, which a worker may call for its index.
 class worker_contexts {
  public:
   worker_contexts(backend_handle const& backend, team& threads, std::size_t max_bytes);
@@ -58,7 +59,7 @@ class worker_contexts {
   team& team_;
   std::size_t max_bytes_;
   std::vector<cache_entry<std::shared_ptr<plan const>>> plans_;
-  std::vector<context_memory> memory_;  // of each worker
+  std::vector<context_memory> memory_;  // memory of each worker's contexts
   std::vector<std::vector<cache_entry<std::unique_ptr<plan_context>>>> contexts_;
   bool profiling_ = false;
 };

@@ -28,16 +28,16 @@ namespace cohort::detail {
 /// The workers of one rank: threads that share the parameters, split each batch, and update one shard each.
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a
-///           shard. Two barriers per step without exchange of gradients, three with it. One more for each
-///           round of norms and for constraints, two more for each sum of a layer over the whole batch, three
-///           more if buckets were pending. Working copies are updated at the beginning of the step, so
-///           changes of the parameters between two steps take effect.
+///           shard. A step has two barriers without an exchange of gradients, three with it; one more for
+///           each round of norms and for constraints, two more for each sum of a layer over the whole batch,
+///           and three more if buckets were pending. Working copies are updated at the beginning of the step,
+///           so changes of the parameters between two steps take effect.
 /// Errors    after a deadline_error a worker may still run: group, strategy, update, batch and data must not
 ///           be destroyed.
 class worker_group {
  public:
-  /// `exchange`: longest wait of a strategy. It is added to the workers' deadline, because they wait for the
-  /// worker that exchanges.
+  /// `exchange`: longest wait of a strategy. It is added to the workers' deadline, because the workers wait
+  /// for the worker that exchanges.
   worker_group(backend_handle backend, training_settings const& settings, std::chrono::milliseconds exchange);
 
   int size() const { return team_.size(); }
@@ -52,8 +52,8 @@ class worker_group {
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
 
-  /// Lets layers carry states from step to step, of batches with `rows` examples on this rank. All begin with
-  /// zeros, unless they exist for so many rows already.
+  /// Makes layers carry states from step to step, for batches of `rows` examples on this rank. The states are
+  /// zero at first; existing states for this number of rows are kept.
   void carry_states(std::vector<layer_states::layer> layers, int rows);
   /// The states that layers carry; null if they carry none.
   layer_states* states() { return states_.get(); }
@@ -66,9 +66,9 @@ class worker_group {
   /// Makes one step on one batch of this rank, which may be empty. Each worker splits its rows into
   /// `micro_batches`.
   ///
-  /// After     the parameters are unchanged if a number is not finite, the examples' weights are 0, or the
-  ///           strategy rejects the step. non_finite_location() returns the location of a number that is not
-  ///           finite.
+  /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
+  ///           or the strategy rejects the step. non_finite_location() then returns where the first value
+  ///           that is not finite was computed.
   step_outcome step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
                     parameter_update& update, int micro_batches = 1);
 
@@ -77,14 +77,15 @@ class worker_group {
   ///
   /// forward    returns the weighted sum of the losses. `rounds`: how often each worker takes part in sums of
   ///            layers over workers and ranks, 0 or 1.
-  /// backward   adds the gradients of the last forward, whose examples weigh `weight`.
+  /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
-  ///            gradients() holds the gradient of the step, the others zeros. `now`: of all examples.
-  /// end_step   updates the parameters, unless a number is not finite, the weights of all examples are 0, or
-  ///            the strategy rejects the step. Calls exchange first if it was not called. `changed`: whether
-  ///            the caller has changed the exchanged gradient.
+  ///            gradients() holds the gradient of the step, the others zeros. `now`: step_info of all
+  ///            examples.
+  /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
+  ///            are 0, or the strategy rejects the step. Calls exchange first if it was not called.
+  ///            `changed`: whether the caller has changed the exchanged gradient.
   ///
-  /// Order     no other call that runs the workers in between, except forward again.
+  /// Order     between these calls, no other call runs the workers, except further calls of forward.
   void begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update);
   double forward(batch_view const& b, int rounds);
   void backward(double weight);
@@ -92,7 +93,7 @@ class worker_group {
   step_outcome end_step(step_info const& now, bool changed = false);
   /// Number of the last step or inference of the workers: the parts of a step have the same number.
   std::int64_t job() const { return jobs_; }
-  /// How often each worker takes part in a layer's sums for `examples` examples that are divided evenly over
+  /// How often each worker takes part in a layer's sums. `examples`: number of examples, divided evenly over
   /// all ranks; 0: unknown, or divided in another way.
   int rounds(std::int64_t examples, int micro_batches) const {
     return sums_ ? sums_->rounds(examples, micro_batches) : 0;
@@ -104,8 +105,8 @@ class worker_group {
   /// Errors    those of a step.
   void finish_pending();
 
-  /// Returns where a number of the last step is not finite on this rank, "first in conv2d_1", or "" if all
-  /// are finite.
+  /// Returns where a value of the last step was not finite on this rank, "first in conv2d_1"; "" if all were
+  /// finite.
   std::string non_finite_location();
 
   /// Runs inference on a batch. Then calls `consume(first row, context)` for each worker's part, in order.
@@ -133,7 +134,7 @@ class worker_group {
  private:
   struct alignas(64) worker_state {
     double loss = 0;
-    bool has_gradient = false;  // in a step in parts
+    bool has_gradient = false;  // used in a step in parts
     plan_context* active = nullptr;
     ready_function ready{};
     std::function<void()> finish_late{};
@@ -163,7 +164,7 @@ class worker_group {
     });
   }
 
-  /// Updates all working copies, on a thread with the workers' number of threads.
+  /// Updates all working copies, on a worker's thread with the workers' number of kernel threads.
   void refresh_stale();
 
   /// A worker's part of the batch, and its number of micro-batches; no micro-batch is empty.
@@ -187,14 +188,14 @@ class worker_group {
 
   /// Runs one worker's part of a step.
   void work(int w);
-  /// One worker's parts of forward and backward of a step in parts, and of the update.
+  /// Run one worker's part of forward, backward and the update, of a step in parts.
   void forward_part(int w);
   void backward_part(int w, double scale, double former);
   void update(int w);
 
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
-  /// so all ranks get the same result. Whether the gradient before the exchange was finite is part of this
-  /// rank's vote.
+  /// so all ranks get the same result. This rank's vote contains whether its gradient was finite before the
+  /// exchange.
   void finish_exchange();
 
   /// Runs forward and backward on all micro-batches and accumulates their gradients; buckets become complete
@@ -225,19 +226,19 @@ class worker_group {
   std::vector<worker_state> worker_states_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
-  std::atomic<bool> locally_non_finite_{false};  // because of this rank's numbers
+  std::atomic<bool> locally_non_finite_{false};  // a loss or gradient of this rank is not finite
   step_job job_{};    // a member, because late workers still use it after a deadline_error
-  batch_view batch_;  // of the job
+  batch_view batch_;  // the batch of job_
   std::int64_t jobs_ = 0;
-  /// Of a step in parts.
+  /// State of a step in parts.
   struct parts {
-    double weight = 0;  // of the examples whose gradients were added
+    double weight = 0;  // total weight of the examples whose gradients were added
     bool exchanged = false;
     clock::time_point beginning{};
   } parts_{};
-  late_update pending_{};  // of the last step
+  late_update pending_{};  // deferred part of the last step
   std::mutex pending_mutex_;
-  double late_wait_seconds_ = 0;  // waits for pending_, until a step reports them
+  double late_wait_seconds_ = 0;  // waits for pending_ that no step has reported yet
   step_call const step_{this};
   late_call const late_{this};
   inference_call const inference_{this};

@@ -24,7 +24,7 @@ COHORT_CORE_INLINE void prepare_states(training_state& run, dataset const& data,
   int const wanted = how.batch * (local ? 1 : run.world->size()), rows = data.rows_that_continue();
   auto const refuse = [&](clause got) {
     throw setting_error(
-        {.what = "a stateful layer needs batches whose rows continue those of the batch before",
+        {.what = "the batches of a stateful layer do not continue the rows of the batch before",
          .where = {"fit, layer ", layer},
          .expected = {"continued_crops(crops, ", wanted, "), one row for each example of a step on ",
                       local ? "this rank" : "all ranks", ", with .shuffle = false"},
@@ -42,7 +42,7 @@ COHORT_CORE_INLINE void prepare_states(training_state& run, dataset const& data,
              "an interrupted epoch cannot continue, because the states of its stateful layers are unknown",
          .where = {"fit, epoch ", run.position.epoch + 1},
          .expected =
-             "a checkpoint that as many ranks have written, or training::end_epoch, which ends the epoch",
+             "a checkpoint written by the same number of ranks, or training::end_epoch, which ends the epoch",
          .got = {"step ", run.position.step, ", position ", run.position.position}});
 }
 
@@ -52,7 +52,7 @@ COHORT_CORE_INLINE void prepare_states(training_state& run, int rows) {
   if (layer.empty()) return;
   layer_states const* const states = run.workers->states();
   if (states && run.epoch_sums.steps > 0 && states->rows() != rows)
-    throw setting_error({.what = "a stateful layer needs batches with equally many rows within an epoch",
+    throw setting_error({.what = "a stateful layer got batches of different sizes within an epoch",
                          .where = {"train_on, layer ", layer},
                          .expected = {states->rows(), " examples, or end_epoch before this batch"},
                          .got = {rows}});
@@ -61,9 +61,9 @@ COHORT_CORE_INLINE void prepare_states(training_state& run, int rows) {
 
 COHORT_CORE_INLINE void refuse_states(training_state const& run, char const* what) {
   if (std::string const layer = stateful_layer_name(run.net); !layer.empty())
-    throw setting_error({.what = "a network with stateful layers is trained by fit or train_on",
+    throw setting_error({.what = "this call does not support stateful layers",
                          .where = {what, ", layer ", layer},
-                         .expected = "a layer without .stateful",
+                         .expected = "fit or train_on, or a layer without .stateful",
                          .got = ".stateful = true"});
 }
 

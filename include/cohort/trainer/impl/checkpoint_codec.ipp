@@ -63,12 +63,12 @@ COHORT_CORE_INLINE std::int64_t integer_in(model_file const& file, std::string c
   return number_in<std::int64_t>(file, key, "an integer");
 }
 
-/// Returns 0 if the file has no such key: older checkpoints lack some.
+/// Returns 0 if the file has no such key, because older checkpoints lack some keys.
 COHORT_CORE_INLINE double real_in(model_file const& file, std::string const& key) {
   return text_in(file, key).empty() ? 0 : number_in<double>(file, key, "a number");
 }
 
-/// The strategy's state in a rank's file; it refers to the file.
+/// The strategy's state in a rank's file. The result refers to the file's memory.
 COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
   strategy_state state;
   std::string_view const counts = checkpoint_key::counts, arrays = checkpoint_key::arrays;
@@ -185,7 +185,7 @@ COHORT_CORE_INLINE void checkpoint_codec::restore_states(model_file const& from)
   run_.states_step = -1;
   if (!from.file().find(checkpoint_key::states)) return;
   std::vector<layer_states::layer> layers = stateful_layers(run_.net);
-  std::size_t row = 0;  // bytes
+  std::size_t row = 0;  // size of a row in bytes
   for (layer_states::layer const& one : layers) row += one.numbers * bytes_of(run_.element());
   std::int64_t const rows = integer_in(from, checkpoint_key::state_rows);
   std::span<std::byte const> const stored = pieces_in(from.file(), checkpoint_key::states);

@@ -93,7 +93,7 @@ COHORT_CORE_INLINE void dynamic_batcher::stop() {
   }
   work_available_.notify_all();
   space_available_.notify_all();
-  for (std::thread& one : threads_) one.join();  // bounded: each returns after its batch
+  for (std::thread& one : threads_) one.join();  // bounded: each thread returns after its batch
   threads_.clear();
 }
 
@@ -122,8 +122,8 @@ COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view cons
                                                       std::span<tensor_view const> masks) const {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
   if (inputs.size() != parts_.inputs.size() || count < 1)
-    throw shape_error({.what = "a call needs every input of the network, with one or more examples",
-                       .expected = {parts_.inputs.size(), " inputs"},
+    throw shape_error({.what = "a call does not have every input of the network, or has no examples",
+                       .expected = {parts_.inputs.size(), " inputs, at least 1 example"},
                        .got = {inputs.size(), " inputs, ", count, " examples"}});
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     part const& wanted = parts_.inputs[i];
@@ -148,7 +148,7 @@ COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view cons
                          .expected = {to_string(wanted), " x u8"},
                          .got = {to_string(masks[m].dims), " x ", name_of(masks[m].type)}});
   if (count > how_.max_batch)
-    throw setting_error({.what = "a call has more examples than a batch",
+    throw setting_error({.what = "a call has more examples than a batch may have",
                          .expected = {"at most ", how_.max_batch},
                          .got = {count}});
   return count;

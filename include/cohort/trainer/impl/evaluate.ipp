@@ -40,7 +40,7 @@ COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
   detail::check_dataset(state_->net, state_->element(), data);
   tensor_description const& target = data.describe().targets[0];
   if (target.type != element_type::i32)
-    throw shape_error({.what = "evaluate without evaluators needs class labels as targets",
+    throw shape_error({.what = "evaluate without evaluators got targets that are not class labels",
                        .where = "evaluate",
                        .expected = "one class index per example or step, i32; for numbers: evaluate(data, "
                                    "{&report}) with a regression_report",
@@ -71,7 +71,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::initializer
 COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_report const> reports,
                                            evaluation_settings const& how) {
   if (how.batch < 1)
-    throw setting_error({.what = "the batch size must be positive",
+    throw setting_error({.what = "the batch size is not positive",
                          .where = "evaluate",
                          .expected = "at least 1",
                          .got = {how.batch}});
@@ -81,7 +81,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
   graph_view const net = state_->net;
   std::vector<int> const losses = net.with_role(layer_role::loss);
   struct target_map {
-    int output;  // of the plan, whose outputs are the requested losses'
+    int output;  // index of the loss among the plan's outputs
     std::size_t target;
   };
   std::vector<int> asked;
@@ -118,7 +118,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
     }
   };
   if (world.rank() > 0)
-    for (evaluator* const one : evaluators) one->clear();  // rank 0's contain the earlier examples too
+    for (evaluator* const one : evaluators) one->clear();  // only rank 0 keeps the earlier examples
   detail::run_inference(*state_, data, how, asked, consume);
   merge_ranks(world, evaluators);
 }

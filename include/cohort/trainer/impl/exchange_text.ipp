@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-/// Measurements of an interval, by name. Records which of the first 64 were used.
+/// Measurements of an interval, found by name. Records which of the first 64 measurements were used.
 class measured_interval {
  public:
   measured_interval(std::span<measurement const> now, std::span<measurement const> before)

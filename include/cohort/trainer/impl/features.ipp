@@ -43,7 +43,7 @@ COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view ne
     outputs_.push_back({.example = net[id].output, .values = {}});
   }
   for (auto* const list : {&description_.targets, &description_.masks})
-    for (tensor_description& part : *list) {  // converted, as in a batch
+    for (tensor_description& part : *list) {  // type and scale as in a batch, after conversion
       part.stored = part.type;
       part.scale = 1;
       part.offset = 0;
@@ -68,7 +68,7 @@ COHORT_CORE_INLINE void feature_set::add(batch const& from) {
 COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const& layers, dataset const& data,
                                                   int batch) {
   if (batch < 1)
-    throw setting_error({.what = "the batch size must be positive",
+    throw setting_error({.what = "the batch size is not positive",
                          .where = "features",
                          .expected = "at least 1",
                          .got = {batch}});

@@ -40,7 +40,7 @@ class kept_parameters {
   buffer kept_;
 };
 
-/// The optimizer's settings with rate 1 instead of the network's rate; other rates in proportion.
+/// Returns the optimizer's settings with rate 1 instead of the network's rate, and other rates in proportion.
 COHORT_CORE_INLINE optimizer_settings with_unit_rate(optimizer_settings how, training_position const& at) {
   double const base = how.updater.rate().value(at.step, at.epoch);
   auto const scaled = [&](updater const& one) {
@@ -57,8 +57,8 @@ COHORT_CORE_INLINE optimizer_settings with_unit_rate(optimizer_settings how, tra
 }
 
 /// The middle of the third of the rows in which the least-squares line through the losses falls most steeply.
-/// Rows after the lowest smoothed loss are not used. Losses of batches scatter: over few rows, the steepest
-/// slope would be that of their noise.
+/// Rows after the lowest smoothed loss are not used. Losses of batches are noisy: over few rows, the steepest
+/// slope would be that of the noise.
 COHORT_CORE_INLINE std::optional<double> steepest(std::span<rate_table::row const> rows) {
   std::size_t const width = std::max<std::size_t>(rows.size() / 3, 3);
   if (rows.size() < width) return {};
@@ -67,7 +67,7 @@ COHORT_CORE_INLINE std::optional<double> steepest(std::span<rate_table::row cons
   std::optional<double> rate;
   double steepest = 0;
   for (std::size_t first = 0; first <= static_cast<std::size_t>(lowest); ++first) {
-    double slope = 0;  // times a positive constant
+    double slope = 0;  // least-squares slope times a positive constant
     for (std::size_t i = 0; i < width; ++i)
       slope += (static_cast<double>(i) - static_cast<double>(width - 1) / 2) * rows[first + i].loss;
     if (slope < steepest) {

@@ -15,7 +15,8 @@
 
 namespace cohort::detail {
 
-/// Errors    setting_error for a metric whose column in the history would have no name, or another one's.
+/// Errors    setting_error for a metric whose column in the history would have no name, or the name of
+///           another column.
 COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
   fit_history const columns;
   for (metric const& one : metrics) {
@@ -32,8 +33,8 @@ COHORT_CORE_INLINE void check_metric_names(std::span<metric const> metrics) {
   }
 }
 
-/// Errors    setting_error if an interrupted epoch cannot continue on this data set, of which the rank with
-///           most examples has `size`; −1: a stream.
+/// Errors    setting_error if an interrupted epoch cannot continue on this data set. `size`: largest number
+///           of examples on a rank; −1: a stream.
 COHORT_CORE_INLINE void check_position(training_position const& at, std::int64_t size) {
   if (size >= 0 && at.position > size)
     throw setting_error({.what = "the interrupted epoch cannot continue on a smaller data set",
@@ -73,10 +74,10 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
     check_class_names(state, *how.validation, names, "validation");
   }
   if (!how.validation && !how.metrics.empty())
-    throw setting_error({.what = "metrics need a data set to be computed on",
+    throw setting_error({.what = "there is no validation data for the metrics",
                          .where = "fit",
                          .expected = ".validation = data beside .metrics",
-                         .got = {how.metrics.size(), " metrics without validation data"}});
+                         .got = {how.metrics.size(), " metrics without .validation"}});
   check_metric_names(how.metrics);
   for (listener const* one : how.listeners) one->check(how);
   prepare_states(state, data, how);

@@ -13,7 +13,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Returns the number of steps of the network's window.
+/// Returns T, the number of steps of the network's input.
 COHORT_CORE_INLINE int window_of(graph_view const& net) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   if (inputs.size() != 1 || net[inputs[0]].output.rank != 1)
@@ -28,7 +28,7 @@ COHORT_CORE_INLINE int window_of(graph_view const& net) {
 COHORT_CORE_INLINE void check_generation(std::span<std::int32_t const> prompt,
                                          generation_settings const& how) {
   if (prompt.empty())
-    throw setting_error({.what = "generate_tokens needs a prompt",
+    throw setting_error({.what = "the prompt of generate_tokens is empty",
                          .where = {},
                          .expected = "at least one token",
                          .got = "none"});
@@ -77,7 +77,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(stateful_prediction
                                                              generation_settings const& how) {
   detail::check_generation(prompt, how);
   if (stream.sequences() != 1)
-    throw setting_error({.what = "generate_tokens continues one sequence",
+    throw setting_error({.what = "the stream of generate_tokens has several sequences",
                          .where = "stateful_predictions",
                          .expected = {1},
                          .got = {stream.sequences()}});

@@ -32,7 +32,8 @@ COHORT_CORE_INLINE void loss_meter::add(batch_view const& from, std::int64_t fir
   weight_ += divisor_.of(part.inputs, part.masks, part.targets, part.weights, part.count);
 }
 
-/// The weighted sum of one loss over the examples of `part`, which `input` was computed for.
+/// The weighted sum of one loss over the examples of `part`. `input`: the loss layer's input for these
+/// examples.
 template <class T>
 double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_view const& part) const {
   kind const& what = net_.kind(loss);

@@ -35,14 +35,14 @@ COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view 
   keep({label_memory_.data(), shape(targets_.dims[0])});
 }
 
-/// Keeps the rows whose element of `mask` is not 0; all if it has no data.
+/// Keeps the rows whose element of `mask` is not 0; all rows if the mask has no data.
 COHORT_CORE_INLINE void loss_rows::keep(tensor_view mask) {
   if (!mask.data) return;
   outputs_ = existing(outputs_, mask, output_memory_);
   targets_ = existing(targets_, mask, target_memory_);
 }
 
-/// Copies the rows that exist to `memory`, which may be their own.
+/// Copies the unmasked rows to `memory`, which may already hold the rows.
 COHORT_CORE_INLINE tensor_view loss_rows::existing(tensor_view rows, tensor_view mask,
                                                    reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);

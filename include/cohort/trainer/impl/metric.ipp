@@ -23,29 +23,29 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE int size_of_output(shape const& output) { return static_cast<int>(output.elements()); }
 
-/// A classification with its top-k accuracy.
+/// Returns a classification report with top-k accuracy.
 COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const* metric, shape const& output,
                                                                      tensor_description const& target,
                                                                      int top = 1) {
   if (target.type != element_type::i32)
-    throw setting_error({.what = "this metric needs class labels as targets",
+    throw setting_error({.what = "this metric got targets that are not class labels",
                          .where = {"metric ", metric},
                          .expected = text_of_part({}, element_type::i32),
                          .got = text_of_part(target.example, target.type)});
   if (top < 1 || top > size_of_output(output))
-    throw setting_error({.what = "the network has no top-k accuracy for this k",
+    throw setting_error({.what = "the k of a top-k accuracy is out of range",
                          .where = {"metric ", metric},
                          .expected = {"1 to ", size_of_output(output), ", the number of classes"},
                          .got = {top}});
   return std::make_unique<classification_report>(size_of_output(output), classification_options{.top = top});
 }
 
-/// A measure of a regression.
+/// Returns a measure that reads one number of a regression report.
 COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& output,
                                             tensor_description const& target,
                                             std::optional<double> (regression_report::*number)() const) {
   if (target.type == element_type::i32 || (target.example != output && target.example.batched(1) != output))
-    throw setting_error({.what = "this metric needs numbers as targets",
+    throw setting_error({.what = "this metric got targets that are not numbers like the outputs",
                          .where = {"metric ", metric},
                          .expected = {text_of_part(output, element_type::f32), " or the backend's type"},
                          .got = text_of_part(target.example, target.type)});
@@ -104,9 +104,9 @@ class mean_evaluator final : public evaluator {
     for (int n = 0; n < outputs.dims[0]; ++n) {
       double const number = of_example_(example(outputs, n), example(targets, n));
       if (!is_finite(number) || std::abs(number) > largest)
-        throw data_error({.what = "the function of a metric returned no usable number",
+        throw data_error({.what = "the function of a metric returned an unusable number",
                           .where = {"example ", first.value_or(count_) + n},
-                          .expected = "a finite number below 1e150",
+                          .expected = "a finite number of magnitude at most 1e150",
                           .got = {number}});
       sum.add(number);
     }

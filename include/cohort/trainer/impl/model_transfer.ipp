@@ -69,14 +69,15 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
 }
 
 COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
-  from.check_network(run.net, run.parameters());  // before the normalisation, which fits its own network only
+  // The network is checked before the normalisation, which matches only the file's network.
+  from.check_network(run.net, run.parameters());
   data_preparation preparation = preparation_in(from, run.net);
   if (!from.optimizer()) {
     from.read_parameters(run.net, run.parameters());
     run.preparation = std::move(preparation);
     return;
   }
-  // Into temporary arrays first: a mismatch must leave everything unchanged.
+  // Reads into temporary arrays first, because a mismatch must leave everything unchanged.
   parameter_update loaded(run.parameters(), run.settings.optimizer());
   std::vector<std::byte*> arrays;
   for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));

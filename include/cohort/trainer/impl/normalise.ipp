@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Members of training that prepare its data.
+// Members of training that prepare the data.
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
@@ -30,8 +30,8 @@ COHORT_CORE_INLINE void require_no_fit(training_state const& run) {
                          .got = "a call in a listener"});
 }
 
-/// Returns the description of a data set, in which inputs that only embeddings read are indices, and targets
-/// of losses that accept numbers in an interval only, such as probabilities, cannot be rescaled.
+/// Returns the description of a data set in which two kinds of parts are marked as not rescaled: inputs that
+/// only embeddings read (indices), and targets of losses that accept only an interval (probabilities).
 COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description what) {
   std::vector<int> const inputs = net.with_role(layer_role::input);
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -45,7 +45,7 @@ COHORT_CORE_INLINE data_description parts_for(graph_view net, data_description w
   return what;
 }
 
-/// The parts and how they are rescaled, as text: equal on all ranks if their sums have the same meaning.
+/// The parts and how they are rescaled, as text. If the texts are equal, the ranks' sums can be added.
 COHORT_CORE_INLINE std::string text_of_parts(data_description const& what,
                                              normalisation_settings const& how) {
   std::string text;
@@ -120,7 +120,7 @@ COHORT_CORE_INLINE table_encoder const& training::encoder() const {
 }
 
 COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {
-  arrays const encoded = encoder().inputs(rows);  // of f32, without gaps
+  arrays const encoded = encoder().inputs(rows);  // f32 arrays, contiguous
   std::vector<tensor_view> inputs;
   for (std::size_t which = 0; which < encoded.describe().inputs.size(); ++which)
     inputs.push_back({encoded.rows()[which].first, element_type::f32,

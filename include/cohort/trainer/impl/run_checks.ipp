@@ -22,7 +22,7 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE void check_batch(fit_settings const& how) {
   if (how.batch < 1)
-    throw setting_error({.what = "the batch size must be positive",
+    throw setting_error({.what = "the batch size is not positive",
                          .where = "fit",
                          .expected = "at least 1",
                          .got = {how.batch}});
@@ -47,7 +47,7 @@ COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has)
   if (has.masks.empty()) return;
   if (has.masks.size() != masked.size())
     throw shape_error(
-        {.what = "the data set's number of masks differs from the network's masked inputs",
+        {.what = "the data set's number of masks differs from the network's number of masked inputs",
          .expected = {masked.size(), masked.empty() ? ": b.masked_input instead of b.input" : ""},
          .got = {has.masks.size()}});
   for (std::size_t m = 0; m < masked.size(); ++m) {
@@ -139,7 +139,7 @@ COHORT_CORE_INLINE std::string text_of_part(shape const& example, element_type t
                   name_of(type)});
 }
 
-/// The first names: "lily, rose, tulip".
+/// Formats the first 8 names: "lily, rose, tulip".
 COHORT_CORE_INLINE std::string text_of_names(std::span<std::string const> names) {
   constexpr std::size_t most = 8;
   std::string text;
@@ -216,7 +216,7 @@ COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset
   }
 }
 
-/// The names of the first target's classes; of other targets with names, too.
+/// The names of the classes of all targets that have names.
 COHORT_CORE_INLINE std::string text_of_class_names(dataset const& data) {
   std::string text;
   for (tensor_description const& one : data.describe().targets)
@@ -268,11 +268,11 @@ COHORT_CORE_INLINE std::vector<std::int64_t> local_sizes(communicator& world, da
 
 /// Facts of a run that must be equal on all ranks.
 ///
-/// Errors    setting_error if the ranks could not end together.
+/// Errors    setting_error if the strategy does not synchronise the ranks.
 COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
   if (!run.exchange_strategy->agreed())
     throw setting_error(
-        {.what = "several ranks need a strategy that synchronises them",
+        {.what = "the strategy does not synchronise the ranks",
          .where = "fit",
          .expected = "allreduce, parameter_averaging, or a strategy whose agreed() returns the votes",
          .got = run.exchange_strategy->describe()});
@@ -293,15 +293,17 @@ COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int6
 
 /// Returns whether the run has one rank.
 ///
-/// Errors    setting_error if that is a mistake: the ranks of a launch would train networks of their own.
+/// Errors    setting_error for a run without communicator in a launch of several ranks: each rank would train
+///           a separate network.
 COHORT_CORE_INLINE bool has_single_rank(training_state const& run) {
   if (!run.has_given_world && launched_ranks > 1)
-    throw setting_error({.what = "a trainer without communicator trains a network of its own on each rank",
-                         .where = {"a launch of ", launched_ranks, " ranks"},
-                         .expected =
-                             "trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, "
-                             "make_self(), std::make_unique<no_exchange>())",
-                         .got = "trainer<B>(net)"});
+    throw setting_error(
+        {.what = "a trainer without a communicator would train a separate network on each rank",
+         .where = {"a launch of ", launched_ranks, " ranks"},
+         .expected =
+             "trainer<B>(net, world, allreduce{}); for separate networks trainer<B>(net, make_self(), "
+             "std::make_unique<no_exchange>())",
+         .got = "trainer<B>(net)"});
   return run.world->size() == 1;
 }
 
@@ -311,7 +313,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
-  std::string listeners;  // with a name, which all ranks have
+  std::string listeners;  // those with a name, which must be equal on all ranks
   for (listener const* const one : how.listeners)
     if (std::string const name = one ? one->name() : ""; !name.empty())
       listeners += (listeners.empty() ? "" : ", ") + name;

@@ -27,7 +27,7 @@ COHORT_CORE_INLINE std::vector<layer_states::layer> stateful_layers(graph_view n
     kind const& what = net.kind(id);
     if (!what.carries_state || !has_field(net, id, "stateful")) continue;
     auto const units = static_cast<std::size_t>(net.fields(id)[slot_of(what, "units")]);
-    // All inputs but the first are those of a state.
+    // All inputs except the first are initial states.
     found.push_back({.id = purpose_of("layer", net.name(id)),
                      .numbers = units * static_cast<std::size_t>(what.max_inputs - 1)});
   }
@@ -52,7 +52,7 @@ COHORT_CORE_INLINE bool treats_steps_alike(kind const& what) {
          || std::ranges::find(kinds, what.name) != std::end(kinds);
 }
 
-/// Why a layer whose input has steps cannot continue a sequence; empty if it can.
+/// Returns why a layer whose input has steps cannot continue a sequence; empty if it can.
 COHORT_CORE_INLINE std::string_view why_not_stepwise(graph_view net, int id) {
   if (!net.kind(id).carries_state)
     return treats_steps_alike(net.kind(id)) ? "" : "a layer that reads several steps, or their numbers";

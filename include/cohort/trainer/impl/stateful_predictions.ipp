@@ -13,7 +13,7 @@
 namespace cohort {
 
 struct stateful_predictions::stream {
-  /// The network with a number of steps.
+  /// The network for a fixed number of steps, with its plan and context.
   struct stepper {
     int steps;
     graph net;
@@ -25,7 +25,7 @@ struct stateful_predictions::stream {
   int sequences;
   int output;
   graph one_step;
-  std::vector<char> varies{};  // per input: it has steps
+  std::vector<char> varies{};  // per input: whether it has steps
   detail::layer_states states;
   std::vector<stepper> steppers{};
 
@@ -42,7 +42,7 @@ struct stateful_predictions::stream {
 
   detail::backend_handle const& backend() const { return model.workers->backend(); }
   std::vector<int> inputs() const { return one_step.view().with_role(layer_role::input); }
-  /// The inputs with the extent k.
+  /// Returns the inputs, with the extent k = 1 added where it is missing.
   std::vector<tensor_view> with_steps(std::span<tensor_view const> given) const {
     std::vector<int> const ids = inputs();
     std::vector<tensor_view> made(given.begin(), given.end());
@@ -56,7 +56,7 @@ struct stateful_predictions::stream {
     return made;
   }
 
-  /// Number of steps of the inputs.  Errors: shape_error if they do not fit.
+  /// Number of steps of the inputs. Errors: shape_error if the inputs do not match the network.
   int checked_steps(std::span<tensor_view const> given, std::span<tensor_view const> masks) const {
     graph_view const net = one_step;
     std::vector<int> const ids = inputs();
@@ -136,7 +136,7 @@ struct stateful_predictions::stream {
 
 COHORT_CORE_INLINE stateful_predictions::stateful_predictions(training const& model, int sequences) {
   if (sequences < 1)
-    throw setting_error({.what = "stateful_predictions need at least one sequence",
+    throw setting_error({.what = "the number of sequences of stateful_predictions is not positive",
                          .expected = "at least 1",
                          .got = {sequences}});
   stream_ = std::make_unique<stream>(model.state(), sequences);

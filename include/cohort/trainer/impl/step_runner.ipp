@@ -27,7 +27,7 @@ COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
   bool const single_rank = state_.world->size() == 1;
   if (!single_rank && state_.exchange_strategy->what() != exchanged::gradient)
     throw setting_error(
-        {.what = "layers that are synchronised over ranks need a strategy that exchanges gradients",
+        {.what = "the strategy does not exchange gradients, but layers are synchronised over ranks",
          .where = "fit",
          .expected = "a strategy such as allreduce, or batch_norm layers",
          .got = state_.exchange_strategy->describe()});
@@ -42,7 +42,7 @@ COHORT_CORE_INLINE void step_runner::check(batch_view& data) {
   }
   state_.rescale(data);
   if (!data.indices.empty()) return;
-  constexpr int rows_of_a_rank = 40;  // bits
+  constexpr int rows_of_a_rank = 40;  // number of bits
   auto const first = static_cast<std::int64_t>(state_.world->rank()) << rows_of_a_rank;
   indices_->resize(static_cast<std::size_t>(data.count));
   std::iota(indices_->begin(), indices_->end(), first);
@@ -89,7 +89,7 @@ COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, 
   return made;
 }
 
-/// Sets what the ranks have agreed on in this step. If there are no meetings (one rank), this rank's votes
+/// Sets the votes on which the ranks have agreed in this step. Without meetings (one rank), this rank's votes
 /// apply.
 COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
   strategy const& ranks = *state_.exchange_strategy;
@@ -99,7 +99,7 @@ COHORT_CORE_INLINE void step_runner::evaluate_votes(step_result& step) const {
   step.met = state_.voting.advance_to(step.agreed);
   step.exchanges_gradients = has_meetings && ranks.what() == exchanged::gradient;
   if (step.has_ended()) return;
-  if (!step.met) step.agreed.all = {};  // the votes of an earlier step
+  if (!step.met) step.agreed.all = {};  // discards the votes of an earlier step
   if (step.exchanges_gradients)
     step.agreed.all.not_finite |= !step.done.all_finite;
   else if (!has_meetings)

@@ -21,7 +21,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Whether a kind computes each step of a sequence from this step only, by its host kernel.
+/// Whether the host kernel of a kind computes each step of a sequence from this step only.
 COHORT_CORE_INLINE bool decodes_each_step_alone(kind const& what) {
   constexpr std::string_view kinds[]{"add",       "multiply", "average",  "maximum", "layer_norm",
                                      "rms_norm",  "dropout",  "relu6",    "elu",     "selu",
@@ -30,7 +30,7 @@ COHORT_CORE_INLINE bool decodes_each_step_alone(kind const& what) {
   return std::ranges::find(kinds, what.name) != std::end(kinds);
 }
 
-/// Why a node cannot run step by step; empty if it can.
+/// Returns why a node cannot run step by step; empty if it can.
 COHORT_CORE_INLINE std::string_view why_not_decoded(graph_view net, int id) {
   kind const& what = net.kind(id);
   if (what.role == layer_role::input) return {};
@@ -66,7 +66,7 @@ COHORT_CORE_INLINE std::string why_not_decoded(graph_view net) {
 
 }  // namespace detail
 
-/// The network as a list of layers, and the memory of a sequence.
+/// The network as a list of layers, and the cached keys and values of a sequence.
 struct token_decoder::state {
   struct cache {
     std::vector<float> keys, values;  // heads × window × width
@@ -80,9 +80,9 @@ struct token_decoder::state {
   std::uint64_t version = 0;
   detail::decoder_passes passes = detail::decoder_passes_for(best_isa());
   team workers;
-  std::vector<std::vector<float>> parameters;  // by number in the table
-  std::vector<std::vector<float>> outputs;     // by node
-  std::vector<cache> caches;                   // by node
+  std::vector<std::vector<float>> parameters;  // by index in the parameter table
+  std::vector<std::vector<float>> outputs;     // by node id
+  std::vector<cache> caches;                   // by node id
   std::vector<float> scores;
 
   explicit state(training const& of)
@@ -218,7 +218,7 @@ struct token_decoder::state {
     std::ranges::transform(input_of(id), to.begin(), [&](float x) { return x > 0 ? x : slope * x; });
   }
 
-  /// A layer that treats each step by itself, by its host kernel.
+  /// Runs a layer that computes each step separately, with its host kernel.
   void run_on_host(int id, int rows, std::vector<float>& to) const {
     std::vector<shape> shapes;
     std::vector<float const*> inputs, own;
@@ -282,7 +282,7 @@ COHORT_CORE_INLINE int token_decoder::steps() const { return state_->steps; }
 COHORT_CORE_INLINE std::span<float const> token_decoder::advance(std::span<std::int32_t const> tokens) {
   if (tokens.empty())
     throw setting_error(
-        {.what = "token_decoder::advance needs a token", .expected = "at least one token", .got = "none"});
+        {.what = "token_decoder::advance got no tokens", .expected = "at least one token", .got = "none"});
   if (tokens.size() > static_cast<std::size_t>(state_->window - state_->steps))
     throw setting_error({.what = "token_decoder::advance exceeds the network's steps",
                          .where = {"after ", state_->steps, " steps"},

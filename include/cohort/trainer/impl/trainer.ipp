@@ -16,7 +16,7 @@ COHORT_CORE_INLINE void check_training_settings(training_settings const& setting
   bool const calibrates = settings.tune && settings.workers == 0;
   if ((settings.workers < 1 && !calibrates) || settings.threads < 1)
     throw setting_error(
-        {.what = "workers and threads must be at least 1",
+        {.what = "the number of workers or threads is too small",
          .expected = settings.tune ? "at least 0 workers and 1 thread"
                                    : "at least 1 of each; 0 workers only with tune, which calibrates them",
          .got = {settings.workers, " workers, ", settings.threads, " threads"}});

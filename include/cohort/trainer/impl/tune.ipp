@@ -14,7 +14,7 @@
 namespace cohort::detail {
 
 /// A batch with inputs of zeros (ones for indices of which 0 is padding) and targets in the range that the
-/// losses accept. All steps of masked inputs exist.
+/// losses accept. All steps of masked inputs are unmasked.
 COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type type) {
   batch made;
   made.count = count;
@@ -46,7 +46,7 @@ COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type typ
   return made;
 }
 
-/// Repeats the step of a training, with separate parameters.
+/// Runs one training step per call, on separate parameters.
 class calibration_run {
  public:
   calibration_run(backend_handle backend, graph_view net, training_settings const& settings, int count)
@@ -134,7 +134,7 @@ COHORT_CORE_INLINE timing_autotuner::decision timing_autotuner::decide(std::stri
   for (std::size_t v = 0; v < variants.size(); ++v)
     if (variants[v] == cached) return {v};
   decision chosen{.seconds = std::vector<double>(variants.size(), std::numeric_limits<double>::infinity())};
-  double all = 0;  // if the variants are slow, one round is precise enough
+  double all = 0;  // seconds; for slow variants, one round is precise enough
   for (int round = 0; round < rounds && all < long_enough; ++round)
     for (std::size_t v = 0; v < variants.size(); ++v) {
       double const seconds = seconds_of(v);

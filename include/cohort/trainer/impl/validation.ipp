@@ -22,7 +22,7 @@ COHORT_CORE_INLINE validation::validation(training_state& run, dataset data, std
   check_dataset(run.net, run.element(), data_);
   std::vector<std::string> names{std::string(metrics::loss.name)};
   for (metric& one : metrics) {
-    if (one.name == names[0] && !one.of && !one.of_outputs) continue;  // always included
+    if (one.name == names[0] && !one.of && !one.of_outputs) continue;  // the loss is always included
     if (!one.of && !one.of_outputs)
       throw setting_error({.what = "the metric has no function",
                            .where = {"metric ", one.name},

@@ -35,7 +35,7 @@ COHORT_CORE_INLINE word_vectors word2vec::vectors() const {
 
 COHORT_CORE_INLINE word_vectors word2vec::output_vectors() const {
   if (state_->settings.negatives == 0)
-    throw setting_error({.what = "the rows of the output matrix belong to no word",
+    throw setting_error({.what = "the rows of the output matrix do not belong to words",
                          .where = "output_vectors",
                          .expected = "negatives of at least 1",
                          .got = "hierarchical softmax"});

@@ -106,7 +106,8 @@ COHORT_CORE_INLINE huffman_tree::huffman_tree(std::span<std::int64_t const> coun
   weight.resize(nodes);
   std::vector<std::size_t> parent(nodes, 0);
   std::vector<char> second(nodes, 0);
-  // Counts decrease and the weights of new nodes increase: the lightest is at one of two ends.
+  // Words are sorted by decreasing count, and the weights of new nodes increase: the lightest free node is
+  // the last free word or the first free inner node.
   std::size_t leaf = words, inner = words;
   auto const lightest = [&](std::size_t made) {
     bool const takes_leaf = leaf > 0 && (inner >= made || weight[leaf - 1] < weight[inner]);
@@ -151,7 +152,7 @@ COHORT_CORE_INLINE std::size_t sparse_rows::touch(std::int32_t row) {
 
 template <class T>
 void append_bytes(std::vector<std::byte>& to, std::span<T const> values) {
-  // Not insert: g++ 12 warns that it would write past the end (-Wstringop-overflow).
+  // insert is not used, because g++ 12 warns that it would write past the end (-Wstringop-overflow).
   std::size_t const before = to.size();
   to.resize(before + values.size_bytes());
   if (!values.empty()) std::memcpy(to.data() + before, values.data(), values.size_bytes());
@@ -239,7 +240,7 @@ COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, doub
 
 // --- training
 
-/// Returns the settings.
+/// Returns the settings if they are valid.
 ///
 /// Errors    setting_error.
 COHORT_CORE_INLINE word2vec_settings checked(word2vec_settings how) {
@@ -292,7 +293,7 @@ COHORT_CORE_INLINE word2vec_state::word2vec_state(word_vocabulary vocabulary, co
     input.values()[i] = (drawn.uniform01(i) - 0.5F) / static_cast<float>(settings.width);
 }
 
-/// Sum of products in a fixed order, in eight parts, which compilers can vectorise.
+/// Dot product: sums in a fixed order, in eight parts, which compilers can vectorise.
 COHORT_CORE_INLINE float dot_in_lanes(float const* a, float const* b, std::size_t n) {
   constexpr std::size_t lanes = 8;
   float part[lanes]{};

@@ -169,7 +169,7 @@ COHORT_CORE_INLINE void worker_group::backward(double weight) {
   });
 }
 
-/// `scale`: of the added gradients. `former`: factor of the gradients of earlier micro-batches.
+/// `scale`: factor of the added gradients. `former`: factor of the gradients of earlier micro-batches.
 COHORT_CORE_INLINE void worker_group::backward_part(int w, double scale, double former) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];

@@ -37,9 +37,9 @@ struct gpu_target {
   product_precision products = product_precision::f32;
   tuning* tune = nullptr;  ///< null: the first algorithm that a library proposes
 
-  /// Element type of the products' operands and results in memory.
+  /// Element type of products' operands and outputs in memory.
   element_type type() const;
-  /// Name of a product by this library, for the plan's table.
+  /// Returns the text for the plan's table: the library, and whether its algorithm is tuned.
   std::string implementation(std::string const& library) const { return library + (tune ? ", tuned" : ""); }
 };
 
@@ -47,15 +47,15 @@ struct gpu_target {
 shape batched_input(gpu_request const& of, std::size_t i = 0);
 inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
 
-/// Shape of f32 elements that covers at least `bytes` bytes.
+/// Returns the shape of the smallest f32 tensor with at least `bytes` bytes.
 shape shape_for_bytes(std::size_t bytes);
 
 /// Device address of the constants that change from step to step.
 kernels::step_constants const* constants_of(step_scalars const& now);
 
-/// Argument i as the data of an f32 tensor.
+/// Returns argument i as the address of an f32 tensor.
 float* tensor_at(std::span<void* const> arguments, std::size_t i);
-/// Argument i as the data of a tensor in the given layout.
+/// Returns argument i as the address of a tensor in the given layout.
 kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& layout);
 
 }  // namespace cohort::detail

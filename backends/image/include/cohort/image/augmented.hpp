@@ -16,9 +16,10 @@ namespace cohort {
 /// Position of the window that is cropped from an image: the centre, or random (`anywhere`).
 enum class placing { centre, anywhere };
 
-/// Random rectangle that is overwritten: cutout, or random erasing as torchvision defines it.
+/// A random rectangle that is overwritten with one value: cutout, or random erasing as torchvision defines
+/// it.
 ///
-/// Units     areas: fractions of the image. Ratios: height / width, of uniform logarithm. `fill`: 0 to 255.
+/// Units     areas: fractions of the image. Ratios: height / width, drawn log-uniformly. `fill`: 0 to 255.
 /// Source    Zhong et al., Random Erasing Data Augmentation, AAAI 2020.
 struct random_erasing {
   double probability = 0;
@@ -33,7 +34,7 @@ struct random_erasing {
 ///
 /// Units     pixels. `rotation`: degrees; the angle is uniform in [−rotation, rotation].
 /// Order     rotation of the whole image, window, flip, colours, erasing.
-/// Before    rotation, colour and erasing: bytes are stored; colour: of 1 or 3 channels.
+/// Before    rotation, colour and erasing: the images are stored as bytes. colour: they have 1 or 3 channels.
 struct augmentation {
   int height = 0;  ///< of the window; 0: the image's
   int width = 0;
@@ -41,7 +42,7 @@ struct augmentation {
   placing place = placing::centre;
   bool flip = false;  ///< mirrors each example with probability 1/2
   double rotation = 0;
-  int fill = 0;  ///< value of places that a rotation uncovers, 0 to 255
+  int fill = 0;  ///< value of pixels that a rotation uncovers, 0 to 255
   colour_jitter colour = {};
   random_erasing erase = {};
   std::uint64_t seed = 0;
@@ -53,16 +54,17 @@ struct augmentation_draw {
   bool flip = false;
   double degrees = 0;
   colour_change colour{};
-  image_window erased{};  ///< in the window; without area: none
+  image_window erased{};  ///< relative to the window; without area: nothing is erased
 };
 
-/// Returns the random choices for one example of an image of height × width.
+/// Returns the random choices for one example, whose image is height × width.
 augmentation_draw drawn(augmentation const& how, int height, int width, std::int64_t epoch,
                         std::int64_t index);
 
 namespace detail {
 
-/// Throws setting_error for an invalid setting, shape_error for images that cannot be augmented so.
+/// Throws setting_error for an invalid setting, shape_error for images that cannot be augmented with these
+/// settings.
 void check(augmentation const& how, tensor_description const& images);
 
 /// Applies all choices that change bytes: rotation, window, flip, colours, erasing.
@@ -73,9 +75,9 @@ void augment_bytes(std::byte const* from, shape const& dims, augmentation const&
 
 }  // namespace detail
 
-/// A data set whose first input is augmented randomly, anew in every epoch. An indexed data set over another
-/// one; its other parts, keys and weights are unchanged. Windows and flips work for any element type, because
-/// they only move elements.
+/// An indexed data set that augments the first input of another one, with new random choices in every epoch.
+/// The other parts, keys and weights are unchanged. Windows and flips work for any element type, because they
+/// only move elements.
 ///
 /// Shapes    the first input is channels × height × width and becomes channels × window.
 /// Errors    shape_error for a first input of another rank, or a window larger than the padded image;

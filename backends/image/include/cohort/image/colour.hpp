@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// Ranges of random changes of colour, as torchvision's ColorJitter has them.
+/// Ranges of random changes of colour, as in torchvision's ColorJitter.
 ///
 /// Units     brightness, contrast, saturation b: the factor is uniform in [max(0, 1 − b), 1 + b]. hue h, at
 ///           most 1/2: the shift is uniform in [−h, h] turns. 0: unchanged. The changes are applied in random
@@ -20,7 +20,8 @@ struct colour_jitter {
 
 /// Changes of colour: factors of brightness, contrast and saturation, and a shift of the hue in turns.
 ///
-/// Order     `order`: the changes by number, first to last: 0 brightness, 1 contrast, 2 saturation, 3 hue.
+/// Order     `order` lists the changes, first to last, by number: 0 brightness, 1 contrast, 2 saturation, 3
+///           hue.
 struct colour_change {
   double brightness = 1;
   double contrast = 1;
@@ -40,7 +41,7 @@ struct colour_change {
 ///
 /// Shapes    1 or 3 channels.
 /// Errors    shape_error for another number of channels. setting_error for a factor outside 0 … 1e6, a shift
-///           outside −1 … 1, or an order that is no permutation of 0, 1, 2, 3.
+///           outside −1 … 1, or an order that is not a permutation of 0, 1, 2, 3.
 /// Exact     mixing a and b: factor · a + (1 − factor) · b in f32, clamped to 0 … 255 and truncated.
 ///           A factor of 1 and a shift of 0 change nothing.
 image recoloured(image const& from, colour_change const& how);

@@ -5,7 +5,7 @@
 
 namespace cohort {
 
-/// Returns the part of the image in a window; zeros beyond the edges.
+/// Returns the part of the image in a window. Pixels beyond the image's edges are 0.
 ///
 /// Shapes    channels × window.height × window.width.
 /// Errors    shape_error for a window without area.

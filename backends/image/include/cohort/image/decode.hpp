@@ -10,7 +10,7 @@ namespace cohort {
 
 /// Settings for decoding an image file.
 struct decoding {
-  int channels = 3;  ///< of the result, whatever the file has: 3 (red, green, blue) or 1 (grey)
+  int channels = 3;  ///< of the result, for any file: 3 (red, green, blue) or 1 (grey)
   std::int64_t max_pixels = std::int64_t{1} << 26;  ///< height · width; checked before memory is allocated
   bool salvage = false;  ///< decodes the readable part of a truncated or damaged JPEG; the rest is grey
 };
@@ -20,21 +20,21 @@ namespace detail {
 /// Throws setting_error for invalid settings.
 void check(decoding const& how);
 
-/// Returns the size in the header, as channels of the file × height × width.
+/// Returns the size stored in the header: number of channels in the file × height × width.
 ///
-/// Errors    those that `decoded` detects in the header.
+/// Errors    the errors of `decoded` that the header shows.
 shape size_to_decode(std::span<std::byte const> file, std::string const& where, decoding const& how);
 
 }  // namespace detail
 
-/// Returns the size in the header of a JPEG or PNG file, as channels (1 or 3) × height × width. Reads only
-/// the header.
+/// Returns the size stored in the header of a JPEG or PNG file: channels (1 or 3) × height × width. Reads
+/// only the header.
 ///
-/// Errors    data_error naming `where` if the file is neither format, is damaged, or has a header that
-///           decoded would reject.
+/// Errors    data_error naming `where` if the file is neither a JPEG nor a PNG, is damaged, or has a header
+///           that `decoded` would reject.
 shape image_size(std::span<std::byte const> file, std::string const& where);
 
-/// Decodes a JPEG or PNG file in memory. The bytes determine the format, not the name.
+/// Decodes a JPEG or PNG file in memory. The first bytes determine the format.
 ///
 /// Shapes    how.channels × height × width, of any size up to how.max_pixels. Grey is repeated to colour;
 ///           colour becomes grey by ITU-R BT.601's luma (the Y channel of a JPEG). A PNG's palette is applied
@@ -42,7 +42,7 @@ shape image_size(std::span<std::byte const> file, std::string const& where);
 ///           Colour profiles and the orientation in a camera's metadata are ignored.
 /// Errors    data_error naming `where`: neither JPEG nor PNG; truncated or damaged (unless salvaged); too
 ///           many pixels; CMYK; 12 or 16 bits per channel. setting_error for invalid settings.
-/// Exact     the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
+/// Exact     gives the same bytes on every processor (libjpeg-turbo's accurate inverse DCT).
 image decoded(std::span<std::byte const> file, std::string const& where, decoding how = {});
 
 }  // namespace cohort

@@ -19,8 +19,8 @@ namespace cohort {
 ///
 /// Shapes    as for image_folder.
 /// Order     examples by archive in the given order, then by entry. A label is the name of the file's folder:
-///           "train/cat/1.jpg" is a cat. Labels are numbered in the order of their sorted names, or of
-///           settings.labels.
+///           "train/cat/1.jpg" is a cat. Labels are numbered in the order of their sorted names, or in the
+///           order of settings.labels if that is not empty.
 /// Moves     keeps all names in memory and every archive open: `ulimit -n` must be large enough.
 /// Errors    When constructed: file_error for an archive that cannot be opened. data_error naming archive and
 ///           file for a file outside any folder, of a class that is not in settings.labels, or whose name is

@@ -15,9 +15,9 @@ namespace cohort {
 ///
 /// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1], or normalised per
 ///           channel; label i32.
-/// Order     labels are numbered in the byte order of the class folders' names, or in that of
-///           settings.labels. Examples are sorted by label, then by name: the same on every machine with the
-///           same files.
+/// Order     labels are numbered in the byte order of the class folders' names, or in the order of
+///           settings.labels if that is not empty. Examples are sorted by label, then by name: the same on
+///           every machine with the same files.
 /// Errors    When constructed: file_error for a missing folder. data_error for a class of settings.labels
 ///           without a folder, a folder that is not in settings.labels, a file in a class folder whose name
 ///           is not that of an image (hidden files are skipped, and so are files beside the class folders),

@@ -30,16 +30,16 @@ struct mixing {
 /// Random choices for one example: a function of (seed, epoch, index) only.
 ///
 /// `partner`   index of the example that it is mixed with
-/// `share`     λ: the share of the example itself in image and target; 1: not mixed. cutmix: the area that is
-///             kept, after the rectangle was cut at the image's edges
-/// `window`    cutmix: the rectangle that is copied from the partner. Without area: mixup
+/// `share`     λ: the share of the example itself in image and target; 1: not mixed. cutmix: the fraction of
+///             the area that is kept, with the rectangle clipped at the image's edges
+/// `window`    cutmix: the rectangle that is copied from the partner. It has no area for mixup
 struct mixing_draw {
   std::int64_t partner = 0;
   double share = 1;
   image_window window{};
 };
 
-/// Returns the random choices for one of `size` examples, which have images of height × width.
+/// Returns the random choices for one of `size` examples, whose images are height × width.
 mixing_draw drawn(mixing const& how, std::int64_t size, int height, int width, std::int64_t epoch,
                   std::int64_t index);
 
@@ -56,14 +56,13 @@ void mix_images(tensor_description const& images, mixing_draw const& chance, std
 
 }  // namespace detail
 
-/// A data set that mixes examples with random partners from the same data set, anew in every epoch. The class
-/// label becomes a distribution, λ for the example's class and 1 − λ for the partner's, which
-/// softmax_cross_entropy accepts. An indexed data set over another one.
+/// An indexed data set that mixes each example of another one with a random partner from it, anew in every
+/// epoch. The class label becomes a distribution, which softmax_cross_entropy accepts: λ for the example's
+/// class and 1 − λ for the partner's.
 ///
 /// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label
-///           of n classes, which becomes n numbers, f32. Other parts, key and weight are those of the
-///           example.
-/// Moves     reads the partner, too.
+///           of n classes, which becomes n f32 values. Other parts, key and weight are those of the example.
+/// Moves     reads two examples, the example and its partner.
 /// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get:
 ///           data_error for a label out of range.
 /// Exact     an example is a function of (seed, epoch, index) and of both examples: the same on any rank, in
@@ -84,7 +83,8 @@ class mixed {
     shape const& image = what_.inputs[0].example;
     mixing_draw const chance = drawn(how_, size(), image[1], image[2], out.epoch, i);
     tensor_description const& labels = plain.targets[0];
-    // The partner first, with its image in the view: requesting the example itself may invalidate the rest.
+    // Reads the partner first and copies its image into the view, because reading the example itself may
+    // invalidate the partner's data.
     example_view& other = out.source(plain, 1);
     std::int64_t other_label = 0;
     if (chance.share != 1) {

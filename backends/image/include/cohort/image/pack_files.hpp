@@ -15,9 +15,9 @@ namespace cohort {
 ///           their names relative to the folder; hidden files are skipped. Uses `threads` threads (0: one per
 ///           processor). Only one call may pack into `out` at a time.
 /// After     every archive is complete and on disk. After an interruption, the same call resumes: existing
-///           archives are compared by names and sizes, and kept.
-/// Moves     each byte once, through a fixed amount of memory.
-/// Errors    setting_error for n < 1, threads < 0, or `out` inside of `folder`; file_error for a file that
+///           archives with the same names and sizes of files are kept.
+/// Moves     reads and writes each byte once, through a fixed amount of memory.
+/// Errors    setting_error for n < 1, threads < 0, or `out` inside `folder`; file_error for a file that
 ///           cannot be read or written, and for a folder without files; data_error naming an archive in `out`
 ///           that belongs to another packing.
 /// Exact     the same files, n and seed give the same bytes.

@@ -11,8 +11,8 @@ namespace detail {
 
 inline constexpr int largest_resized = 1 << 16;  // extent
 
-/// For each new position along an axis: the old positions that contribute, and their weights. Integers, so
-/// that nothing is rounded.
+/// For each new position along an axis: the old positions that contribute, and their weights. All are
+/// integers, so that nothing is rounded.
 struct resize_axis {
   struct place {
     int first = 0;  ///< first old position that contributes

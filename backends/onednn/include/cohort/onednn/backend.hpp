@@ -14,9 +14,9 @@ namespace cohort {
 
 /// oneDNN (3.2 or newer) on the processor, in f32.
 ///
-/// Order     activations are blocked or channels last, as oneDNN's `any` chooses; parameters have the layouts
-///           that forward uses.
-/// Exact     one binary, instruction set and thread count give bitwise equal results.
+/// Order     activations are blocked, channels last or dense: a fixed rule or oneDNN's `any` chooses. In f32,
+///           parameters have the layouts that forward uses.
+/// Exact     the same binary, instruction set and thread count give bitwise equal results.
 /// Errors    backend_error naming the layer if oneDNN has only a reference implementation for it. Reorders
 ///           and sums of gradients accept reference implementations.
 class onednn {
@@ -51,9 +51,9 @@ class onednn {
   /// Returns the names of the layouts to time, for convolutions without groups and for dense layers; none for
   /// other layers.
   std::vector<std::string> candidates(basic_request<layout> const& request) const;
-  /// Passes that use the threads of the calling thread's kernels.
+  /// Returns arena passes that run on the OpenMP threads of the calling thread.
   static std::shared_ptr<arena_passes> passes();
-  /// Describes everything that timings depend on besides the processor: oneDNN version, instruction set and
+  /// Describes everything except the processor that timings depend on: oneDNN version, instruction set and
   /// threads.
   static std::string describe_machine();
 
@@ -67,10 +67,9 @@ class onednn {
 /// oneDNN in mixed precision: activations, their gradients and working copies of weights are bf16.
 ///
 /// Exact     everything that is learned stays f32: parameters, their gradients, biases, statistics, losses,
-///           updaters' state.
-///           Convolutions and dense layers accumulate in f32 and round their results; so do pools,
-///           activations and norms of bf16 inputs. Layers run by Cohort's own loops, and layer normalisation,
-///           compute in f32.
+///           updaters' state. Convolutions, dense layers, and pools, activations and norms of bf16 inputs
+///           accumulate in f32 and round their results. Layer normalisation, and layers that run in Cohort's
+///           loops, compute in f32.
 /// Errors    probe reports the backend as unusable without the processor's bf16 instructions, which oneDNN
 ///           would emulate.
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
@@ -82,9 +81,9 @@ class onednn_bf16 : public onednn {
 
   /// As onednn::probe; also requires the bf16 instructions.
   static availability probe();
-  /// Whether `narrow` is bf16 in the f32 layout `wide`, so that an update can write both.
+  /// Whether `wide` is f32 and `narrow` is the same layout in bf16, so that an update can write both.
   bool is_rounded_copy(layout const& wide, layout const& narrow) const;
-  /// Rounds n values to elements first, first + 1, … of a bf16 copy, with the bits that a reorder gives.
+  /// Rounds n values to elements first, first + 1, … of a bf16 copy, with the same bits as a reorder.
   void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const;
 };
 

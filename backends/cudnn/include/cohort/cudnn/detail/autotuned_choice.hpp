@@ -11,13 +11,13 @@
 
 namespace cohort::detail {
 
-/// Returns a buffer for timing, filled with a small number that is the same in f32 and in bf16.
+/// Returns a buffer for timing, filled with 0.0115, whose bit pattern is valid in f32 and in bf16.
 buffer timing_buffer(std::shared_ptr<compute_stream const> const& on, std::size_t bytes);
 
 /// Measures the candidates on the GPU and returns the index of the fastest.
 ///
-/// `what`    describes the work and the library; the GPU's name is prepended.  `enqueue(i)` puts candidate i
-///           into the stream.
+/// `what`    describes the work and the library; this function prepends the GPU's name.  `enqueue(i)` puts
+///           candidate i into the stream.
 /// Errors    a candidate that throws backend_error is skipped; the first candidate's exception propagates.
 template <class Put>
 std::size_t autotuned_choice(tuning& by, compute_stream const& on, std::string const& what,

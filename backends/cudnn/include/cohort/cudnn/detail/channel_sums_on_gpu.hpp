@@ -7,8 +7,8 @@ namespace cohort::detail {
 /// Sums over the elements of each channel of N×C×…: each block sums one chunk, then one block adds the
 /// chunks' sums of 32 channels.
 ///
-/// Before    concurrent sums do not share scratch memory (scratch_bytes).
-/// Exact     in double, in an order that depends only on the layout.
+/// Before    sums that may run concurrently have separate scratch memory (scratch_bytes).
+/// Exact     sums are computed in double, in an order that depends only on the layout.
 class channel_sums_on_gpu {
  public:
   channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor);
@@ -16,7 +16,8 @@ class channel_sums_on_gpu {
   kernels::channel_terms const& terms() const { return terms_; }
   std::size_t scratch_bytes() const { return terms_.channels * terms_.chunks * sizeof(double); }
 
-  /// Sets to[c] to the sum of channel c by the kernel `sums`, divided by `divisor`.
+  /// Computes each channel's sum with the kernel `sums`, and sets to[c] to the sum of channel c divided by
+  /// `divisor`.
   template <class Kernel>
   void run(Kernel sums, float* to, double divisor = 1) const {
     on_->launch(sums, groups_of(terms_.lanes) * terms_.chunks * sum_chunk);

@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Returns NVRTC's options for a compute capability (90 is 9.0). Functions without an execution space are
-/// device code.
+/// Returns NVRTC's options for a compute capability (90 is 9.0). They include that functions without an
+/// execution space specifier are device code.
 std::vector<std::string> kernel_options(int capability);
 
 /// Compiles a program to machine code. No GPU is needed.

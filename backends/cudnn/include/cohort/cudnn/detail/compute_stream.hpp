@@ -19,11 +19,11 @@ namespace cohort::detail {
 
 /// One queue of work on a GPU, the kernels that it launches, and the GPU's memory.
 ///
-/// Order     work runs in the order in which any threads enqueued it. These functions block: wait, download
-///           and deallocate until all of it has run; upload if more than staging_memory's capacity is in
-///           flight. While one thread records, other threads' work waits.
+/// Order     work runs in the order in which the threads enqueue it. wait, download and deallocate block
+///           until all enqueued work has run. upload does so only if more than staging_memory's capacity is
+///           in flight. While one thread records, calls from other threads block.
 /// Errors    backend_error with the driver's message; memory_error if the GPU has too little free memory;
-///           deadline_error if its work takes longer than `deadline`.
+///           deadline_error if the GPU's work takes longer than `deadline`.
 class compute_stream final : public memory_space {
  public:
   explicit compute_stream(std::shared_ptr<gpu const> on,
@@ -58,14 +58,14 @@ class compute_stream final : public memory_space {
   /// Lock to hold while enqueuing work directly. It also makes the GPU's context current on this thread.
   std::shared_lock<std::shared_mutex> lock_queue() const;
 
-  /// Records the work that `work` enqueues, without running it, as a graph for launch(). Returns null if it
-  /// cannot be recorded: `work` waits, uploads, downloads or throws, or the driver or a library refuses.
+  /// Records what `work` enqueues, without running it, as a graph for launch(). Returns null if recording
+  /// fails: `work` waits, uploads, downloads or throws, or the driver or a library rejects the recording.
   CUgraphExec record(std::function<void()> const& work) const;
   /// Number of successful recordings.
   int recorded() const { return recorded_; }
   /// Enqueues recorded work.
   void launch(CUgraphExec recorded) const;
-  /// Before    the queue has finished with it.
+  /// Before    the GPU no longer runs `recorded`.
   void destroy_recorded(CUgraphExec recorded) const noexcept;
 
   gpu const& device() const { return *on_; }
@@ -76,10 +76,11 @@ class compute_stream final : public memory_space {
   driver_functions const& driver() const { return on_->driver(); }
 
   /// Polls until the queue is empty, because the driver's own waits have no deadline. Sleeps between polls
-  /// after the first millisecond. After a deadline has passed, later calls poll only once.
+  /// after the first millisecond. If a call has exceeded the deadline, later calls poll only once until one
+  /// succeeds.
   void finish() const;
 
-  /// Counts a reader of a staging piece, and releases the staging lock while it reads.
+  /// Counts a thread that reads a staging piece, and releases the staging lock while that thread reads.
   class staging_reader {
    public:
     staging_reader(std::unique_lock<std::mutex>& lock, int& readers);
@@ -93,7 +94,7 @@ class compute_stream final : public memory_space {
   };
   /// Waits for the queue, then frees all pieces, unless another thread received a piece meanwhile or still
   /// reads one.
-  /// Before    the lock is held; it is held on return too.
+  /// Before    the lock is held. It is also held on return.
   void free_staging(std::unique_lock<std::mutex>& lock) const;
   /// Returns a staging piece, waiting for one if necessary. The caller keeps the lock until the copy is
   /// enqueued.

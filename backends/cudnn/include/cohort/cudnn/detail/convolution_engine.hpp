@@ -17,7 +17,8 @@ namespace cohort::detail {
 /// of the weights.
 enum class convolution_pass { output, input, weights };
 
-/// Sizes of a convolution on packed tensors, all in one order of axes; f32, or bf16 where `narrow`.
+/// Sizes of a convolution on packed tensors, all in one order of axes. Tensors are f32; images and weights
+/// are bf16 if narrow_images and narrow_weights are set.
 ///
 /// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'. cuDNN infers the groups from these.
 struct convolution_extents {
@@ -30,7 +31,7 @@ struct convolution_extents {
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
-/// cuDNN has no engine that meets the requirements.
+/// Thrown if cuDNN has no engine that meets the requirements.
 struct no_convolution_engine : backend_error {
   using backend_error::backend_error;
 };
@@ -52,8 +53,8 @@ class convolution_engine {
   /// Returns the first aligned address in memory with workspace_alignment spare bytes.
   static void* aligned(std::byte* at);
 
-  /// cuDNN's heuristics to query: mode A (`best`), `fallback`, or the fallback after mode A found nothing
-  /// (`both`).
+  /// cuDNN's heuristics to query: mode A (`best`), the fallback mode (`fallback`), or mode A and, if that
+  /// finds no engine, the fallback mode (`both`).
   enum class search { best, fallback, both };
 
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
@@ -100,17 +101,17 @@ class convolution_engine {
   };
   static names names_of(convolution_pass pass);
 
-  /// Describes the graph to cuDNN. False if cuDNN does not support its mix of tensor types; for a single
-  /// type, failure throws.
+  /// Describes the graph to cuDNN. Returns false if the tensors have different types and cuDNN does not
+  /// support that. If all have one type, a failure throws.
   bool describe(convolution_pass pass, convolution_extents const& extents);
   /// Finalizes a description. On failure stores cuDNN's status in refusal_ and returns false.
   bool accepts(dnn_description& one);
 
-  /// Adds plans for the first usable engines of a heuristic, up to max_plans_. Returns whether there is any
-  /// plan.
+  /// Adds plans for the first usable engines of a heuristic, until there are max_plans_ plans. Returns
+  /// whether there is any plan.
   bool choose(cudnnBackendHeurMode_t mode);
 
-  /// Adds a plan for a configured engine, if it keeps the precision and cuDNN can build the plan.
+  /// Adds a plan for an engine configuration, if the engine keeps the precision and cuDNN can build the plan.
   void add_plan(dnn_description configuration);
 
   std::string describe_text(convolution_pass pass, convolution_extents const& extents) const;

@@ -33,18 +33,18 @@ struct convolution_variant {
   gpu_layout layout_of(shape const& dims) const;
 };
 
-/// Returns the variants in order of preference: first the layout that is fastest on tensor cores, then the
-/// ones to try if it has no engine.
+/// Returns the variants in order of preference: f32 begins with channels first; TF32 and bf16 begin with
+/// channels last, which is faster on tensor cores. The other variants are tried if cuDNN has no engine.
 /// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
 std::vector<convolution_variant> variants_of(product_precision products);
 
-/// One pass of a convolution, with the steps around cuDNN's engine. The weights of a transposed layer are
-/// permuted. If no engine supports asymmetric padding, the image is padded before the pass, or its gradient
-/// is cropped after it. If no engine computes an f32 weight gradient from bf16 images, the gradient is
-/// computed in bf16 and widened.
+/// One pass of a convolution: cuDNN's engine, and the steps before and after it. The weights of a transposed
+/// layer are permuted. If no engine supports asymmetric padding, the image is padded before the pass, or its
+/// gradient is cropped after it. If no engine computes an f32 weight gradient from bf16 images, the gradient
+/// is computed in bf16 and widened.
 ///
 /// Shapes    images, maps and weights as input are in the variant's layout; the weights' gradient is f32.
-/// Before    run: scratch memory of scratch_bytes.
+/// Before    run: `scratch` has scratch_bytes bytes.
 /// Errors    no_convolution_engine naming `where`.
 class convolution_on_gpu {
  public:
@@ -83,8 +83,7 @@ gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& re
                                   convolution_windows const& windows, double flops);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
-/// A sequence is an image with one row.
-/// Forward is the data gradient of a convolution.
+/// Forward computes what backward-data of a convolution computes.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 
 }  // namespace cohort::detail

@@ -10,10 +10,10 @@ namespace cohort::detail {
 /// Combines the channel statistics of a batch's parts, each in the memory of one GPU. The sums of
 /// synchronised_batch_norm are computed on the processor.
 ///
-/// Shapes    means and variances of C elements each, adjacent in memory; likewise the gradients of scale and
-///           shift.
+/// Shapes    `statistics`: C means, then C variances. `sum` and `along`: C elements each. `combined`: C
+///           elements of `sum`, then C elements of `along`.
 /// Order     each call waits for the GPU, then for the other parts.
-/// Exact     in double, from each part's f32 values.
+/// Exact     sums are computed in double, from each part's f32 values.
 class cross_worker_statistics {
  public:
   cross_worker_statistics(shared_stream on, kernels::channel_terms const& terms);
@@ -22,9 +22,9 @@ class cross_worker_statistics {
   /// cancellation.
   void join_statistics(batch_sums& over, float* statistics, float const* running_mean) const;
 
-  /// Writes the sums over all parts of `sum` and `along` to `combined`, in the units of this part's
-  /// gradients. Returns the number of elements of a channel in all parts. `unit` is the factor that a rank's
-  /// gradients have relative to its own batch's mean.
+  /// Adds `sum` and `along` over all parts and writes the results to `combined`, multiplied by `unit`.
+  /// Returns the number of elements of a channel in all parts. `unit` is step_scalars::gradient_scale, the
+  /// factor that this part's gradients contain.
   double join_gradients(batch_sums& over, double unit, float const* sum, float const* along,
                         float* combined) const;
 

@@ -63,8 +63,8 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
 
 /// A descriptor of cuDNN's graph API.
 ///
-/// Order     set the attributes, then finalize; then use it or get attributes. It must outlive the
-///           descriptors that refer to it.
+/// Order     set the attributes, then finalize; then use the descriptor or get its attributes. A descriptor
+///           must outlive the descriptors that refer to it.
 class dnn_description {
  public:
   dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type);
@@ -83,9 +83,8 @@ class dnn_description {
   }
   void set(cudnnBackendAttributeName_t name, dnn_description const& other);
 
-  /// Fills `values` with the attribute's elements. Returns how many elements the attribute has.
-  ///
-  /// Before    `values` has as many elements as are requested.
+  /// Writes the attribute's elements to `values`, at most values.size() of them. Returns how many elements
+  /// the attribute has.
   template <class T>
   std::size_t get(cudnnBackendAttributeName_t name, std::span<T> values) const {
     return get(name, attribute_type<T>(), values.size(), values.data());

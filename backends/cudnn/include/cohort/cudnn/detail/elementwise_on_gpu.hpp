@@ -9,7 +9,8 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, leaky_relu const& layer);
 
-/// Returns a function that copies argument 0 to argument 1. It does nothing if both are the same address.
+/// Returns a function that copies argument 0 to argument 1. The function does nothing if both have the same
+/// address.
 host_function copy_on_gpu(shared_stream const& on, gpu_layout const& layout);
 
 /// Returns a function that converts a tensor from one layout to another.
@@ -18,7 +19,7 @@ host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gp
 /// Prepares a layer that copies its elements in order. If the layer works in place, nothing is copied.
 gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request, gpu_layout const& from);
 
-/// The same in the input's layout, or channels first if the shape changes.
+/// As above, with `from` the input's layout, or channels first if the shape changes.
 gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&);

@@ -9,8 +9,8 @@ namespace cohort::detail {
 ///
 /// Errors    as the embedding layer.
 /// Exact     gradients are added in the order of the examples.
-/// Moves     4 bytes per forward pass. Backward compares each index with the following ones, up to the next
-///           equal index.
+/// Moves     forward copies 4 bytes to the processor. Backward compares each index with the following ones,
+///           up to the next equal index.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, embedding const& layer);
 
 }  // namespace cohort::detail

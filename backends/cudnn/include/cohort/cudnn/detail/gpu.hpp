@@ -12,12 +12,12 @@
 
 namespace cohort::detail {
 
-/// One GPU of those that the driver reports (the driver applies CUDA_VISIBLE_DEVICES), its context, and the
-/// CUDA libraries. Nothing of CUDA is linked: all libraries are loaded at run time.
+/// One of the GPUs that the driver reports (the driver applies CUDA_VISIBLE_DEVICES), its context, and the
+/// CUDA libraries. No CUDA library is linked: all are loaded at run time.
 ///
 /// Order     the checks run in this order: driver, driver version, device, compute capability, free memory,
 ///           NVRTC, cuBLASLt, cuDNN. A machine without a GPU fails one of the first checks.
-/// Errors    backend_error with a sentence for users, for the first check that fails.
+/// Errors    backend_error for the first check that fails; its message is meant for users.
 class gpu {
  public:
   static constexpr int oldest_cuda = 12000;
@@ -32,8 +32,8 @@ class gpu {
   gpu& operator=(gpu const&) = delete;
   ~gpu() { driver_.release_context(device_); }
 
-  /// Makes this GPU's context current on the calling thread. All driver functions need that, except those
-  /// about contexts.
+  /// Makes this GPU's context current on the calling thread. Driver functions that use the GPU require a
+  /// current context.
   CUresult make_current() const noexcept { return driver_.set_context(context_); }
   void use() const { driver_.check(make_current(), "using the GPU's context"); }
   driver_functions const& driver() const { return driver_; }
@@ -49,8 +49,8 @@ class gpu {
     std::size_t free, total;
   };
   memory_bytes memory() const;
-  /// Allocates page-locked host memory, which the GPU reads and writes asynchronously.  Before free: the GPU
-  /// has finished with it.
+  /// Allocates page-locked host memory, which the GPU reads and writes asynchronously.  Before
+  /// free_page_locked: the GPU no longer accesses the memory.
   std::byte* allocate_page_locked(std::size_t bytes) const;
   void free_page_locked(std::byte* memory) const noexcept;
   /// Errors    backend_error below compute capability 8.0, naming the precision `of`.
@@ -69,7 +69,7 @@ class gpu {
 
   void open_libraries(library_source const& from);
 
-  /// Names of a library for each major CUDA version that the driver supports, newest first.
+  /// File names of a library: one for each major CUDA version that the driver supports, newest first.
   std::vector<std::string> names_of(std::string const& stem) const;
 
   void check_architecture() const;

@@ -12,8 +12,8 @@ inline std::size_t elements_of(shape const& s) { return static_cast<std::size_t>
 /// Layout of a tensor in GPU memory: packed, channels first or channels last, in f32 or bf16.
 ///
 /// Shapes    examples × channels × …; weights are filters × channels × ….
-/// Order     channels_last is false if both orders are the same, with one channel or one position per
-///           channel.
+/// Order     channels_last is false if both orders are equal, because there is only one channel or one
+///           position.
 struct gpu_layout {
   shape dims;
   bool channels_last = false;
@@ -27,15 +27,15 @@ struct gpu_layout {
   std::size_t elements() const { return elements_of(dims); }
   std::size_t bytes() const { return elements() * bytes_of(type); }
   std::size_t channels() const { return dims.rank > 1 ? static_cast<std::size_t>(dims[1]) : 1; }
-  /// Elements of a channel in one example.
+  /// Number of elements of a channel in one example.
   std::size_t places() const;
-  /// Adjacent elements of one channel: all positions, or 1 if channels last.
+  /// Number of adjacent elements of one channel: all positions, or 1 if channels last.
   std::size_t area() const { return channels_last ? 1 : places(); }
-  /// Adjacent elements at one position: 1, or all channels if channels last.
+  /// Number of adjacent elements at one position: 1, or all channels if channels last.
   std::size_t depth() const { return channels_last ? channels() : 1; }
   bool is_narrow() const { return type == element_type::bf16; }
   std::string text() const;
-  /// The same order of axes and element type for other dimensions.
+  /// Returns the layout with the same order of axes and element type for other dimensions.
   gpu_layout with_dims(shape const& other) const { return {other, channels_last, type}; }
 };
 

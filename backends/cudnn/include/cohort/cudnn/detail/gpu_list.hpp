@@ -11,10 +11,11 @@
 
 namespace cohort::detail {
 
-/// Array of T in GPU memory. It keeps its memory when it shrinks. If it grows, its bytes are rounded up to a
-/// power of two, so that repeated small growth seldom reallocates; the content is discarded.
+/// Array of T in GPU memory. It keeps its memory when it shrinks. When it grows, its size in bytes is rounded
+/// up to a power of two, so that repeated small growth seldom reallocates; its content is discarded.
 ///
-/// Order     as the stream's; upload has read its argument, and download has written its argument, on return.
+/// Order     operations run in the stream's order. On return, upload has read its argument and download has
+///           written its argument.
 template <class T>
 class gpu_list {
  public:

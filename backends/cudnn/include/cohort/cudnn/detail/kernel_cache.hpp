@@ -6,8 +6,8 @@
 
 namespace cohort::detail {
 
-/// Returns a program's machine code for a compute capability, read from its file in the folder or compiled
-/// and stored there. An empty folder disables the cache.
+/// Returns a program's machine code for a compute capability. Reads it from its file in the folder, or
+/// compiles the program and stores the code there. An empty folder disables the cache.
 ///
 /// Errors    backend_error as compile_kernels. An invalid file or an unusable folder only costs a
 ///           compilation.

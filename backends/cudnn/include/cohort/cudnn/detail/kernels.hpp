@@ -9,8 +9,8 @@
 
 namespace cohort::detail {
 
-/// A kernel that sums the terms of each chunk of sum_chunk elements, with one sum per lane. `terms` defines
-/// their layout; without it they form one row.
+/// A kernel that sums the terms of each chunk of sum_chunk elements, with one sum per lane. The member
+/// `terms` defines the layout of the terms; without it, the terms form one row.
 ///
 /// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order. A binary
 ///           tree then adds halves until one sum per lane remains.
@@ -28,8 +28,7 @@ concept marking_kernel = requires(Kernel const& k) {
 
 namespace kernels {
 
-/// Calls visit.operator()<Kernel>(type) for each kernel, with the name of its type in the kernels' source
-/// text.
+/// Calls visit.operator()<Kernel>(type) for each kernel; `type` is the kernel's type name in the source text.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<convert>("convert");

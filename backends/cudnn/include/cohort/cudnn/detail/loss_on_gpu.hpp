@@ -6,11 +6,11 @@
 
 namespace cohort::detail {
 
-/// Arguments of a loss's kernels. Forward has neither diff_input nor scale; backward has neither input nor
+/// Arguments of a loss's kernels. Forward does not use diff_input and scale; backward does not use input and
 /// sums.
 ///
-/// Shapes    targets: one index per example (`labels`), or numbers; weights: one per example, null means 1;
-///           sums: one per chunk of the loss's terms.
+/// Shapes    targets: one class index per example if `labels`, otherwise one f32 per element of the output.
+///           weights: one per example; null means 1. sums: one per chunk of the loss's terms.
 struct loss_pass {
   float const* input = nullptr;
   float* output = nullptr;

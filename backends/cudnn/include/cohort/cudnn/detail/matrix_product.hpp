@@ -39,11 +39,12 @@ class blas_on_gpu {
 /// D = op(A)·op(B), optionally plus a bias for each row of D.
 ///
 /// Shapes    matrices are column-major: op(A) m×k, op(B) k×n, D m×n, the bias m. A transposed A is stored
-///           k×m. A and B are bf16 if products are; D and the bias have the type `result`.
-/// Before    operands are aligned to buffer::alignment, on the stream's GPU.
-/// Exact     partial sums are f32 and added in a fixed order: one GPU and library gives bitwise equal
+///           k×m. A and B are bf16 for product_precision::bf16, otherwise f32; D and the bias have the type
+///           `result`.
+/// Before    operands are in the memory of the stream's GPU, aligned to buffer::alignment bytes.
+/// Exact     partial sums are f32 and added in a fixed order: the same GPU and library give bitwise equal
 ///           results.
-/// Errors    backend_error if cuBLASLt has no algorithm, or fails.
+/// Errors    backend_error if cuBLASLt has no algorithm for the product, or fails.
 class matrix_product {
  public:
   struct extents {

@@ -15,7 +15,7 @@ namespace cohort::detail {
 /// Order     call read first; then add and merged for that message, any number of times.
 /// Moves     to the GPU: the message's codes and 40 bytes per block. The decoded list takes 4 bytes of GPU
 ///           memory per sent element.
-/// Exact     add: the sums of add_blocks.
+/// Exact     add computes the same sums as add_blocks.
 class message_on_gpu {
  public:
   explicit message_on_gpu(std::shared_ptr<compute_stream> on);

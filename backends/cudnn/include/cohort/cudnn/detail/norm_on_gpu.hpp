@@ -12,7 +12,7 @@ namespace cohort::detail {
 template <class Layer>
 inline constexpr bool sums_across_parts = std::same_as<Layer, synchronised_batch_norm>;
 
-/// Arguments of a channel norm for its kernels.
+/// Returns the kernels' arguments for a norm over channels.
 inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& terms, double epsilon,
                                                 float const* means, float const* variances,
                                                 float const* scale, float const* shift) {
@@ -30,7 +30,7 @@ inline gpu_operation begin_norm(gpu_request const& request, fused_epilogue const
   return made;
 }
 
-/// Normalises by running statistics, which are constants in both passes.
+/// Prepares a norm that normalises by its running statistics, which are constants in both passes.
 template <class Layer>
 gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
@@ -76,14 +76,15 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   return made;
 }
 
-/// Normalises by the statistics of the batch: of this part, or of all parts if sums over parts are given.
-/// Forward stores means and variances in the workspace. Backward recomputes the mask of a fused rectifier
-/// from the input. After a fused sum, the rectifier's backward is a separate kernel, which runs first.
-/// Running statistics are updated by their own gradients: plan/detail/running_statistics.hpp.
+/// Prepares a norm that normalises by the statistics of the batch: those of this part or, if
+/// step_scalars::sums is set, those of all parts. Forward stores means and variances in the workspace.
+/// Backward recomputes the mask of a fused rectifier from the input. After a fused sum, the rectifier's
+/// backward is a separate kernel, which runs first. Backward also writes the gradients by which the running
+/// statistics are updated: plan/detail/running_statistics.hpp.
 ///
-/// Order     if sums over parts are given, each pass waits for this part's sums, then for the other parts.
-/// Moves     if sums are given: 5·C floats between GPU and processor in forward and 4·C in backward, with two
-///           waits each.
+/// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other parts.
+/// Moves     if step_scalars::sums is set: 5·C floats between GPU and processor in forward and 4·C in
+///           backward, with two waits each.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;

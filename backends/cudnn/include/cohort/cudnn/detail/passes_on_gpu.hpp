@@ -68,7 +68,8 @@ class passes_on_gpu : public arena_passes {
     return step;
   }
 
-  /// Enqueues the kernel make(address of the results) over n elements, then the download of its chunks' sums.
+  /// Enqueues the kernel that `make` returns for the address of the results, over n elements, then the
+  /// download of its chunks' sums.
   template <class Make>
   void download_sums(std::size_t n, double* sums, Make make) {
     std::lock_guard const one_at_a_time(mutex_);

@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// A rectifier with learned slopes. A single slope is treated as that of one channel.
+/// A rectifier with learned slopes. With a single slope, each example is treated as one channel.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer);
 
 }  // namespace cohort::detail

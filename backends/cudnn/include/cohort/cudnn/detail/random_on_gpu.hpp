@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Random numbers of a layer: the same as on the processor.
+/// Random numbers of a layer, equal to those on the processor.
 class random_on_gpu {
  public:
   explicit random_on_gpu(gpu_request const& request) : purpose_(purpose_of("layer", request.name)) {}

@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Elementwise losses in the form that kernels use, by the distance d: ½·d², d², |d|, or quadratic near 0 and
-/// linear beyond.
+/// Elementwise losses in the form that kernels use, as functions of the distance d of output and target:
+/// ½·d², d², |d|, or quadratic near 0 and linear beyond.
 inline constexpr float everywhere = std::numeric_limits<float>::infinity();
 inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};
 
@@ -27,8 +27,9 @@ concept is_loss_of_numbers = requires(Layer const& layer) {
   loss_of(layer);
 };
 
-/// The mean over an example's outputs. The output equals the input; for losses of logits it holds the
-/// probabilities, and the gradient is that of half the squared distance.
+/// The loss of an example is the mean over its outputs. The output equals the input, except for losses of
+/// logits: their output is the probabilities, and the gradient with respect to a logit is probability −
+/// target, which loss_gradient computes as the slope of ½·d².
 template <is_loss_of_numbers Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   shared_stream const on = where.stream;

@@ -9,7 +9,8 @@
 
 namespace cohort::detail {
 
-/// Functions that open shared libraries and find their symbols: the system's, or a test's.
+/// Functions that open shared libraries and find their symbols: those of the system, or replacements in
+/// tests.
 struct library_source {
   /// Returns a handle, or null with the reason in `why`.
   std::function<void*(std::string const& name, std::string& why)> open;
@@ -21,8 +22,8 @@ struct library_source {
 /// folder, and the cache that cmake/setup.sh --cuda fills.
 std::vector<std::string> cuda_library_folders();
 
-/// Returns the system's loader. `why` gives the error of a library that exists but does not load. Libraries
-/// are never closed, because CUDA's exit handlers still need them.
+/// Returns the system's loader. If a library exists but does not load, `why` receives the loader's error for
+/// it. Libraries are never closed, because CUDA's exit handlers still need them.
 library_source system_libraries();
 
 /// Loads the functions that Functions::each visits from the first of `names` that opens. `what` is the

@@ -15,8 +15,9 @@ namespace cohort::detail {
 ///     marks ──► groups of 1024: counts ──► blocks: prefix sums ──► groups: bits of gaps
 ///           ──► blocks: the smaller coding ──► offset of each block ──► groups: codes ──► the processor
 ///
-/// Moves     on the device n/4 bytes three times; to the processor 40 bytes per block and the codes.
-/// Exact     the codes of write_block.
+/// Moves     in GPU memory: reads the n/4 bytes of marks up to three times. To the processor: 40 bytes per
+///           block, and the codes.
+/// Exact     the codes equal those of write_block.
 class sparse_encoder_gpu {
  public:
   static_assert(kernels::block_size == block_elements);
@@ -30,9 +31,10 @@ class sparse_encoder_gpu {
   unsigned* sent() const { return marks_.data(); }
   unsigned* negative() const { return marks_.data() + words_; }
 
-  /// Encodes the marked elements with these thresholds. `r` supplies the values beyond 2¹⁶ thresholds.
+  /// Encodes the marked elements with these thresholds. An element of the residual `r` beyond 2¹⁶ thresholds
+  /// is sent as a multiple of its threshold, and r is reduced by the value sent.
   ///
-  /// Errors    numeric_error if such an element of r is not finite.
+  /// Errors    numeric_error if an element of r beyond 2¹⁶ thresholds is not finite.
   threshold_device::extracted code(kernels::threshold_table const& t, float* r);
 
  private:

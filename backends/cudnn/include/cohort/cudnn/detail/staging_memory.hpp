@@ -12,7 +12,7 @@ namespace cohort::detail {
 /// Page-locked staging memory for transfers to and from a GPU. Pieces are handed out one after another and
 /// freed all at once. The memory is allocated with the first piece.
 ///
-/// Order     one thread at a time.
+/// Order     only one thread may call at a time.
 class staging_memory {
  public:
   static constexpr std::size_t capacity = std::size_t{16} << 20, boundary = 64;

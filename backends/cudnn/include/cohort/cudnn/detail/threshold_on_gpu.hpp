@@ -19,8 +19,8 @@ namespace cohort::detail {
 /// The operations of threshold_compressor on arrays in GPU memory.
 ///
 /// Moves     over PCIe: messages, 2 bytes for each element of a threshold's sample, 40 bytes per block, and
-///           single numbers.
-/// Errors    backend_error, memory_error and deadline_error as compute_stream; otherwise as threshold_device.
+///           single values.
+/// Errors    those of compute_stream (backend_error, memory_error, deadline_error) and of threshold_device.
 class threshold_on_gpu final : public threshold_device {
  public:
   explicit threshold_on_gpu(std::shared_ptr<compute_stream> on);
@@ -48,7 +48,8 @@ class threshold_on_gpu final : public threshold_device {
 
   kernels::threshold_table upload(std::span<std::uint64_t const> ends, std::span<bf16 const> t);
 
-  /// Returns the sum over n elements by the kernel make(address of the chunks' sums).
+  /// Returns the sum over n elements, computed by the kernel that `make` returns for the address of the
+  /// chunks' sums.
   template <class Make>
   double summed(std::size_t n, Make make) {
     if (n == 0) return 0;

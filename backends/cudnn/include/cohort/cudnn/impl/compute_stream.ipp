@@ -136,7 +136,7 @@ COHORT_CUDNN_INLINE CUgraphExec compute_stream::record(std::function<void()> con
   bool whole = true;
   try {
     work();
-  } catch (...) {  // the work throws again when it is run instead
+  } catch (...) {  // running the work directly throws the exception again
     whole = false;
   }
   recorder_ = std::thread::id();

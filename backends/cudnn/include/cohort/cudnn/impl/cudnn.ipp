@@ -45,7 +45,8 @@ auto prepare_function_of(kind const& k) {
   return found;
 }
 
-/// Whether a layer with channels, or a loss, has sequences T×C, which these kernels would take for C×T.
+/// Whether an input or the output of a layer with channels, or of a loss, is a sequence T×C, which these
+/// kernels would read as C×T.
 COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inputs, shape const& output) {
   bool const has_channels =
       k
@@ -59,7 +60,7 @@ COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inp
   return output.rank == 2 || std::ranges::any_of(inputs, [](shape const& one) { return one.rank == 2; });
 }
 
-/// Throws backend_error naming the layer if it has sequences.
+/// Throws backend_error naming the layer if has_sequences is true for it.
 COHORT_CUDNN_INLINE void refuse_sequences(gpu_request const& request) {
   if (!has_sequences(*request.kind, request.input_shapes, request.output_shape)) return;
   throw backend_error({.what = "the GPU backends have no kernels for sequences",

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Channels last if any input is, bf16 if any is.
+/// Returns the output's layout: channels last if any input is channels last, bf16 if any input is bf16.
 COHORT_CUDNN_INLINE gpu_layout layout_of_joined(gpu_request const& request) {
   auto const any = [&](bool (*is)(gpu_layout const&)) {
     return std::any_of(request.inputs.begin(), request.inputs.end(), is);
@@ -26,7 +26,7 @@ COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu
   return made;
 }
 
-/// The same in f32, channels first.
+/// As above, in f32 and channels first.
 COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
   return joined_operands(request, batched_output(request));
 }

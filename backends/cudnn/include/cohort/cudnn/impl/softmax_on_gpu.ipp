@@ -36,7 +36,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return made;
 }
 
-/// `without_entropy`: subtracts the targets' own entropy.
+/// With `without_entropy`, subtracts the entropy of the targets.
 template <class Layer>
 gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& request, Layer const& layer,
                                    double smoothing, int ignored, bool without_entropy) {

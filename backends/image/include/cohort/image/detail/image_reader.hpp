@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// Returns the image in the size of the examples.
+/// Returns the image, converted to the size of the examples.
 ///
 /// Errors    data_error naming `where` for another size with fitting::refuse.
 image fit_to_size(image from, int height, int width, fitting how, std::string const& where);
@@ -45,7 +45,7 @@ class image_reader {
 /// Errors    data_error for other names.
 bool is_image_file(std::string_view name, std::string const& where);
 
-/// Throws setting_error for a list with a duplicate label.
+/// Throws setting_error if a label occurs twice in the list.
 void require_unique(std::vector<std::string> labels);
 
 }  // namespace cohort::detail

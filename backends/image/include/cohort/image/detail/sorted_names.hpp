@@ -6,7 +6,8 @@
 
 namespace cohort::detail {
 
-/// Names in a folder without hidden ones, sorted by bytes, independent of the file system's order.
+/// Returns the names in a folder, except hidden ones, sorted by bytes: the order does not depend on the file
+/// system.
 std::vector<std::string> sorted_names_in(std::string const& folder);
 
 /// Whether the path is a folder or a link to one.

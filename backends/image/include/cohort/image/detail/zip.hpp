@@ -21,7 +21,7 @@ using zip_handle = std::unique_ptr<zip_t, zip_discarder>;
 
 zip_handle open_zip(std::string const& path, int flags);
 
-/// An archive open for reading. A mutex admits one thread at a time to libzip.
+/// An archive open for reading. A mutex serialises the calls of libzip.
 ///
 /// Errors    file_error if it cannot be opened; data_error naming archive and entry if an entry is damaged
 ///           (libzip checks a CRC-32), encrypted, or larger than allowed.
@@ -53,8 +53,8 @@ class zip_reader {
 /// Writes the files folder/name of all names as an archive, completely or not at all. Entries are stored, not
 /// compressed.
 ///
-/// After     the archive is on disk, bytes and name. Its bytes depend only on names and contents.
-/// Errors    file_error naming a file that cannot be read, or the archive; no archive exists then.
+/// After     the archive's bytes and its name are on disk. Its bytes depend only on names and contents.
+/// Errors    file_error naming a file that cannot be read, or the archive; then no archive is created.
 void write_zip(std::string const& path, std::string const& folder, std::span<std::string const> names);
 
 }  // namespace cohort::detail

@@ -13,7 +13,8 @@
 
 namespace cohort::detail {
 
-/// Window to erase, from the stream's elements 9, 10, …; without area if none of ten fits, or by chance.
+/// Window to erase, drawn from the stream's elements 9, 10, …. It has no area with probability 1 −
+/// how.probability, or if none of ten windows fits.
 COHORT_IMAGE_INLINE image_window erased_window(random_erasing const& how, int height, int width,
                                                random_stream const& chance) {
   std::uint64_t next = 9;

@@ -56,7 +56,7 @@ COHORT_IMAGE_INLINE std::array<float, 256> const& unit_fractions() {
 
 /// Shifts the hue of a colour by `shift` turns.
 ///
-/// Units     0 to 1.
+/// Units     r, g, b: 0 to 1.
 /// Before    −1 ≤ shift ≤ 1.
 COHORT_IMAGE_INLINE void shift_hue(float& r, float& g, float& b, float shift) {
   float const most = std::max({r, g, b}), range = most - std::min({r, g, b});

@@ -50,9 +50,9 @@ inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0
                     .got = std::move(got)});
 }
 
-/// Calls `use` with the file, whose header was read.
+/// Reads the file's header and calls `use` with the opened file.
 ///
-/// Errors    data_error if it is no image, or too large.
+/// Errors    data_error if the file is not an image, or has too many pixels.
 template <class Use>
 auto with_opened(std::span<std::byte const> file, std::string const& where, decoding const& how,
                  Use const& use) {

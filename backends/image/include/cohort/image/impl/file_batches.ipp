@@ -53,7 +53,7 @@ COHORT_IMAGE_INLINE std::vector<std::string> file_batches::list_files(
       std::string_view const name = std::string_view(entry.name).substr(entry.name.rfind('/') + 1);
       if (!detail::is_image_file(name, location(path, entry.name))) continue;
       if (parent_of(entry.name).empty())
-        throw data_error({.what = "the file is in no class folder",
+        throw data_error({.what = "the file is not in a class folder",
                           .where = path,
                           .expected = "CLASS/NAME",
                           .got = entry.name});

@@ -10,14 +10,14 @@
 
 namespace cohort::detail {
 
-/// Numbers of one stream, one after another.
+/// Random numbers of one stream, in order.
 class random_sequence {
  public:
   explicit random_sequence(random_stream const& from) : from_(from) {}
   double uniform() { return from_.uniform01<double>(next_++); }
   std::uint64_t below(std::uint64_t bound) { return from_.below(next_++, bound); }
 
-  /// Logarithm of a number of the distribution Gamma(shape, 1).
+  /// Returns the logarithm of a random number with the distribution Gamma(shape, 1).
   ///
   /// Source    Marsaglia and Tsang, 2000; for a shape below 1, their boost by U^(1/shape).
   double log_gamma(double shape) {
@@ -119,7 +119,7 @@ COHORT_IMAGE_INLINE mixing_draw drawn(mixing const& how, std::int64_t size, int 
   made.share = 1 / (1 + std::exp(b - a));
   if (!cuts) return made;
   double const side = std::sqrt(1 - made.share);
-  auto const part = [&](int extent, int& first, int& length) {  // centred anywhere, cut at the edges
+  auto const part = [&](int extent, int& first, int& length) {  // centred anywhere, clipped at the edges
     int const half = static_cast<int>(extent * side) / 2,
               centre = static_cast<int>(chance.below(static_cast<std::uint64_t>(extent)));
     first = std::max(centre - half, 0);

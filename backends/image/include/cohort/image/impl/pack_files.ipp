@@ -40,7 +40,7 @@ COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::stri
   }
 }
 
-/// Whether `inner` is `outer` or below it, after all links.
+/// Whether `inner` is `outer` or is inside `outer`, with all links resolved.
 ///
 /// Before    both exist.
 COHORT_IMAGE_INLINE bool contains_folder(std::string const& outer, std::string const& inner) {
@@ -57,7 +57,7 @@ COHORT_IMAGE_INLINE std::string batch_name(std::size_t number) {
   return "batch-" + digits + ".zip";
 }
 
-/// Whether the archive exists. Throws data_error if it holds other files than these.
+/// Whether the archive exists. Throws data_error if it exists with other files than these.
 COHORT_IMAGE_INLINE bool already_packed(std::string const& path, std::string const& folder,
                                         std::span<std::string const> names) {
   if (!size_of_file(path)) return false;
@@ -103,9 +103,9 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
   detail::make_folder(out);
   if (detail::contains_folder(folder, out)) {
     detail::remove_empty_folder(out);
-    throw setting_error({.what = "the output folder is inside of the folder to pack",
+    throw setting_error({.what = "the output folder is inside the folder to pack",
                          .where = out,
-                         .expected = {"a folder outside of ", folder},
+                         .expected = {"a folder outside ", folder},
                          .got = out});
   }
   for (std::string const& name : detail::sorted_names_in(out)) {

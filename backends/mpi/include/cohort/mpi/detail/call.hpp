@@ -13,10 +13,11 @@ void mpi_call(int code, char const* routine);
 /// Sleeps between two polls of MPI.
 void sleep_between_polls(std::chrono::microseconds time = std::chrono::microseconds(200));
 
-/// A duplicate of a communicator, with separate messages. Its errors are returned, not fatal.
+/// A duplicate of a communicator. Its messages are separate from the original's, and MPI's errors are
+/// returned, not fatal.
 ///
 /// Order     created collectively, over all ranks of the communicator. Freed only by free(): a communicator
-///           with pending messages must not be freed, because a new one may get its number.
+///           with pending messages must not be freed, because a new communicator may reuse its context id.
 /// Errors    communicator_error if not all ranks have joined within `patience`.
 class mpi_duplicate {
  public:

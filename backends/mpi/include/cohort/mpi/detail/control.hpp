@@ -17,14 +17,14 @@ namespace cohort::detail {
 /// Control messages between ranks: heartbeats, progress, failures and farewells.
 ///
 /// A *beat* (heartbeat) contains the sender's table of the progress of all ranks; the latest entry of each
-/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* is a text. A
-/// *farewell* is a rank's last message. Failures and farewells are sent synchronously: they have arrived when
-/// the send is done.
+/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* contains the reason
+/// as a text. A *farewell* is a rank's last message. Failures and farewells are sent synchronously: they have
+/// arrived when the send is done.
 ///
-/// Order     one thread at a time calls the functions that send or receive. Any thread may call note,
+/// Order     only one thread at a time may call the functions that send or receive. Any thread may call note,
 ///           note_wait, announce, trouble and delivered.
-/// Units     silence counts only the time in which this rank has polled, so that a rank that was stopped
-///           itself does not report the others as lost.
+/// Units     silence counts only the time in which this rank has polled, so that a rank that was itself
+///           suspended does not report the others as lost.
 class mpi_control {
  public:
   using clock = std::chrono::steady_clock;
@@ -60,11 +60,11 @@ class mpi_control {
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience);
 
   void leave() noexcept;
-  /// Waits until all ranks have left, at most `limit`. Returns whether all have left, and false at once if a
-  /// rank is lost or fails.
+  /// Waits until all ranks have left, at most `limit`. Returns whether all have left. Returns false without
+  /// waiting further if a rank is lost or fails.
   ///
   /// Before    leave() was called.
-  /// After     true: no message is pending. false: stopped, as by stop().
+  /// After     true: no message is pending. false: control messages are stopped, as by stop().
   bool wait_for_farewells(std::chrono::milliseconds limit);
   /// Before    wait_for_farewells() has returned true.
   void free() noexcept {
@@ -91,7 +91,7 @@ class mpi_control {
     rank_progress where{};
     int waits_for = rank_status::nobody;
     std::int64_t note_count = 0;
-    clock::duration last_heard{};  // on the clock of listened_
+    clock::duration last_heard{};  // value of listened_ at the last message
     bool answers = false;
     bool left = false;
     bool announced = false;  // has announced a failure
@@ -103,7 +103,7 @@ class mpi_control {
     std::vector<char> bytes;  // their address is stable when the message moves
     MPI_Request request;
   };
-  /// Keeps the buffers that MPI may still access.
+  /// Leaks the buffers that MPI may still access.
   void leak();
 
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
@@ -121,8 +121,8 @@ class mpi_control {
     }
   }
   void exchange();
-  /// Sends heartbeats to one rank after the other, so that each rank gets one at least every quarter of
-  /// `heartbeat`.
+  /// Sends heartbeats to one rank after the other, so that each rank receives at least one per heartbeat_ /
+  /// 4.
   void beat(clock::time_point now);
 
   void post_receive(int r);
@@ -139,8 +139,8 @@ class mpi_control {
   /// Sends the announcement, and checks its delivery.
   void announce_failure();
   void set_trouble(std::string why);
-  /// Announces ranks whose silence exceeds the heartbeat. Also includes ranks whose silence exceeds 3/4 of
-  /// it, so that ranks that were lost at the same time are reported together.
+  /// Announces ranks whose silence exceeds heartbeat_ as lost. If there is one, also announces ranks whose
+  /// silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported together.
   void detect_lost_ranks();
 
   mpi_duplicate channel_;

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// A number of bytes as MPI's count and datatype: `count` bytes, or one element of a derived datatype above
-/// `largest` bytes.
+/// A number of bytes as MPI's count and datatype: up to `largest` bytes, `count` elements of MPI_BYTE; above,
+/// one element of a derived datatype.
 class mpi_extent {
  public:
   explicit mpi_extent(std::size_t bytes, std::size_t largest = INT_MAX,

@@ -8,11 +8,11 @@
 
 namespace cohort::detail {
 
-/// Detects that the program calls MPI_Finalize while a progress thread still calls MPI: prints a sentence and
-/// exits with status 1, instead of a crash in MPI.
+/// Detects that the program calls MPI_Finalize while a progress thread still calls MPI. Then prints an error
+/// and exits the process with status 1, because MPI would crash.
 ///
-/// Order     end(), free() or the destructor when no thread calls MPI for the communicator any more; from any
-///           thread.
+/// Order     call end() or free(), or destroy the object, when no thread calls MPI for the communicator any
+///           more. Any thread may do this.
 /// Source    MPI 4.1, 11.2.4: MPI_Finalize first deletes the attributes of MPI_COMM_SELF.
 class finalize_check {
  public:
@@ -21,9 +21,9 @@ class finalize_check {
   finalize_check& operator=(finalize_check const&) = delete;
   ~finalize_check() { end(); }
 
-  /// MPI_Finalize is allowed from now on.
+  /// Allows MPI_Finalize from now on.
   void end() noexcept { *in_use_ = false; }
-  /// As end(). Also frees the attribute.
+  /// As end(), and also frees the attribute.
   ///
   /// Before    MPI can be called.
   void free() noexcept;

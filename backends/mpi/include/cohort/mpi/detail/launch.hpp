@@ -22,10 +22,10 @@ struct mpi_world {
   std::unique_ptr<communicator> ranks;
 };
 
-/// Collective over `original`.
+/// Creates both. Collective over `original`.
 ///
-/// Errors    setting_error for unsuitable settings or an unsuitable MPI; communicator_error if not all ranks
-///           join in time.
+/// Errors    setting_error for settings out of range, or an MPI that make_mpi rejects; communicator_error if
+///           not all ranks join in time.
 mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings, mpi_timeouts patience);
 
 /// Initialises MPI, runs a body on this rank, and finalises MPI.
@@ -54,7 +54,7 @@ class mpi_process {
   }
 
  private:
-  /// Shortest limit for MPI to start and to end; a busy machine needs it.
+  /// Lower bound of the time limits for starting and ending MPI, because both are slow on a busy machine.
   static constexpr std::chrono::milliseconds time_for_mpi{10'000};
   static constexpr auto no_limit = std::chrono::hours(24 * 365);
   /// mpirun reports the exit status of the first process that ends. This delay lets the failed rank end

@@ -6,12 +6,12 @@
 
 namespace cohort::detail {
 
-/// Shows which ranks of this host are alive while MPI starts, when MPI itself cannot tell yet.
+/// Detects which ranks of this host are alive while MPI starts, because MPI itself cannot report that yet.
 ///
 /// Each process listens on an abstract Unix socket named after its job and rank. The kernel removes the
 /// socket when the process ends. Ranks of other hosts (network namespaces) are invisible.
 /// Before    the launcher has set the variables of Open MPI, PMIx or Slurm; without them nothing is observed.
-/// Order     one thread at a time calls the members.
+/// Order     only one thread may call at a time.
 class roll_call {
  public:
   roll_call();
@@ -21,7 +21,8 @@ class roll_call {
 
   /// This process's rank; −1: unknown.
   int rank() const { return rank_; }
-  /// Looks for every rank of the job. Returns those that were seen earlier and have ended since.
+  /// Checks which ranks of the job are alive. Returns those that an earlier call found alive and that have
+  /// ended since.
   std::vector<int> ended_ranks();
   /// Text of the form "on this host ranks 0, 2 have started, and 1 rank has not"; "" if nothing is known.
   std::string describe() const;

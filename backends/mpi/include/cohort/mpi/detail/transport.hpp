@@ -47,8 +47,8 @@ class mpi_transport final : public transport {
   void announce(std::string const& why) noexcept override { control_->announce(why); }
   std::optional<std::string> trouble() const override { return control_->trouble(); }
   /// Cancels receives. Operations that cannot be cancelled (a partly received message, a send to a lost rank)
-  /// may still end while the announcement is sent. Afterwards this transport never calls MPI again, so that
-  /// no memory is accessed.
+  /// may still end while the announcement is sent. If one is still pending afterwards, MPI is never called
+  /// again, so that MPI does not access its memory.
   void abandon() noexcept override;
   void leave() noexcept override { control_->leave(); }
 

@@ -44,7 +44,7 @@ COHORT_MPI_INLINE watchdog::~watchdog() {
     cancelled_ = true;
   }
   changed_.notify_one();
-  thread_.join();  // bounded: the thread has finished its work
+  thread_.join();  // bounded: the thread ends as soon as it is notified
 }
 
 }  // namespace cohort::detail

@@ -11,8 +11,9 @@
 namespace cohort::detail {
 
 /// State shared by a communicator and its relatives: the NCCL library, the traffic, and the NCCL
-/// communicators of destroyed relatives. NCCL communicators end together with those of the other ranks, which
-/// may destroy theirs in another order. Only the destruction of the last relative waits for their end.
+/// communicators of destroyed relatives. An NCCL communicator ends only when all ranks have finalised it, and
+/// ranks may destroy relatives in different orders. Therefore only the destructor of the last relative waits
+/// for the ends.
 class nccl_family {
  public:
   explicit nccl_family(library_source const& from) : functions_(load_nccl(from)) {}
@@ -21,7 +22,7 @@ class nccl_family {
   ~nccl_family();
 
   std::shared_ptr<nccl_functions const> const& functions() const { return functions_; }
-  /// Starts to end the NCCL communicator of a destroyed relative, and keeps it until its end.
+  /// Starts to finalise the NCCL communicator of a destroyed relative, and keeps it until it has ended.
   void retire(std::shared_ptr<nccl_ranks> one);
 
   std::atomic<std::uint64_t> bytes_sent = 0, sums_started = 0;

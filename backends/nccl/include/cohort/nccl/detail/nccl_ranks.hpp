@@ -16,8 +16,8 @@ namespace cohort::detail {
 ///
 /// Order     created collectively by all ranks of `over`, which broadcasts NCCL's identifier. All ranks start
 ///           the same sums in the same order.
-/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. `over`
-///           determines the missing ranks, within a second deadline, and is poisoned. setting_error on
+/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. Within
+///           another deadline, `over` determines the missing ranks; `over` is then unusable. setting_error on
 ///           every rank if two ranks have the same GPU.
 class nccl_ranks {
  public:
@@ -25,7 +25,7 @@ class nccl_ranks {
              std::shared_ptr<gpu const> on);
   nccl_ranks(nccl_ranks const&) = delete;
   nccl_ranks& operator=(nccl_ranks const&) = delete;
-  /// Aborts, unless ended().
+  /// Aborts pending sums, unless ended().
   ~nccl_ranks();
 
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
@@ -40,16 +40,16 @@ class nccl_ranks {
   /// Blocks until a sum has ended, at most until the deadline.
   void await(gpu_event const& end);
 
-  /// Starts to finalise the NCCL communicator. This needs all ranks, which may read this rank's memory until
-  /// then.
+  /// Starts to finalise the NCCL communicator. Finalisation completes when all ranks have called it; until
+  /// then, other ranks may read this rank's memory.
   void end() noexcept;
   /// Returns whether all ranks have finalised.
   bool ended();
   /// Blocks until ended(), a failure, or the deadline.
   void wait_for_end() noexcept;
 
-  /// Aborts pending sums without a result and allows no new ones. Returns within a second: NCCL joins threads
-  /// and waits for the GPU, which may never finish.
+  /// Aborts pending sums without a result and allows no new ones. Returns within a second even if NCCL's
+  /// abort does not return, because that joins threads and waits for the GPU.
   void abort() noexcept;
 
  private:
@@ -59,7 +59,7 @@ class nccl_ranks {
 
   static ncclDataType_t type_of(element_type type);
 
-  /// Names the ranks that share a GPU; NCCL's error would not.
+  /// Throws setting_error naming the ranks that share a GPU; NCCL's error would not name them.
   void require_distinct_gpus();
 
   bool was_aborted();
@@ -80,11 +80,11 @@ class nccl_ranks {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  /// Aborts and throws if `over_` is poisoned.
+  /// Aborts and throws if another rank has announced a failure to `over_`.
   void check_other_ranks();
 
-  /// Throws the error of an exceeded deadline. Calls a barrier first, whose error names the missing ranks. An
-  /// abort before it would hide them.
+  /// Throws the error of an exceeded deadline. First calls a barrier, whose error names the missing ranks; an
+  /// abort before the barrier would hide them.
   [[noreturn, gnu::cold]] void fail_at_deadline(char const* doing);
   [[noreturn, gnu::cold]] void fail(std::string const& why);
   void check(ncclResult_t status, char const* doing);

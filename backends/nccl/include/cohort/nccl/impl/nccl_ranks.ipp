@@ -114,7 +114,7 @@ COHORT_NCCL_INLINE void nccl_ranks::abort() noexcept try {
   }).detach();
   clock::time_point const begin = clock::now();
   while (!over->load() && clock::now() - begin < std::chrono::seconds(1)) std::this_thread::yield();
-} catch (...) {  // no thread to be had
+} catch (...) {  // no thread can be started
 }
 
 COHORT_NCCL_INLINE ncclDataType_t nccl_ranks::type_of(element_type type) {
@@ -191,7 +191,7 @@ COHORT_NCCL_INLINE void nccl_ranks::fail(std::string const& why) {
   check_other_ranks();  // another rank may have announced the reason
   over_->abort(why);
   abort();
-  over_->barrier();  // throws the reason that all ranks get
+  over_->barrier();  // throws the reason that all ranks receive
   throw communicator_error({.what = why});
 }
 

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// oneDNN's algorithms for an activation. If `backward` differs from `forward`, backward reads the output.
-/// Then the input need not be kept, and the activation can be fused into another kernel.
+/// oneDNN's algorithms for an activation. If `backward` differs from `forward`, backward reads the output:
+/// the input need not be kept, and the activation can be fused into another kernel.
 struct dnnl_activation {
   std::string_view kind;
   dnnl_alg_kind_t forward = dnnl_alg_kind_undef;
@@ -20,8 +20,8 @@ struct dnnl_activation {
   constexpr bool reads_output() const { return backward != forward; }
 };
 
-/// Activations whose oneDNN formulas equal Cohort's, including at the kinks. The field of a kind that has one
-/// is alpha.
+/// Activations whose oneDNN formulas equal Cohort's, including at the kinks. If a kind has a field, that
+/// field is alpha.
 inline constexpr dnnl_activation dnnl_activations[]{
     {relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
     {leaky_relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
@@ -38,8 +38,8 @@ inline constexpr dnnl_activation dnnl_activations[]{
     {mish::kind_name, dnnl_eltwise_mish, dnnl_eltwise_mish},
 };
 
-/// Returns the kind's row, or null. Compares names, because naming a kind would compile its kernels into
-/// every program.
+/// Returns the kind's row, or null. Compares names, because a reference to a kind would compile its kernels
+/// into every program.
 constexpr dnnl_activation const* find_activation(kind const& k) {
   for (dnnl_activation const& one : dnnl_activations)
     if (one.kind == k.name) return &one;

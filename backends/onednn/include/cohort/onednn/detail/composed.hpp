@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Prepares a layer that composes its kernels of matrix products (`kind::compose`), on dense tensors of the
+/// Prepares a layer whose kernels are composed of matrix products (`kind::compose`), on dense tensors of the
 /// target's type.
 ///
 /// Errors    backend_error naming the layer, if oneDNN has only a reference implementation for a product.

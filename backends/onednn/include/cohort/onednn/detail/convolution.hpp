@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Extents of a sliding window in oneDNN's convention: a dilation of 0 means none. With `axes` 1, only the
-/// width.
+/// Extents of a sliding window in oneDNN's convention: a dilation of 0 means none. If `axes` is 1, only the
+/// extents along the width.
 struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool is_strided = false;  ///< a stride above 1
@@ -29,13 +29,14 @@ struct window_primitives : weighted_primitives {
   ~window_primitives() = default;
 };
 
-/// Layouts that a convolution tries, in order. A fixed rule, so that bits do not depend on timing, unless the
-/// request names another candidate.
+/// Layouts that a convolution tries, in order. The rule is fixed, so that results do not depend on timings,
+/// unless the request names another candidate.
 ///
-/// Channels that do not fill blocks of 16 waste work. Such a convolution uses channels last, which oneDNN
-/// runs by brgemm, and so does a convolution with a single input channel in bf16. Strided backward-data is
-/// still faster in blocks. Grouped convolutions whose groups do not fill blocks have kernels only for dense
-/// images. Sequences are channels last, as in the plan.
+/// If channels do not fill blocks of 16, kernels on blocks also process the padding. A convolution with such
+/// channels uses channels last, which oneDNN runs by brgemm. In bf16, a convolution with a single input
+/// channel also uses channels last. Strided backward-data uses blocks, which are faster even then. Grouped
+/// convolutions whose groups do not fill blocks have kernels only for dense images. Sequences are channels
+/// last, as in the plan.
 ///
 /// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of
 ///           a Sapphire Rapids, in µs, blocks | channels last:

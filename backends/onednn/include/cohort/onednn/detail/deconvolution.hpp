@@ -6,8 +6,8 @@
 
 namespace cohort::detail {
 
-/// Prepares a transposed convolution. The window is that of the convolution that maps the output to the
-/// input.
+/// Prepares a transposed convolution. The window is that of the convolution whose input is this layer's
+/// output.
 backend_operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                             conv2d_transposed const& l);
 

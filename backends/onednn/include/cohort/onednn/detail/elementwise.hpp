@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 /// diff_output ← diff_output · derivative, in place. Reads the output or the input:
 /// dnnl_activation::reads_output. Runs in `layout`, or dense if oneDNN has only a reference implementation
-/// for it (padded blocks, if f(0) is not 0).
+/// for `layout` (for padded blocks if f(0) is not 0).
 ///
 /// Errors    backend_error naming the request's layer if there is no optimised implementation.
 invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,

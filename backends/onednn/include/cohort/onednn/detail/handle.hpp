@@ -13,8 +13,8 @@ namespace cohort::detail {
 /// translation unit.
 void check_dnnl(dnnl_status_t status, char const* doing);
 
-/// Shared ownership of any oneDNN object. One type for all objects, copied and destroyed out of line, which
-/// keeps the code for vectors of them small.
+/// Shared ownership of any oneDNN object. It is one type for all objects, with copy and destruction out of
+/// line, to keep the code for vectors of objects small.
 class shared_object {
  public:
   shared_object() = default;
@@ -29,7 +29,7 @@ class shared_object {
   std::shared_ptr<void> held_;
 };
 
-/// shared_object with the type of the object.
+/// A shared_object that knows the type of its object.
 template <class T, dnnl_status_t (*Destroy)(T*)>
 class dnnl_shared : shared_object {
  public:
@@ -57,7 +57,7 @@ struct dnnl_pd_deleter {
 };
 using dnnl_pd = std::unique_ptr<dnnl_primitive_desc, dnnl_pd_deleter>;
 
-/// oneDNN's name of the implementation.
+/// Returns oneDNN's name of the implementation.
 std::string implementation_of(const_dnnl_primitive_desc_t pd);
 
 /// Whether the descriptor exists and its implementation neither is nor contains a reference one
@@ -79,8 +79,8 @@ class dnnl_attributes {
   dnnl_primitive_attr_t attributes_ = nullptr;
 };
 
-/// oneDNN's memory descriptor as a regular value: extents, element type and layout. Default-constructed:
-/// empty.
+/// oneDNN's memory descriptor as a regular value: extents, element type and layout. A default-constructed
+/// layout is empty.
 class memory_layout {
  public:
   memory_layout() = default;
@@ -95,7 +95,8 @@ class memory_layout {
 
   const_dnnl_memory_desc_t get() const { return md_.get(); }
   bool operator==(memory_layout const& other) const;
-  /// Whether each element has the same offset in both, counted in elements, whatever the element types.
+  /// Whether each element has the same offset in both layouts, counted in elements. The element types may
+  /// differ.
   bool has_same_layout(memory_layout const& other) const;
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 

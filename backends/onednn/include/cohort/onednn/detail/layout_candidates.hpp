@@ -7,8 +7,8 @@ namespace cohort::detail {
 
 /// A choice of layouts for a layer with weights. The first candidate, "rule", is the fixed default.
 ///
-/// `forward`, `data`   layout of activations in forward (and weights' gradient) and in backward-data;
-///                     `kept`: as given
+/// `forward`, `data`   layout of activations in forward (also for the weights' gradient) and in
+///                     backward-data; `kept`: the layout of the request
 /// `weights_any`       the weights' gradient uses the layouts that oneDNN prefers
 /// `plain`             weights are dense and row-major
 struct layout_candidate {

@@ -22,13 +22,13 @@ struct panels {
 struct norm_tensors {
   void const* x = nullptr;
   void const* other = nullptr;  ///< forward adds it, if not null
-  void* y = nullptr;            ///< backward: null if x determines what passed the rectifier
+  void* y = nullptr;            ///< backward: null if the rectifier's mask is computed from x
   void const* dy = nullptr;
   void* gated = nullptr;  ///< gradient before the rectifier, equal to that of `other`; may alias dx
   void* dx = nullptr;
   float const* scale = nullptr;
   float const* shift = nullptr;
-  float* means = nullptr;  ///< forward writes both if they are the batch's
+  float* means = nullptr;  ///< forward writes means and variances if they are the batch's
   float* variances = nullptr;
   float* diff_scale = nullptr;
   float* diff_shift = nullptr;
@@ -47,7 +47,8 @@ struct norm_tensors {
 ///           variances, 1979.
 class norm_on_panels {
  public:
-  /// `of_batch`: use the batch's statistics instead of given ones. `threads`: maximum number of threads.
+  /// `of_batch`: whether to compute the batch's statistics instead of reading given ones. `threads`: maximum
+  /// number of threads.
   ///
   /// Before    `which` is at most machine_isa().
   norm_on_panels(panels const& layout, double epsilon, float slope, bool of_batch, int threads, isa which);
@@ -71,8 +72,8 @@ class norm_on_panels {
   std::size_t thread_bytes() const;
   thread_buffers buffers_of(std::byte* scratch, std::size_t thread) const;
 
-  /// All threads iterate equally often, with or without an active slice, because they synchronise when panels
-  /// are shared.
+  /// All threads call `visit` equally often, with or without an active slice, because they synchronise if
+  /// panels are shared.
   void for_each_panel(norm_tensors const& a,
                       void (norm_on_panels::*visit)(norm_tensors const&, panel_slice const&) const) const;
   static void wait_for_slices(std::size_t parts);
@@ -92,7 +93,7 @@ class norm_on_panels {
   bool advance(row_block& at, panel_slice const& slice, std::size_t most) const;
   static void const* address(void const* tensor, row_block const& at);
   static void* address(void* tensor, row_block const& at);
-  /// Rows to sum in f32 between merges: enough that merging costs little.
+  /// Rows to sum in f32 between merges; at least 16, so that merging costs little.
   std::size_t chunk() const { return std::clamp<std::size_t>(16384 / p_.width, 16, 1024); }
 
   /// Sums squares around the mean of the previous rows; the first rows use the mean of a sample of rows.

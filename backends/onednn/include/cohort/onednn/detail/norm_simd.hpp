@@ -41,8 +41,8 @@ struct norm_passes {
   void (*backward)(norm_rows const& over, void const* x, void const* gated, void* dx, norm_factors const& by);
 };
 
-/// Returns the passes for an instruction set, in f32. In bf16: those for AVX-512, which onednn_bf16 requires,
-/// whatever `which` is.
+/// Returns the f32 passes for an instruction set. If `narrow`, ignores `which` and returns the bf16 passes
+/// for AVX-512, which onednn_bf16 requires.
 norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow);
 
 }  // namespace cohort::detail

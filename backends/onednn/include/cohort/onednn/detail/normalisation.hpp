@@ -11,17 +11,18 @@
 
 namespace cohort::detail {
 
-/// Builds both passes of a batch or layer normalisation from oneDNN's descriptors.
+/// Builds both passes of a batch or layer normalisation from oneDNN's descriptors. Backward of a layer
+/// normalisation gets the shift if its descriptor requires it, as in oneDNN 3.2, although the result does not
+/// depend on it.
 ///
 /// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
-/// Before    oneDNN 3.2 requires the shift in layer normalisation's backward, although nothing reads it.
 backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
                                         operation_request<onednn> const& request, dnnl_pd const& forward,
                                         dnnl_pd const& backward, memory_layout const& layout,
                                         std::vector<dnnl_argument> const& statistics, double flops);
 
-/// Prepares batch normalisation, with the relu after it if the plan fuses one: the workspace then records
-/// where the relu blocked. Cohort's own passes run a leaky relu, or a sum after the norm, which oneDNN lacks.
+/// Prepares batch normalisation. If the plan fuses a relu, the workspace stores the relu's mask. If it fuses
+/// a leaky relu or a sum, which oneDNN does not support, rectified_norm runs instead.
 ///
 /// Units     `steps`: examples of the request per example of the batch.
 /// Errors    backend_error if oneDNN has no optimised implementation with the relu.
@@ -38,7 +39,7 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request, lrn const& l);
 
-/// Prepares a normalisation. Returns nothing if the step is no normalisation or has to run in the host's
+/// Prepares a normalisation. Returns nothing if the step is not a normalisation or has to run in the host's
 /// kernels. `steps`: examples of the request per example of the batch.
 std::optional<backend_operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
                                                                operation_request<onednn> const& request,

@@ -15,7 +15,7 @@ std::optional<backend_operation<onednn>> prepare_pool(dnnl_engine_handle const& 
                                                       dnnl_alg_kind_t algorithm, dnnl_window const& w,
                                                       std::vector<dnnl_dim_t> const& dst, double flops);
 
-/// Prepares a pool. Returns nothing if the step is no pool or has to run in the host's kernels.
+/// Prepares a pool. Returns nothing if the step is not a pool or has to run in the host's kernels.
 ///
 /// Errors    backend_error for a max_pool without an optimised implementation: the host has no kernels for
 ///           it.

@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// Maps an operand to an argument of a primitive.
+/// An operand of a step, and the argument of a primitive that it is passed as.
 ///
 /// Shapes    `whole`: the operand's layout in the plan if it differs from the primitive's: either the same
 ///           bytes in other extents, or a larger tensor, in which the argument begins at `offset` bytes.
@@ -20,8 +20,8 @@ struct dnnl_argument {
 /// Layout of a primitive's argument.
 memory_layout layout_of(dnnl_pd const& pd, int argument);
 
-/// Creates the primitive of a descriptor. Operands have the layouts that it chose; workspace and scratchpad
-/// are included.
+/// Creates the primitive of a descriptor. Operands have the layouts that the descriptor chose; workspace and
+/// scratchpad are included.
 invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const& pd,
                           std::vector<dnnl_argument> arguments, double flops = 0);
 
@@ -33,7 +33,7 @@ dnnl_pd first_optimised(Candidate const&... candidate) {
   return is_optimised(found) ? std::move(found) : dnnl_pd();
 }
 
-/// Throws backend_error naming the layer: oneDNN has no optimised implementation.
+/// Throws backend_error naming the layer, because oneDNN has no optimised implementation.
 [[noreturn]] void refuse_step(operation_request<onednn> const& request, char const* pass);
 
 /// Extents with the batch as first axis.

@@ -8,14 +8,14 @@ namespace cohort::detail {
 /// The same tensor with channels last.
 memory_layout channels_last(memory_layout const& of);
 
-/// Batch normalisation by Cohort's own passes: with a rectifier after it, and with a sum in between if there
-/// is a second input. In training, oneDNN fuses relu only.
+/// Batch normalisation by Cohort's passes, with a fused rectifier and, if there is a second input, a fused
+/// sum before the rectifier. In training, oneDNN fuses only relu.
 ///
 /// Shapes    the first input's layout if it is blocked or channels last, otherwise channels last.
-/// Order     the output may overwrite the second input, and the second input's gradient the output's
-///           gradient. If the second input has no gradient, this holds for the first input.
-/// Moves     forward reads each input once from memory, backward its inputs and the gradients:
-///           norm_on_panels.
+/// Order     if the second input has a gradient, the output may overwrite the second input, and its gradient
+///           may overwrite the output's gradient. Otherwise the same holds for the first input.
+/// Moves     forward reads each input from memory once. Backward reads its inputs and the output's gradient
+///           once: norm_on_panels.
 struct rectified_norm {
   operation_request<onednn> const& request;
   int steps = 1;  ///< examples of the request per example of the batch

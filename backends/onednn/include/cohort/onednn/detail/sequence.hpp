@@ -6,9 +6,9 @@
 
 namespace cohort::detail {
 
-/// Prepares layers on sequences T×C, for which oneDNN's primitives see other extents of the same memory. A
-/// dense layer or a batch norm sees each step as an example. A conv1d or a global pool sees channels before
-/// steps. Returns nothing for other layers, and for layers that have to read a mask: they run in the host's
+/// Prepares layers on sequences T×C. oneDNN's primitives get other extents for the same memory: for a dense
+/// layer or a batch norm, each step is an example; for a conv1d or a global pool, channels precede steps.
+/// Returns nothing for other layers, and for layers that have to read a mask; these run in the host's
 /// kernels.
 ///
 /// Shapes    in the plan, tensors of dense layers and batch norms are dense; those of a convolution are

@@ -29,15 +29,15 @@ struct activation_layouts {
   memory_layout dst;
 };
 
-/// Prepares a layer with weights. Chooses the layouts of forward, then gives backward the same: activations
-/// keep their layout, and the weights' gradient has the layout of the weights. If that would be slow, oneDNN
-/// chooses.
+/// Prepares a layer with weights. Chooses the layouts of forward, then tries the same for backward:
+/// activations keep their layout, and the weights' gradient has the layout of the weights. If oneDNN has no
+/// optimised implementation for these, oneDNN chooses the layouts.
 ///
 /// In bf16 the gradient never has the layout of the weights: the f32 parameters have their gradient's layout,
 /// and forward reads a working copy too. Forward and backward-data request `weights_any`, which may be
 /// another layout. `wanted_gradient`: layout of the weights' gradient if the store has not fixed it; empty:
-/// any. A sum is fused into the kernel if oneDNN has an optimised one (not for convolutions by
-/// gemm); otherwise it runs after the kernel.
+/// any. A sum is fused into the kernel if oneDNN has an optimised kernel with a sum (not for convolutions by
+/// gemm); otherwise the sum runs after the kernel.
 ///
 /// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs weights
 ///           in another layout, which the store keeps as a working copy.

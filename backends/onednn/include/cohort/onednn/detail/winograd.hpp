@@ -18,8 +18,8 @@ dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout con
 /// Prepares a convolution for inference by Winograd's algorithm, if that saves work: kernels of 3×3 and 2×2,
 /// in f32. Returns nothing otherwise.
 ///
-/// Exact     up to rounding, 2e-6 of the largest output for 256 channels: the 4-point transforms only add and
-///           halve.
+/// Exact     equals the direct convolution up to rounding: errors are up to 2e-6 of the largest output for
+///           256 channels. The 4-point transforms only add and halve.
 /// Source    Lavin and Gray, Fast algorithms for convolutional neural networks, CVPR 2016.
 std::optional<backend_operation<onednn>> prepare_winograd(dnnl_target const& on,
                                                                     operation_request<onednn> const& request,

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// A matmul primitive, bound to memory objects of its own.
+/// A matmul primitive with separate memory objects.
 struct dnnl_product final : prepared_product {
   dnnl_kernel kernel;
   mutable dnnl_call call;
@@ -38,7 +38,7 @@ struct dnnl_products final : product_backend {
 
   dnnl_target const& on;
   operation_request<onednn> const& request;
-  std::vector<memory_layout> multiplied;  // parameters in forward and backward; empty: by no product
+  std::vector<memory_layout> multiplied;  // layout of each parameter in forward and backward; empty: unread
   std::string implementation{};
 
   dnnl_products(dnnl_target const& target, operation_request<onednn> const& asked)
@@ -90,7 +90,7 @@ struct dnnl_products final : product_backend {
   }
 };
 
-/// A layout of a matrix as that of its transpose.
+/// Returns the layout of the transposed matrix in the same memory.
 COHORT_ONEDNN_INLINE memory_layout transposed(memory_layout const& layout) {
   int const swapped[]{1, 0};
   dnnl_memory_desc_t md = nullptr;

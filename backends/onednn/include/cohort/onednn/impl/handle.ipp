@@ -110,7 +110,7 @@ COHORT_ONEDNN_INLINE std::string memory_layout::name() const {
   dnnl_memory_desc_query(md_.get(), dnnl_query_inner_nblks_s32, &blocks);
   auto const strides = queried(dnnl_query_strides, axes), sizes = queried(dnnl_query_inner_blks, blocks),
              inner = queried(dnnl_query_inner_idxs, blocks);
-  std::string letters;  // outermost axis first: by falling stride, equals in their order
+  std::string letters;  // axes by descending stride; equal strides keep their order
   for (int axis = 0; axis < axes; ++axis) {
     std::size_t at = letters.size();
     while (at > 0

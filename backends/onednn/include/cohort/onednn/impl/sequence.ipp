@@ -38,7 +38,8 @@ void change_layouts(backend_operation<onednn>& made, Change changed) {
           o.layout = changed(o.layout);
 }
 
-/// Prepares a layer that treats each step alike, by `prepare(request)`, with N·T examples of C elements.
+/// Prepares a layer that processes each step independently: calls `prepare_with(request)` for N·T examples of
+/// C elements.
 template <class Prepare>
 std::optional<backend_operation<onednn>> prepare_rows(operation_request<onednn> const& from,
                                                       Prepare prepare_with) {
@@ -57,13 +58,13 @@ std::optional<backend_operation<onednn>> prepare_rows(operation_request<onednn> 
   if (made)
     change_layouts(*made, [&](memory_layout const& one) {
       auto const dims = one.dims();
-      if (!(one == memory_layout::dense(dims, one.type()))) refuse_step(from, "dense layout of a");
+      if (!(one == memory_layout::dense(dims, one.type()))) refuse_step(from, "dense forward or backward");
       return memory_layout::dense({from.batch, steps, dims[1]}, one.type());
     });
   return made;
 }
 
-/// The same tensor with steps and channels exchanged in its extents. Tensors of two extents stay as they are.
+/// The same tensor with steps and channels exchanged in its extents. Tensors with two extents are unchanged.
 COHORT_ONEDNN_INLINE memory_layout with_exchanged_axes(memory_layout const& of) {
   if (of.dims().size() != 3) return of;
   int const order[]{0, 2, 1};
@@ -72,7 +73,7 @@ COHORT_ONEDNN_INLINE memory_layout with_exchanged_axes(memory_layout const& of) 
   return memory_layout(made);
 }
 
-/// Prepares a layer by `prepare(request)`, whose tensors are C×T.
+/// Prepares a layer whose primitives need channels first: calls `prepare_with(request)` for tensors C×T.
 template <class Prepare>
 std::optional<backend_operation<onednn>> prepare_channels_first(operation_request<onednn> const& from,
                                                                 Prepare prepare_with) {

@@ -30,7 +30,7 @@ struct winograd_shape {
   int rows() const { return (out_height + tile() - 1) / tile(); }
   int columns() const { return (out_width + tile() - 1) / tile(); }
   int tiles() const { return batch * rows() * columns(); }
-  /// Multiplications of the direct convolution divided by those of its tiles.
+  /// Number of multiplications of the direct convolution, divided by that of Winograd's algorithm.
   double saving() const {
     return static_cast<double>(kernel * kernel) * out_height * out_width / (16.0 * rows() * columns());
   }
@@ -40,8 +40,8 @@ struct winograd_shape {
 /// intermediate values stay in a cache.
 ///
 /// Shapes    products (16, chunk, channels) × (16, channels, filters); images channels last.
-/// Order     thread t processes chunks t, t + threads, …, so bits do not depend on scheduling. A copy binds
-///           its own memory.
+/// Order     thread t processes chunks t, t + threads, …, so results do not depend on scheduling. Each copy
+///           has separate memory objects.
 class winograd_convolution {
  public:
   winograd_convolution(winograd_shape const& s, float slope, int chunk, int threads, dnnl_kernel products)
@@ -187,8 +187,8 @@ COHORT_ONEDNN_INLINE dnnl_kernel winograd_weights(dnnl_engine_handle const& engi
   return host_function(run);
 }
 
-/// The 16 matrix products of a chunk, for execution by a single thread. Nothing if oneDNN has no optimised
-/// implementation.
+/// The 16 matrix products of a chunk, for execution by a single thread. Returns nothing if oneDNN has no
+/// optimised implementation.
 COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_handle const& engine,
                                                                   winograd_shape const& s, int chunk) {
   thread_scope<onednn> const alone(1);
@@ -207,7 +207,7 @@ COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_ha
       .kernel;
 }
 
-/// Slope of a rectifier below 0; 1 if there is no activation. Nothing for any other activation.
+/// Returns the slope of a rectifier below 0, or 1 if there is no activation; nothing for other activations.
 COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<onednn> const& request) {
   if (!request.activation) return 1.0F;
   dnnl_activation const activation = activation_of(*request.activation, request.activation_fields);

@@ -50,7 +50,7 @@ class npz_directory {
 
   std::vector<zip_entry> const& entries() const { return entries_; }
 
-  /// Returns the contents of an entry, decompressed into `memory` if need be.
+  /// Returns the contents of an entry. If it is compressed, decompresses it into `memory`.
   std::span<std::byte const> read(zip_entry const& one, std::vector<std::byte>& memory) const {
     auto const packed =
         bytes_.subspan(static_cast<std::size_t>(one.data), static_cast<std::size_t>(one.packed));
@@ -85,7 +85,7 @@ class npz_directory {
                       .got = std::move(got)});
   }
 
-  /// Returns a little-endian number.  Before: its bytes exist.
+  /// Returns a little-endian number.  Before: the file has its bytes.
   std::uint64_t number(std::size_t at, std::size_t width) const {
     std::uint64_t value = 0;
     for (std::size_t i = width; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes_[at + i]);
@@ -124,7 +124,7 @@ class npz_directory {
       zip_entry const& one = entries_.back();
       if (one.packed == zip64_mark || one.size == zip64_mark || one.local == zip64_mark)
         refuse(one, "is too large", "less than 4 GiB", "zip64");
-      if ((one.flags & 1) != 0) refuse(one, "is encrypted", "none that is", "encryption");
+      if ((one.flags & 1) != 0) refuse(one, "is encrypted", "an entry without encryption", "encryption");
       if (one.method != 0 && one.method != 8)
         refuse(one, "has another compression", "stored (0) or deflate (8)",
                "method " + std::to_string(one.method));
@@ -248,7 +248,7 @@ COHORT_ZLIB_INLINE npz_file npz_file::parse(std::span<std::byte const> bytes, st
   std::vector<std::byte> memory;
   for (detail::zip_entry const& one : archive.entries()) {
     if (!one.name.ends_with(".npy") || one.name.size() == 4)
-      archive.refuse(one, "is no array", "names that end with .npy", "this name");
+      archive.refuse(one, "is not an array", "a name that ends with .npy", "this name");
     if (!names.insert(one.name).second)
       archive.refuse(one, "exists twice", "different names", "two of this name");
     made.arrays_.push_back(npy_array::parse(archive.read(one, memory), made.name_ + ", entry " + one.name));
@@ -292,7 +292,8 @@ COHORT_ZLIB_INLINE void save_npz(std::string const& path, std::span<stored_tenso
       crc = crc32_z(crc, reinterpret_cast<Bytef const*>(data.data()), data.size());
     std::vector<std::byte> packed;
     if (how == npz_compression::deflate) packed = detail::deflate_array(header, one.view);
-    // What local header and directory share: version 2.0, UTF-8 names, method, 1 January 1980, sizes.
+    // Fields that the local header and the directory share: version 2.0, UTF-8 names, method, 1 January 1980,
+    // sizes.
     bool const compressed = how == npz_compression::deflate;
     std::uint64_t const stored = compressed ? packed.size() : size;
     std::string shared, local;
