@@ -38,11 +38,12 @@ def joined(comparisons):
 def sentence(context, rows):
     counts = {row["rounds"] for row in rows}
     rounds = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    return (f"One training step (forward, backward, update) on {context['processors']} processors of "
-            f"{context['processor']}, {context['threads']} threads, {context['date']}, commit {context['commit']}: "
-            f"oneDNN {context['onednn']}, {context['compiler']}; PyTorch {context['pytorch']} in its fastest mode. "
-            f"Medians of {rounds} rounds in turn and their ratio; in brackets the quartiles of the rounds' ratios. Memory is the largest that the "
-            "network added to the process. `benchmarks/compare_pytorch.py` measures it.")
+    return (f"The table compares one training step (forward, backward, update) on {context['processors']} processors of "
+            f"{context['processor']} with {context['threads']} threads, measured on {context['date']} at commit {context['commit']} with "
+            f"oneDNN {context['onednn']}, {context['compiler']} and PyTorch {context['pytorch']} in its fastest mode. "
+            f"Each time is the median of {rounds} interleaved rounds. The ratio is PyTorch's time divided by Cohort's; the quartiles of "
+            "the rounds' ratios are in brackets. Memory is the peak resident memory that the network added to the process. "
+            "`benchmarks/compare_pytorch.py` repeats the measurement.")
 
 
 def rows_of(comparison):
@@ -63,12 +64,12 @@ def overheads_of(step):
     for one in step["benchmarks"]:
         match = re.match(r"forward_backward/(\w+)/", one["name"])
         if match and one.get("run_type", "iteration") == "iteration":
-            found.append(f"{TITLES.get(match.group(1), match.group(1))} {one['ratio']:.2f} times "
-                         f"({one['ratio_in_a_row']:.2f} times the same run in a row)")
+            found.append(f"{TITLES.get(match.group(1), match.group(1))} {one['ratio']:.2f} "
+                         f"({one['ratio_in_a_row']:.2f} if the primitives run in sequence)")
     if not found:
         raise ValueError("--step: expected a forward_backward benchmark, got none")
-    return ("On one thread, forward and backward take, of the sum of their oneDNN primitives each timed alone: "
-            + "; ".join(found) + ".")
+    return ("On one thread, the time of forward and backward relative to the sum of their oneDNN primitives, each timed "
+            "separately, is " + "; ".join(found) + ".")
 
 
 def measured(comparison, step):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# HDF5's C library without MPI: LibHdf5::LibHdf5. CMake's own module compiles C, which a project of C++ alone
-# has not enabled. Debian has the headers in hdf5/serial and the library as libhdf5_serial.
+# HDF5's C library without MPI: LibHdf5::LibHdf5. CMake's FindHDF5 compiles C, which a project with C++ only
+# does not enable. Debian installs the headers in hdf5/serial and the library as libhdf5_serial.
 find_path(LibHdf5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
 find_library(LibHdf5_LIBRARY NAMES hdf5_serial hdf5)
 mark_as_advanced(LibHdf5_INCLUDE_DIR LibHdf5_LIBRARY)

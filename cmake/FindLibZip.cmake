@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# libzip: LibZip::LibZip. The CMake package in Debian's libzip-dev ends the configuration with an error unless
-# three packages of command-line tools are installed too.
+# libzip: LibZip::LibZip. The CMake package in Debian's libzip-dev stops the configuration with an error
+# unless three packages of command-line tools are installed, too.
 find_path(LibZip_INCLUDE_DIR zip.h)
 find_library(LibZip_LIBRARY zip)
 mark_as_advanced(LibZip_INCLUDE_DIR LibZip_LIBRARY)

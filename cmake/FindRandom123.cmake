@@ -6,7 +6,7 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Random123 REQUIRED_VARS Random123_INCLUDE_DIR)
 if(Random123_FOUND AND NOT TARGET Random123::Random123)
   add_library(Random123::Random123 INTERFACE IMPORTED)
-  # Omits the vendors' intrinsics, which nothing here uses: saves 0.4 s per translation unit.
+  # Omits the vendors' intrinsics, which Cohort does not use. This saves 0.4 s per translation unit.
   set_target_properties(Random123::Random123 PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${Random123_INCLUDE_DIR}"
     INTERFACE_COMPILE_DEFINITIONS "R123_USE_SSE=0;R123_USE_X86INTRIN_H=0;R123_USE_IA32INTRIN_H=0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# yaml-cpp: YamlCpp::YamlCpp. The target of its own CMake package has another name in each version.
+# yaml-cpp: YamlCpp::YamlCpp. In yaml-cpp's CMake package, the target's name depends on the version.
 find_path(YamlCpp_INCLUDE_DIR yaml-cpp/eventhandler.h)
 find_library(YamlCpp_LIBRARY yaml-cpp)
 mark_as_advanced(YamlCpp_INCLUDE_DIR YamlCpp_LIBRARY)

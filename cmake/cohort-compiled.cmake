@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiled targets. Included by the build and by the installed package, which compiles the sources in the
-# consumer's build tree with the consumer's flags.
+# Compiled targets. Both the build and the installed package include this file. The package compiles the
+# sources in the consumer's build tree with the consumer's flags.
 
 # cohort_compiled_component(<name> <include directory> <implementation file>...)
 # Adds the static library cohort::<name>_compiled from the component's implementation files (impl/*.ipp),
-# given relative to the include directory. With cohort::<name> alone, every source of a user compiles them.
-# Users of the library see declarations only. It is built only if a target links it. The files are listed, not
-# searched for, because a prefix may still contain files of an older version.
+# given relative to the include directory. Sources that use the library see declarations only; sources that
+# use cohort::<name> alone compile the implementation files themselves. The library is built only if a target
+# links it. The files are listed, not searched for, because a prefix may still contain files of an older
+# version.
 function(cohort_compiled_component name include_directory)
-  # The files of a folder form one source, so that headers are parsed once. Explicit instantiations take long
-  # to compile and are separate sources.
+  # The files of a folder form one source, so that its headers are parsed once. Explicit instantiations are
+  # separate sources, because they take long to compile.
   set(parts)
   foreach(file IN LISTS ARGN)
     if(NOT EXISTS "${include_directory}/${file}")
@@ -42,7 +43,7 @@ function(cohort_compiled_component name include_directory)
   if(NOT name STREQUAL "core")
     target_link_libraries(cohort_${name}_compiled PUBLIC cohort::core_compiled)
   endif()
-  # A component that includes another one uses its compiled library too.
+  # A component that includes another component also links that component's compiled library.
   get_target_property(links cohort::${name} INTERFACE_LINK_LIBRARIES)
   foreach(link IN LISTS links)
     if(link MATCHES "^cohort::" AND TARGET ${link}_compiled)
@@ -56,7 +57,7 @@ function(cohort_compiled_component name include_directory)
     CXX_CPPCHECK ""
     CXX_INCLUDE_WHAT_YOU_USE "")
   if(NOT PROJECT_NAME STREQUAL "cohort" OR NOT PROJECT_IS_TOP_LEVEL)
-    # Warnings depend on the user's flags (-O3, -Werror), and only this project can act on them.
+    # Users cannot fix warnings in these sources, and with -Werror the warnings would stop their build.
     target_compile_options(cohort_${name}_compiled PRIVATE -w)
   endif()
 endfunction()

@@ -9,8 +9,8 @@ set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 # cohort_component(<name> <directory> <dependencies> [OPTION])
 # Adds the INTERFACE target cohort::<name> with the headers in <directory>/include and its own export set, and
 # the library cohort::<name>_compiled. The file <dependencies> lists the dependencies of the component; the
-# installed package includes it too. With OPTION the component is optional: COHORT_<NAME> = AUTO (if its
-# dependencies are found), ON or OFF.
+# installed package includes this file, too. With OPTION the component is optional: COHORT_<NAME> = AUTO
+# (built if its dependencies are found), ON or OFF.
 function(cohort_component name directory dependencies)
   cmake_parse_arguments(PARSE_ARGV 3 arg "OPTION" "" "")
   set_property(GLOBAL APPEND PROPERTY cohort_known ${name})
@@ -18,7 +18,7 @@ function(cohort_component name directory dependencies)
   set(wanted ON)
   if(arg_OPTION)
     string(TOUPPER "COHORT_${name}" option)
-    set(${option} AUTO CACHE STRING "Build cohort::${name}: AUTO (when what it needs is found), ON or OFF")
+    set(${option} AUTO CACHE STRING "Build cohort::${name}: AUTO (if its dependencies are found), ON or OFF")
     set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
     set(wanted "${${option}}")
     if(NOT wanted MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|1|0)$")
@@ -30,7 +30,7 @@ function(cohort_component name directory dependencies)
     endif()
   endif()
 
-  # A project that includes this one by add_subdirectory links these packages from other directories.
+  # A project that adds this one by add_subdirectory links these packages from other directories.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   set(cohort_link)
   set(cohort_missing)
@@ -52,7 +52,7 @@ function(cohort_component name directory dependencies)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_pattern}/cohort/*.hpp")
   file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
     "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp" "${include_pattern}/cohort/*.tpp")
-  # Internal headers may need a public one before them, which includes them: they are not verified alone.
+  # Internal headers are not verified alone: some of them need the public header that includes them.
   set(internals ${headers})
   list(FILTER headers EXCLUDE REGEX "/detail/[^/]*$")
   list(FILTER internals INCLUDE REGEX "/detail/[^/]*$")

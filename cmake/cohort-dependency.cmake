@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Included by the build and by the installed package, so that both search for the same packages and print the
-# same messages.
+# Both the build and the installed package include this file, so that they search for the same packages and
+# print the same messages.
 
-# Where cmake/setup.sh stores packages that the distribution lacks.
+# The folder in which cmake/setup.sh stores packages that the distribution lacks.
 if("$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(cohort_cache "$ENV{HOME}/.cache/cohort")
 else()
@@ -11,8 +11,8 @@ endif()
 
 # cohort_dependency(<target> [LINK_ONLY] GET <what it is and how to get it> FIND <arguments of
 # find_package>...)
-# Appends <target> to cohort_link, or the GET text to cohort_missing. LINK_ONLY: the target's compile flags
-# are not passed on.
+# Appends <target> to cohort_link if the package is found, otherwise appends the GET text to cohort_missing.
+# LINK_ONLY: users of the component do not get the target's compile flags.
 function(cohort_dependency target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LINK_ONLY" "GET" "FIND")
   list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")

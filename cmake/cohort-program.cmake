@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declares which components programs need. Included by the build, and installed for copies of examples/.
+# Functions for programs, which declare the components that they need. The build includes this file; it is
+# also installed for copies of examples/.
 
 # cohort_rules(<file> <prefix>): reads the rules in a source's first ten lines into variables:
 #   // needs: onednn zlib     <prefix>_needs    required components; without them the source is not built
@@ -9,10 +10,11 @@
 #   // label: slow            <prefix>_label    a test's label
 #   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test
 #                                             in Python starts that many ranks itself
-#   // mode: header-only      <prefix>_mode     links components header-only, without compiled libraries; also
-#                                             implied by `flags`, which these do not have
+#   // mode: header-only      <prefix>_mode     links components header-only, without compiled libraries. The
+#                                             rule `flags` implies this mode, because the libraries are
+#                                             compiled without these flags
 #   // suites: gradients      <prefix>_suites   test suites that the source does not register by TEST
-#   // alone: a reason        <prefix>_alone    the test is not compiled together with others
+#   // alone: a reason        <prefix>_alone    the test is compiled as a separate program
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)
@@ -37,8 +39,8 @@ function(cohort_available result)
   endforeach()
 endfunction()
 
-# cohort_link(<target> <scope> [HEADER_ONLY] <component>...): links the available ones of these components, as
-# compiled libraries if they exist, unless HEADER_ONLY is given.
+# cohort_link(<target> <scope> [HEADER_ONLY] <component>...): links those of the components that are
+# available, as compiled libraries if these exist, unless HEADER_ONLY is given.
 function(cohort_link target scope)
   cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "")
   foreach(component IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -51,8 +53,8 @@ function(cohort_link target scope)
 endfunction()
 
 # cohort_program(<target> <source> [HEADER_ONLY] [COMPONENTS <component>...] [LINK <library>...]):
-# Adds an executable of this project, if the components that it needs are available. Links these components in
-# addition to those that its rules name.
+# Adds an executable of this project if the components that the source needs are available. Links the given
+# COMPONENTS in addition to those of the source's rules.
 function(cohort_program target source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "COMPONENTS;LINK")
   cmake_path(ABSOLUTE_PATH source)

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs everything that is needed to build Cohort and is missing on this machine. Does nothing if nothing
-# is missing.
+# Installs everything that building Cohort needs and this machine lacks. Does nothing if nothing is missing.
 #
 #   bash cmake/setup.sh [--examples] [--clang] [--cuda] [--data]
 #     --examples   only the dependencies of the library and its examples, not those of tests and benchmarks
 #     --clang      also clang++ and its sanitizers, for the presets fuzz and tsan
-#     --cuda       also CUDA 13, cuDNN 9 and NCCL 2 if they are missing, headers and libraries: 1.1 GB to
-#                  download, 1.5 GB in the cache. Does not install the GPU's driver; without a driver programs
-#                  run on the processor.
-#     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: from its public mirrors into
-#                  the cache
+#     --cuda       also the headers and libraries of CUDA 13, cuDNN 9 and NCCL 2, if they are missing: 1.1 GB
+#                  to download, 1.5 GB in the cache. Does not install the GPU's driver; without a driver,
+#                  programs run on the CPU.
+#     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: downloads it from public
+#                  mirrors into the cache
 #
-# Supports Debian 12 and 13; Ubuntu 24.04 by its package names, untested. Packages are installed by apt. If
-# apt has no oneDNN >= 3.2 (Debian 12), it is installed from Python wheels into the cache,
-# ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of the
-# tests are also installed into the cache.
+# Supports Debian 12 and 13. On Ubuntu 24.04 it uses the same package names, which is untested. Packages are
+# installed by apt. If apt has no oneDNN >= 3.2 (Debian 12), oneDNN is installed from Python wheels into the
+# cache, ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of
+# the tests are also installed into the cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/steps.sh"
@@ -54,7 +53,7 @@ has_compiler() {
   if [ -n "$compiler" ]; then has_command "${compiler%% *}"; else has_command c++ || has_command g++; fi
 }
 
-# Whether clang++ has the libraries that a program with sanitizers links, and OpenMP.
+# has_sanitizers, has_openmp: whether clang++ has the libraries of the sanitizers, and OpenMP.
 has_sanitizers() {
   compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*" >/dev/null
 }
@@ -92,9 +91,9 @@ has_cuda_headers() {
     [ $found = yes ] || return 1
   done
 }
-# has_cuda_libraries PATTERN...: whether each library is in a folder where programs search
-# (cuda_library_folders in cohort/cudnn/detail/shared_library.hpp): the system's folders, the toolkit's, or
-# the cache.
+# has_cuda_libraries PATTERN...: whether each library is in a folder in which programs search: the system's
+# folders, the toolkit's folder, or the cache (cuda_library_folders in
+# cohort/cudnn/detail/shared_library.hpp).
 has_cuda_libraries() {
   local pattern folder found known
   known=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null || true)
@@ -143,8 +142,8 @@ distribution() {
   echo "${ID:-unknown}${VERSION_ID:+-$VERSION_ID}"
 }
 
-# as_root COMMAND...: runs the command directly, or by sudo. Without a terminal, sudo must not ask for a
-# password.
+# as_root COMMAND...: runs the command directly as root, otherwise by sudo. Without a terminal, sudo must not
+# ask for a password.
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; elif [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
 }
@@ -153,19 +152,19 @@ as_root() {
 demand_apt() {
   case $(distribution) in
     debian-12 | debian-13) ;;
-    ubuntu-24.04) [ -n "${said_untested:-}" ] || echo "Ubuntu 24.04: package names as on Debian, untested." ;;
-    *) fail "cmake/setup.sh supports Debian 12 and 13 and Ubuntu 24.04, got $(distribution): please install $1." ;;
+    ubuntu-24.04) [ -n "${said_untested:-}" ] || echo "Ubuntu 24.04: uses the package names of Debian, which is untested." ;;
+    *) fail "cmake/setup.sh does not support this system: expected Debian 12 or 13, or Ubuntu 24.04, got $(distribution). Please install $1." ;;
   esac
   said_untested=yes
   if [ "$(id -u)" -ne 0 ] && ! { has_command sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; then
-    fail "cmake/setup.sh is not root and cannot use sudo: please let an administrator run 'apt-get install $1'."
+    fail "cmake/setup.sh cannot install packages: it is not run by root and cannot use sudo. Please ask an administrator to run 'apt-get install $1'."
   fi
 }
 
 update_packages() {
   [ -z "${updated:-}" ] || return 0
   step "Reading the list of packages (apt-get update)" as_root apt-get -o Acquire::Retries=2 update \
-    || fail "apt-get update failed, is there a network? Missing packages: $1."
+    || fail "apt-get update failed: please check the network. Missing packages: $1."
   updated=yes
 }
 
@@ -173,7 +172,7 @@ install_packages() {
   demand_apt "$*"
   update_packages "$*"
   step "Installing $* (apt-get)" as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y --no-install-recommends "$@" || fail "cmake/setup.sh could not install $* with apt-get: is there a network?"
+    apt-get install -y --no-install-recommends "$@" || fail "apt-get could not install $*: please check the network."
   did=something
 }
 
@@ -223,8 +222,8 @@ demand_pip() {
   [ ${#needed[@]} -eq 0 ] || install_packages "${needed[@]}"
 }
 
-# unpack_wheels FOLDER: downloads the wheels listed with their hashes on standard input, and unpacks them into
-# FOLDER/unpacked.
+# unpack_wheels FOLDER: downloads the wheels that standard input lists with their hashes, and unpacks them
+# into FOLDER/unpacked.
 unpack_wheels() {
   local folder=$1 wheel
   cat >"$folder/wheels.txt" || return 1
@@ -235,19 +234,19 @@ unpack_wheels() {
 }
 
 # get_wheels UNPACK WHAT WHEELS: calls UNPACK FOLDER, which unpacks the contents of wheels into the cache.
-# Prints "Getting WHAT" and, if that fails, "WHEELS could not be downloaded".
+# Prints "Getting WHAT" and, if this fails, "WHEELS could not be downloaded".
 get_wheels() {
   demand_pip
   mkdir -p "$cache"
   work=$(mktemp -d "$cache/wheels.XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  step "Getting $2" "$1" "$work" || fail "$3 could not be downloaded with pip, is there a network?"
+  step "Getting $2" "$1" "$work" || fail "$3 could not be downloaded with pip: please check the network."
   rm -rf "$work"
   did=something
 }
 
 # ---- oneDNN ------------------------------------------------------------------------------------------------
-# Prints the version of oneDNN in apt's lists, which are updated before if there are none.
+# Prints the version of oneDNN in apt's lists; prints nothing if the lists do not contain oneDNN.
 packaged_onednn() {
   has_command apt-cache || return 0
   apt-cache policy libdnnl-dev 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*\.[0-9]*\).*/\1/p'
@@ -261,7 +260,7 @@ onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84a
 WHEELS
   mkdir "$folder/onednn" || return 1
   cp -R "$folder"/unpacked/*.data/data/include "$folder"/unpacked/*.data/data/lib "$folder/onednn/" || return 1
-  # A wheel cannot contain links, so it contains the library three times.
+  # A wheel cannot contain links, so this one contains the library three times.
   ln -sf libdnnl.so.3.2 "$folder/onednn/lib/libdnnl.so.3" || return 1
   ln -sf libdnnl.so.3 "$folder/onednn/lib/libdnnl.so" || return 1
   rm -rf "$onednn" && mv -T "$folder/onednn" "$onednn"
@@ -276,7 +275,7 @@ if ! has_onednn; then
     [ "$(uname -m)" = x86_64 ] || fail "oneDNN >= 3.2 is not available as a package (libdnnl-dev ${packaged:-missing}) or as a wheel for $(uname -m): please build it and add its install prefix to CMAKE_PREFIX_PATH."
     get_wheels unpack_onednn "oneDNN 3.2 into $onednn (pip download; the packaged one is ${packaged:-missing})" \
       "oneDNN >= 3.2 is missing: its wheels onednn-cpu-gomp and onednn-devel-cpu-gomp 2023.2.0"
-    echo "Cohort finds oneDNN there; other projects find it with CMAKE_PREFIX_PATH=$onednn."
+    echo "Cohort finds oneDNN in this folder; for other projects, set CMAKE_PREFIX_PATH=$onednn."
   fi
 fi
 
@@ -309,16 +308,16 @@ WHEELS
 }
 
 if [ $with_cuda = yes ] && ! has_cuda; then
-  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh supports CUDA's wheels only on x86_64: please install CUDA 13 and cuDNN 9 for $(uname -m)."
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh installs CUDA's wheels only on x86_64: please install CUDA 13 and cuDNN 9 for $(uname -m)."
   get_wheels unpack_cuda "CUDA 13.0 and cuDNN 9.19 into $cuda (pip download, 0.9 GB)" \
     "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13 and their headers)"
-  has_cuda || fail "CUDA's files in $cuda are incomplete: please remove that folder and run cmake/setup.sh --cuda again."
+  has_cuda || fail "CUDA's files in $cuda are incomplete: please remove this folder and run cmake/setup.sh --cuda again."
 fi
 
 if [ $with_cuda = yes ] && ! has_nccl; then
-  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh supports NCCL's wheel only on x86_64: please install NCCL 2 for $(uname -m)."
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh installs NCCL's wheel only on x86_64: please install NCCL 2 for $(uname -m)."
   get_wheels unpack_nccl "NCCL 2.28 into $cuda (pip download, 0.2 GB)" "NCCL's wheel (nvidia-nccl-cu13)"
-  has_nccl || fail "NCCL's files in $cuda are incomplete: please remove that folder and run cmake/setup.sh --cuda again."
+  has_nccl || fail "NCCL's files in $cuda are incomplete: please remove this folder and run cmake/setup.sh --cuda again."
 fi
 
 # ---- Python packages of the tests --------------------------------------------------------------------------
@@ -327,8 +326,8 @@ if [ $with_tests = yes ] && ! has_python_packages; then
   mkdir -p "$cache"
   step "Getting nanobind, numpy and safetensors for the tests into $python_packages (pip install --target)" \
     pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" nanobind==3.1.0 numpy==2.2.4 safetensors==0.5.3 \
-    || fail "Python's nanobind, numpy and safetensors, which the tests need, are missing and could not be installed with pip, is there a network?"
-  has_python_packages || fail "Python cannot import nanobind, numpy and safetensors from $python_packages."
+    || fail "Python's nanobind, numpy and safetensors, which the tests need, could not be installed with pip: please check the network."
+  has_python_packages || fail "Python cannot import nanobind, numpy and safetensors from $python_packages: please remove this folder and run cmake/setup.sh again."
   did=something
 fi
 
@@ -337,8 +336,8 @@ if [ $with_tests = yes ] && ! has_onnx_packages; then
   step "Getting onnx and onnxruntime for the tests into $python_packages (pip install --target)" \
     pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" onnx==1.23.2 \
     onnxruntime==1.32.0 protobuf==7.36.2 ml_dtypes==0.6.0 typing_extensions==4.16.0 flatbuffers==25.12.19 packaging==26.4 \
-    || fail "Python's onnx and onnxruntime, which the tests need, are missing and could not be installed with pip, is there a network?"
-  has_onnx_packages || fail "Python cannot import onnx and onnxruntime from $python_packages."
+    || fail "Python's onnx and onnxruntime, which the tests need, could not be installed with pip: please check the network."
+  has_onnx_packages || fail "Python cannot import onnx and onnxruntime from $python_packages: please remove this folder and run cmake/setup.sh again."
   did=something
 fi
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by the scripts: a step prints one line and the seconds that its command took. If the command fails,
-# it prints the last lines of its output, at most step_shows_lines.
+# Sourced by the scripts. A step prints one line with the seconds that its command took. If the command fails,
+# the step prints the last lines of the command's output, at most step_shows_lines.
 #   step SENTENCE COMMAND...
 step_shows_lines=200
 step() {
@@ -19,7 +19,7 @@ step() {
   rm -f "$log"
 }
 
-# fail SENTENCE: prints it and ends the script.
+# fail SENTENCE: prints the sentence and exits with status 1.
 fail() {
   echo "$1" >&2
   exit 1

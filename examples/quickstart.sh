@@ -3,7 +3,7 @@
 # Installs what is missing, builds lenet_mnist, and trains LeNet on MNIST for one epoch with two ranks and
 # parameter averaging:
 #     bash examples/quickstart.sh [flags]
-# The flags are those of lenet_mnist (see --help) and override the defaults here.
+# The flags are passed to lenet_mnist (see its --help) and override the values below.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/cmake/steps.sh"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds everything in build/tests and runs the tests, all but those of the preset full:
+# Builds everything in build/tests and runs all tests except those that only the preset full contains:
 #   bash tests/run.sh [flags of ctest]
-# The environment variable CXX selects another compiler than the default.
+# The environment variable CXX selects the compiler.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/cmake/steps.sh"
