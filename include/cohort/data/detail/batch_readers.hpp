@@ -20,7 +20,7 @@ namespace cohort::detail {
 struct batch_reading {
   batch_reading(dataset from, int readers);
 
-  /// Reads examples of the current batch until none is unclaimed. Holds `lock`, except while it reads.
+  /// Claims and reads examples of the current batch until none is unclaimed. Releases `lock` while it reads.
   void read_rows(std::unique_lock<std::mutex>& lock, example_view& example);
 
   /// Thread function of reader 1, 2, …
@@ -29,7 +29,7 @@ struct batch_reading {
   dataset const data;
   batch_writer const writer;
   std::vector<example_view> examples;  // one per reader
-  std::mutex mutex;                    // guards what follows, except `abandoned`
+  std::mutex mutex;                    // guards the members below, except `abandoned`
   std::condition_variable changed;
   batch* out = nullptr;
   std::vector<std::int64_t> indices;
@@ -40,7 +40,7 @@ struct batch_reading {
   std::size_t running = 0;     // threads
   bool stopping = false;
   std::shared_mutex writing;  // shared: held while a row is written; guards `abandoned`
-  bool abandoned = false;     // the batch may be gone: nothing is written any more
+  bool abandoned = false;     // the batch may no longer exist: nothing is written
 };
 
 /// Threads that read the examples of one batch at a time.

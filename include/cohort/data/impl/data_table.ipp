@@ -199,7 +199,7 @@ COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const
 
 namespace cohort::detail {
 
-/// Numbers the values of a column; −1 for missing ones.
+/// Returns one number per row, equal for equal values of the column; −1 for a missing value.
 COHORT_CORE_INLINE std::vector<std::int64_t> strata_of(data_table const& table, std::string const& column) {
   if (table.has_texts(column)) {
     text_column const by = table.texts(column);

@@ -45,7 +45,8 @@ COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std
   std::vector<std::vector<std::int64_t>> parts(fractions.size());
   double remaining = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    // Position j belongs to this part if the rounded number of its examples among the first j increases.
+    // Position j belongs to this part if the part's rounded number of examples among the first j + 1 exceeds
+    // that among the first j.
     double const fraction = p + 1 == parts.size() ? 1 : fractions[p] / remaining;
     auto const before = [fraction](std::size_t j) {
       return std::floor(fraction * static_cast<double>(j) + 0.5);

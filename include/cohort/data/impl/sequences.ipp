@@ -111,7 +111,7 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_setti
 COHORT_CORE_INLINE sequences::sequences(series_view const& input, array_view const& target,
                                         sequence_settings const& how)
     : sequences(input, how) {
-  array_view unused = target;  // as the input that arrays need
+  array_view unused = target;  // because `arrays` requires an input
   target_.emplace(std::vector{std::move(unused)}, std::vector{target});
   if (target_->size() != size())
     throw shape_error({.what = "the numbers of series and targets differ",

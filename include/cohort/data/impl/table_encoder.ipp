@@ -25,7 +25,7 @@ COHORT_CORE_INLINE std::vector<std::string> texts_that_occur(text_column const& 
   return texts;
 }
 
-/// Returns the mean or median of a column's numbers that are not missing.
+/// Returns the replacement of a column's missing numbers: the mean or median of the others, or the constant.
 template <class T>
 double fill_of(data_table const& table, std::string const& column, encoder_settings const& settings) {
   if (settings.impute == imputation::constant) {
@@ -96,7 +96,8 @@ class code_translation {
                        .got = listed_columns(table.columns())});
 }
 
-/// A column of texts. Without any text, read_table takes a column for one of missing numbers.
+/// A column of texts. A column without any text counts as missing texts; read_table stores it as missing
+/// numbers.
 class texts_of {
  public:
   texts_of(data_table const& table, std::string const& column) {
@@ -116,7 +117,7 @@ class texts_of {
   text_column texts_{};
 };
 
-/// Writes the indices of a column of texts to write(row, index).
+/// Calls write(row, index) with the vocabulary index of each text of a column.
 template <class Write>
 void encode_texts(data_table const& table, encoded_column const& column, Write write) {
   texts_of const texts(table, column.name);
