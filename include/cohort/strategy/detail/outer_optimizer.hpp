@@ -26,7 +26,7 @@ class outer_optimizer {
   outer_optimizer copy() const;
 
   /// Sets the start of the next outer step to the replica's parameters, which are the same on all ranks.
-  /// Discards the state of a checkpoint with other elements.
+  /// Discards the state of a checkpoint that has another type or size.
   void start_from(replica const& mine);
   /// Returns whether the state has the type and size of the replica.
   bool fits(replica const& mine) const;

@@ -21,8 +21,8 @@ std::uint64_t random_process_id();
 ///
 /// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on those of the
 ///           group.
-/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. broadcast: both
-///           broadcast.
+/// Moves     inside the group. sum: an allreduce of the elements and one of 5 words. broadcast: a broadcast
+///           of the elements and one of the agreement. reduce_to_leader: an allreduce of the elements.
 class process_group {
  public:
   /// Makes each rank its own group.
