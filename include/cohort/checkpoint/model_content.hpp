@@ -52,8 +52,8 @@ std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
                                         std::span<std::byte* const> arrays);
 
-/// Hash of the metadata except "content_hash", and of names and bytes of the tensors. Independent of tensor
-/// order and of the header's spelling; does not cover types and shapes.
+/// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. It does not
+/// depend on tensor order or on the spelling of the header, and does not cover types and shapes.
 std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
 
 }  // namespace detail
@@ -63,7 +63,7 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 ///
 /// Shapes    tensors are dense, in canonical layout and of the parameters' type: "conv2d_1.weights",
 ///           "state/mean/conv2d_1.weights".
-/// Before    `net` lives until the last add_parameters or add_state.
+/// Before    `net` outlives the last call of add_parameters or add_state.
 /// After     parameters and state are copied: training may continue.
 /// Errors    shape_error if the parameters belong to another network; setting_error if state arrays are
 ///           missing or a strategy's name does not begin with "strategy/".

@@ -46,10 +46,10 @@ struct parameter_constraint {
 
   /// The name in files: "max_norm".
   constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
-  /// Whether `at` has a meaning.
+  /// Returns whether the constraint uses `at`.
   constexpr bool has_parameter() const { return which == kind::max_norm; }
 
-  /// The constraint with this name; only max_norm uses `at`.
+  /// Returns the constraint with this name; only max_norm uses `at`.
   static parameter_constraint from(std::string_view name, double at = 0);
 
   /// Throws if a setting is out of range.

@@ -17,7 +17,7 @@ namespace cohort::detail {
 /// Names of the padding modes without numbers, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 3> padding_names{"valid", "same", "strict"};
 
-/// Name of a layer without a given name, as in graph_view::name.
+/// Returns the name of a layer without a given name, as in graph_view::name.
 std::string generated_name(kind const& kind, int ordinal);
 
 /// Reads the value of a field into its slots.
@@ -61,8 +61,8 @@ class graph_reader {
 
   std::size_t find_layer(io::json_value name) const;
 
-  /// Appends a layer after its dependencies: its inputs and the layer whose parameters it shares. Layers
-  /// listed in such an order keep it.
+  /// Appends a layer after its dependencies: its inputs and the layer whose parameters it shares. Layers that
+  /// are listed after their dependencies keep their order.
   void visit(std::size_t first);
 
   /// Throws for a cycle. The stack leads from a layer to its inputs; the message lists the layers in

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// Eight bytes of a text in one word, the first byte lowest. A mark is bit 7 of a byte. Marks above the
-/// lowest one may be false, because of carries.
+/// Eight bytes of a text in one word, the first byte lowest. A mark is bit 7 of a byte. Only the lowest mark
+/// is reliable: carries may set false marks above it.
 namespace cohort::detail {
 
 static_assert(std::endian::native == std::endian::little);

@@ -269,7 +269,7 @@ class message_exchange : public compressed_exchange<C> {
       next.pending = group_.leaders().start_allgatherv(next.own, next.all);
   }
 
-  /// Whether a single message contains the contributions of all groups.
+  /// Returns whether a single message contains the contributions of all groups.
   bool has_one_message() const { return merges_ || group_.groups() == 1; }
   std::size_t own_index() const {
     return has_one_message() ? 0 : static_cast<std::size_t>(group_.leaders().rank());

@@ -38,7 +38,7 @@ class process_group {
   int groups() const { return groups_; }
   /// Number of ranks in this group.
   int size() const { return members_ ? members_->size() : 1; }
-  /// Whether any group has more than one rank.
+  /// Returns whether any group has more than one rank.
   bool is_grouped() const { return members_ != nullptr; }
 
   /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and

@@ -236,7 +236,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view 
       struct span_of_tokens {
         std::size_t first, count;
       };
-      std::unordered_map<std::string_view, span_of_tokens> known;  // where the tokens of a word are already
+      std::unordered_map<std::string_view, span_of_tokens> known;  // words that have been encoded
       for (std::size_t bytes = 0; !text.empty(); text.remove_prefix(bytes)) {
         bytes = detail::first_word(text);
         auto const [found, is_new] =

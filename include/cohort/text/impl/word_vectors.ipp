@@ -42,7 +42,7 @@ class vector_file {
     return static_cast<unsigned char>(chunk_[next_++]);
   }
 
-  /// Returns the bytes before the next separator, which is read too, after any leading ones.
+  /// Skips leading separators, then reads a field and the separator after it. Returns the field.
   std::string field(std::size_t longest, char const* what) {
     std::string text;
     int byte = get();
@@ -55,7 +55,7 @@ class vector_file {
     if (text.empty()) refuse(what, "the end of the file");
     return text;
   }
-  /// Whether the last field ended with a line end.
+  /// Returns whether the last field ended with a line end.
   bool ended_line() const { return last_ == '\n'; }
 
   std::int64_t natural(char const* what) {
@@ -285,7 +285,7 @@ COHORT_CORE_INLINE word_vectors word_vectors::load(std::string const& path, vect
   auto const count = static_cast<std::uint64_t>(file.natural("the number of words"));
   auto const width = static_cast<std::uint64_t>(file.natural("the width"));
   bool const text = format == vector_format::text;
-  // A word has at least one byte and a separator; a number as text likewise.
+  // A word, and a number in text, takes at least one byte and a separator.
   std::uint64_t const row_bytes =
       width > file.size() ? file.size() : 2 + width * (text ? 2 : sizeof(float)) - 1;
   if (width > file.size() || count > file.size() / row_bytes)
