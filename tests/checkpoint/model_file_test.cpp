@@ -337,9 +337,10 @@ TEST(model_file, refuses_invalid_metadata) {
     write_safetensors(out, std::vector<stored_tensor>{{"a", tensor_view(one.data(), shape{1})}}, metadata);
     return refusal_of<data_error>([&] { opened(out.str()); });
   };
-  EXPECT_EQ(refused({}),
-            "cannot read the model (model, metadata): expected a file that training::save has written, with an "
-            "entry \"format\", got none of this name");
+  EXPECT_EQ(
+      refused({}),
+      "cannot read the model (model, metadata): expected a file that training::save has written, with an "
+      "entry \"format\", got no such entry");
   EXPECT_EQ(refused({{"format", "pt"}}),
             "cannot read the model (model, metadata \"format\"): expected \"cohort model\", got \"pt\"");
   safetensors_metadata good{
@@ -363,7 +364,7 @@ TEST(model_file, refuses_invalid_metadata) {
     return text.replace(text.find(from), from.size(), to);
   };
   EXPECT_EQ(with("optimizer", rule),
-            "cannot read the model (model, metadata): expected an entry \"step\", got none of this name");
+            "cannot read the model (model, metadata): expected an entry \"step\", got no such entry");
   std::string const misspelt = with("optimizer", changed("adam", "adem"));
   EXPECT_NE(misspelt.find("$.updater): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
   EXPECT_NE(misspelt.find(", got unknown updater adem"), std::string::npos);

@@ -74,6 +74,7 @@ void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size
   }
   if (units == 0 || w.size() % units != 0)
     throw shape_error({.what = "the size of a parameter is not a multiple of its number of units",
+                       .where = "apply_constraint",
                        .expected = {"a multiple of ", units, " elements"},
                        .got = {w.size()}});
   std::size_t const length = w.size() / units;

@@ -170,7 +170,8 @@ constexpr rate_schedule::rate_schedule(schedule::warm_up const& s) : rate_schedu
   if (warm_up_ != 0)
     throw setting_error({.what = "a rate has two warm-ups",
                          .where = "schedule::warm_up",
-                         .expected = "a rate without warm-up"});
+                         .expected = "a rate without warm-up",
+                         .got = "a rate with a warm-up"});
   warm_up_ = detail::real(s.length);
   warm_up_by_ = s.by;
 }

@@ -160,6 +160,7 @@ class updater {
   constexpr updater with_momentum(rate_schedule const& momentum) const {
     if (!has_momentum())
       throw setting_error({.what = "this updater has no momentum",
+                           .where = "updater::with_momentum",
                            .expected = "momentum, nesterov or lars",
                            .got = {name()}});
     updater result = *this;

@@ -131,7 +131,7 @@ class checkpoint_transaction {
       if (writer != process_identity() && is_running_here(writer))
         throw file_error({.what = "another run saves checkpoints to this directory",
                           .where = directory_,
-                          .expected = "a directory of its own for each run",
+                          .expected = "a separate directory for each run",
                           .got = {name, " of ", writer, ", which still runs"}});
       return;
     }

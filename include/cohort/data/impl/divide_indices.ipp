@@ -27,15 +27,15 @@ COHORT_CORE_INLINE std::vector<std::int64_t> order_to_divide(std::int64_t count,
 COHORT_CORE_INLINE void check_fractions(std::span<double const> fractions) {
   for (double const fraction : fractions)
     if (!(fraction > 0 && fraction < 1))
-      throw setting_error({.what = "the fraction of a split must be between 0 and 1",
+      throw setting_error({.what = "the fraction of a split is not between 0 and 1",
                            .where = "split",
                            .expected = "a fraction above 0 and below 1",
                            .got = {fraction}});
   double const sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   if (!(std::abs(sum - 1) < 1e-6))
-    throw setting_error({.what = "the fractions of a split must add up to 1",
+    throw setting_error({.what = "the fractions of a split do not add up to 1",
                          .where = "split",
-                         .expected = "1",
+                         .expected = "a sum of 1",
                          .got = {sum}});
 }
 

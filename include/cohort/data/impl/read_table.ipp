@@ -144,7 +144,7 @@ class table_parser {
       for (std::string const& name : names) {
         field_column& one = find(name);
         if (one.target && one.forced && one.type != type)
-          throw setting_error({.what = "a column cannot contain both numbers and texts",
+          throw setting_error({.what = "a column is in both number_columns and text_columns",
                                .where = {content_->where, ", text_columns"},
                                .expected = "different columns in number_columns and text_columns",
                                .got = name});

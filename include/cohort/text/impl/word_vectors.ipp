@@ -124,11 +124,20 @@ COHORT_CORE_INLINE double wide_dot(std::span<float const> a, std::span<double co
 COHORT_CORE_INLINE word_vectors::word_vectors(std::vector<std::string> words, int width,
                                               std::vector<float> values)
     : words_(std::move(words)), width_(width), values_(std::move(values)) {
-  if (words_.empty() || width < 1 || words_.size() > std::numeric_limits<std::int32_t>::max()
-      || values_.size() != words_.size() * static_cast<std::size_t>(width))
-    throw setting_error({.what = "word vectors need words, each with a vector",
+  if (words_.empty() || words_.size() > std::numeric_limits<std::int32_t>::max())
+    throw setting_error({.what = "the number of words is out of range",
                          .where = "word_vectors",
-                         .expected = {words_.size(), " x ", width, " numbers"},
+                         .expected = "1 to 2^31 - 1 words",
+                         .got = {words_.size()}});
+  if (width < 1)
+    throw setting_error({.what = "the width of the vectors is not positive",
+                         .where = "word_vectors",
+                         .expected = "at least 1",
+                         .got = {width}});
+  if (values_.size() != words_.size() * static_cast<std::size_t>(width))
+    throw setting_error({.what = "the number of values is not the number of words times the width",
+                         .where = "word_vectors",
+                         .expected = {words_.size(), " x ", width, " values"},
                          .got = {values_.size()}});
   for (std::size_t i = 0; i < words_.size(); ++i) {
     if (words_[i].empty() || words_[i].find_first_of(" \t\r\n") != std::string::npos)
@@ -240,8 +249,10 @@ COHORT_CORE_INLINE std::vector<neighbour> word_vectors::analogy(std::string_view
 COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<double const> direction, int count,
                                                                 std::span<std::int32_t const> except) const {
   if (count < 0)
-    throw setting_error(
-        {.what = "invalid number of neighbours", .where = "count", .expected = "at least 0", .got = {count}});
+    throw setting_error({.what = "the number of neighbours is negative",
+                         .where = "count",
+                         .expected = "at least 0",
+                         .got = {count}});
   double square = 0;
   for (double const x : direction) square += x * x;
   double const scale = square > 0 ? 1 / std::sqrt(square) : 0;
