@@ -264,8 +264,8 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   EXPECT_EQ(numbers<float>(to), before) << "something was written";
   EXPECT_EQ(
       refusal_of<data_error>([&] { saved.read_parameters(other); }),
-      "the model belongs to another network (model, tensor \"head.weights\"): expected 3x32, got none of "
-      "this name");
+      "the model belongs to another network (model, tensor \"head.weights\"): expected 3x32, got no such "
+      "tensor");
 
   auto const half = [](int units) {
     return graph::build([=](builder& b) {
