@@ -276,8 +276,8 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   graph const part = half(0), alike = half(3);
   stored<float> fewer(part), same(alike);
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(fewer); }),
-            "the model belongs to another network (model, tensor \"fc.weights\"): expected none of this "
-            "name, got 3x32");
+            "the model belongs to another network (model, tensor \"fc.weights\"): expected no tensor of "
+            "this name, got 3x32");
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(alike, same); }),
             "the model belongs to another network (model): expected network "
                 + detail::hash_text(alike.hash()) + ", got the same parameters, but other layers, in network "

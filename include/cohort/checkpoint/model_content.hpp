@@ -107,7 +107,7 @@ class model_content {
 /// Writes a model as one safetensors file to a byte sink (a std::ostream, a file_writer). Returns the content
 /// hash, which is also stored in the file.
 ///
-/// Errors    before anything is written: data_error for a duplicate name, and the errors of model_content;
+/// Errors    data_error for a duplicate name, and the errors of model_content, before anything is written;
 ///           file_error if the sink fails.
 /// Exact     equal content gives equal bytes.
 std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content);

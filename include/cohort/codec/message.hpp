@@ -83,13 +83,13 @@ struct sent_multiple {
 /// Largest |r + x| that is sent as one threshold, in thresholds. Larger elements are sent as a sent_multiple.
 inline constexpr float most_thresholds = 0x1p16F;
 
-/// Range of thresholds, both ends included. It keeps 2¹⁶ thresholds and the remainder of an element finite
-/// and normal.
+/// Range of thresholds, both ends included. Within it, 2¹⁶ thresholds and the remainder of an element are
+/// finite and normal.
 inline constexpr float smallest_threshold = 0x1p-100F;
 inline constexpr float largest_threshold = 0x1p100F;  ///< see smallest_threshold
 
-/// Largest magnitude that a message adds to an element. It keeps the sum of two messages and a residual
-/// finite.
+/// Largest magnitude that a message adds to an element. With this bound the sum of two messages and a
+/// residual is finite.
 inline constexpr float largest_value = 0x1p120F;
 
 /// Messages that a reader accepts: those of `run`, of steps [first_step, last_step] and of ranks [0, ranks).

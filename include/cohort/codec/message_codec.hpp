@@ -45,7 +45,7 @@ struct message_report {
 
 /// Base of all compressors: reads any message, and writes the messages that contain no gradient.
 ///
-/// Shapes    residuals, gradients and dense sums: table.elements() of f32, in the memory of device_passes().
+/// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory of device_passes().
 /// Order     one call at a time. A returned message is valid until the next call that writes; that call may
 ///           merge it.
 /// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of
@@ -89,9 +89,9 @@ class message_codec {
 
   /// Reads two messages and merges them. Returns merge_sparse(header, lower, upper) if both are sparse.
   ///
-  /// After     one message sparse, the other `nothing`: the sparse one with the merged header. One message
-  ///           not_finite: a not_finite message; the elements of a sparse one are added to r. Both `nothing`:
-  ///           a `nothing` message.
+  /// After     if one message is sparse and the other `nothing`, the result is the sparse one with the merged
+  ///           header. If one is not_finite, the result is not_finite, and the elements of a sparse message
+  ///           are added to r. If both are `nothing`, the result is `nothing`.
   template <class MergeSparse>
   std::span<std::byte const> read_and_merge(std::span<std::byte const> lower_bytes,
                                             std::span<std::byte const> upper_bytes,

@@ -23,13 +23,13 @@ struct threshold_compression {
 
 /// Sends ±t for every element of r + x whose magnitude is at least the threshold t, and keeps the rest in r.
 ///
-/// Shapes    residual r, gradient x, dense sums: table.elements() of f32. All are in the processor's memory,
+/// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's memory,
 ///           or all in the memory of `device_passes`.
 /// Before    within_range(x). r is 0, or the result of encode or merge.
 /// After     encode: with y = fl(r + x), the message contains s, and r = y − s. Then the residual policy is
 ///           applied to r, after the messages that it selects. merge: the same for y = fl(r + lower + upper),
-///           for elements of at least one message, without the policy. It uses the larger threshold, adds
-///           examples, weights and ranks, and combines the flags with or.
+///           for elements of at least one message, without the policy. The merged message has the larger
+///           threshold, the sums of examples, weights and ranks, and the flags of both messages.
 /// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and about
 ///           its entropy.
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not

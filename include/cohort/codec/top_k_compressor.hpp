@@ -21,7 +21,7 @@ struct top_k_compression {
 /// Magnitudes are compared by their upper 16 bits (8 significant bits). Of elements that compare equal, those
 /// with the lowest indices are sent. Zeros, and subnormals whose upper 16 bits are zero, are never sent.
 ///
-/// Shapes    residual r, gradient x, dense sums: table.elements() of f32.
+/// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32.
 /// Before    within_range(x), and r is finite.
 /// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: the same for
 ///           y = fl(fl(r + lower) + upper), for elements of at least one message.

@@ -48,8 +48,8 @@ struct tensor_description {
   feature_axis features = feature_axis::channels;
   int mask = -1;  ///< index of a mask; −1: no step is padding
 
-  /// Returns whether `maps` maps can rescale the part. Its elements in the batch must be f32 or f64 and not
-  /// indices, and there must be one map per channel (1 for a scalar) or one per element.
+  /// Returns whether `maps` maps can rescale the part: one map per channel (1 for a scalar), or one per
+  /// element. The part's elements in the batch must be f32 or f64, and not indices.
   bool accepts(std::size_t maps) const;
   /// Applies maps to the elements in the batch, after their current scaling.
   ///

@@ -65,8 +65,8 @@ void apply_update(isa which, updater const& settings, update_scalars const& now,
 /// Returns the squared norm of a gradient: Σ (Σ parts, in order)² over n elements.
 ///
 /// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
-/// Exact     products and sums in double, so products of floats are exact. The order of summation depends on
-///           the instruction set.
+/// Exact     products and sums are computed in double, so products of floats are exact. The order of
+///           summation depends on the instruction set.
 template <class T>
 double square_sum(isa which, T const* const* parts, int count, std::size_t n);
 

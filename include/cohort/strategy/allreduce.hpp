@@ -33,7 +33,7 @@ namespace cohort {
 ///           of rank r's rounding errors so far.
 /// Moves     per step an allreduce of each bucket: in total n elements and the padding of buckets that are
 ///           reduced in place. 5 words of votes are appended to the first bucket; with `wire` or
-///           `overlap_next_forward`, or if this bucket is reduced in place, they have a separate allreduce.
+///           `overlap_next_forward`, or if this bucket is reduced in place, a separate allreduce sends them.
 ///           At the start of a new run, a broadcast of n elements per array (parameters and updater state),
 ///           of which a rank sends at most ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16
 ///           bytes; at a resync with different checksums, a broadcast of n. A single rank sends, packs and
@@ -62,8 +62,8 @@ namespace detail {
 /// Returns whether all ranks pass the same number.  Order: collective.
 bool is_same_on_all_ranks(communicator& world, std::uint64_t number);
 
-/// Returns whether a range of `room` elements, of which `elements` are not padding, is reduced faster as it
-/// is stored than packed.
+/// Returns whether it is faster to reduce a range of `room` elements, padding included, than to pack its
+/// `elements` elements first.
 constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
   return room <= elements + elements / 64;
 }
@@ -123,8 +123,8 @@ class allreduce_strategy final : public strategy {
   void make_sums(parameter_set const& parameters);
   weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
 
-  /// Copies this rank's gradient of a bucket to the bucket's sum, unless that is in place. Returns the number
-  /// of bytes to send.
+  /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
+  /// number of bytes to send.
   std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
 
   /// Waits for the sums of buckets [first, last) and writes their means back.

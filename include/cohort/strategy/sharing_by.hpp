@@ -20,8 +20,8 @@ namespace cohort {
 ///                                   share::update     x is rank r's own step: w −= Σ s_r (`mean`: Σ s_r / P)
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 whatever the backend's type.
-///           Running statistics are never encoded. Each rank updates separate ones; they are averaged for
-///           evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
+///           Running statistics are never encoded. Each rank updates them separately; the ranks' mean is
+///           taken for evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share its work, or null

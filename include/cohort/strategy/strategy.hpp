@@ -110,8 +110,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///                for one bucket after another, in the same order on every rank, on the thread of the last
 ///                worker to complete it. A rank without examples announces zeros. The bucket's elements of
 ///                the first part may be in flight until before_update returns (until finish_pending if the
-///                bucket is still pending), or abandon. Until then nobody else accesses them, and their
-///                memory stays valid.
+///                bucket is still pending), or until abandon returns. Until then the caller neither accesses
+///                nor frees these elements.
 /// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank.
 /// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:

@@ -60,7 +60,7 @@ class tokenizer {
   ///           tokenizers: none.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
-  /// Returns the text of tokens. It is not always UTF-8: a character may consist of several tokens.
+  /// Returns the text of tokens. It may be invalid UTF-8, because a character may consist of several tokens.
   ///
   /// Errors    data_error for a number outside 0 … size() − 1.
   std::string decode(std::span<std::int32_t const> tokens) const;

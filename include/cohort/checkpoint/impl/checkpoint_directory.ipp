@@ -34,7 +34,7 @@ COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
   return name.find_first_not_of(digits) == std::string_view::npos;
 }
 
-/// Removes a checkpoint. Files that do not belong to a checkpoint, and then their folder, remain.
+/// Removes a checkpoint. If its folder contains other files, these files and the folder remain.
 COHORT_CORE_INLINE void remove_checkpoint(std::string const& path) {
   if (!is_folder(path)) return;
   // The manifest first, so that a partly removed checkpoint counts as unfinished.
@@ -95,7 +95,7 @@ class checkpoint_transaction {
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
-  /// damaged checkpoint does not count, and remains as long as an undamaged one of its age would.
+  /// damaged checkpoint does not count; it is removed if it is older than all checkpoints that are kept.
   void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;

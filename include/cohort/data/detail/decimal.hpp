@@ -137,7 +137,7 @@ char const* parse_decimal(char const* p, char const* end, T& value) {
   }
   auto const [stop, problem] = std::from_chars(first, p, value);
   if (problem != std::errc()) {
-    // from_chars does not distinguish overflow from underflow; the position of the first digit does.
+    // from_chars does not distinguish overflow from underflow; the first significant digit's position does.
     char const* leading = first;
     while (leading != p && (*leading == '0' || *leading == '.')) ++leading;
     std::int64_t const position = leading - first < integral_digits ? integral_digits - (leading - first)

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Returns a random order of 0 … count − 1. With labels, it is sorted by label, so that dividing it evenly
-/// divides each class evenly.
+/// Returns a random order of 0 … count − 1. With labels, the order is sorted by label, so that an even
+/// division of the order divides each class evenly.
 std::vector<std::int64_t> order_to_divide(std::int64_t count, std::span<std::int64_t const> labels,
                                           std::uint64_t seed, std::string_view purpose);
 

@@ -346,8 +346,8 @@ class table_parser {
   field_reader reader_;
   std::shared_ptr<table_content> content_;
   std::vector<field_column> fields_;
-  std::array<std::uint64_t, 256> missing_sizes_{};  // of missing texts, one bit per size, by first byte
-  bool has_missing_numbers_ = false;                // a missing text is a number
+  std::array<std::uint64_t, 256> missing_sizes_{};  // sizes of missing texts by first byte, one bit each
+  bool has_missing_numbers_ = false;                // whether a text in missing_texts is a number
   bool mistaken_ = false;
   std::int64_t dropped_ = 0;  // rows
 };

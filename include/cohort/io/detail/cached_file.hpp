@@ -12,7 +12,7 @@ namespace cohort::detail {
 /// a cache miss.
 ///
 /// Shapes    `format`: first words of the header, with a format version: "cohort kernels 1".
-///           `extension`: of the file name.   `key`: describes everything that the content depends on.
+///           `extension`: of the cached file's name.   `key`: describes everything that the content depends on.
 /// Errors    none: if a file is damaged or a folder is not accessible, the caller computes the content again.
 class cached_file {
  public:

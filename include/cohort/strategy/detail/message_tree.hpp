@@ -46,8 +46,8 @@ class message_tree {
                                    expected_messages const& expected, std::span<float> residual) {
     int const rank = world.rank(), size = world.size();
     merged_.assign(mine.begin(), mine.end());
-    int step =
-        1;  // ends at the rank's lowest set bit: ranks rank + 1 to rank + step − 1 have been merged
+    // Ends at the rank's lowest set bit, after merging ranks rank + 1 to rank + step − 1.
+    int step = 1;
     for (; step < size && (rank & step) == 0; step *= 2) {
       if (rank + step >= size) continue;
       receive(world, rank + step, up, received_);

@@ -32,7 +32,7 @@ class overlapped_mean {
   /// Waits for the mean and applies it to the trained elements of w. Returns the agreement of all ranks.
   agreement apply_to(replica const& mine, outer_optimizer& outer, std::byte* w);
 
-  /// Applies the mean to the replica; it is no longer pending.
+  /// Applies the mean to the replica. Afterwards no mean is pending.
   agreement finish(replica const& mine, outer_optimizer& outer);
   /// Waits for the mean and ignores it.
   void discard();

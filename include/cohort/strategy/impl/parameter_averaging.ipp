@@ -185,7 +185,7 @@ class averaging_strategy final : public strategy {
            + static_cast<std::size_t>(array) * (in_place_ ? mine.parameters.arena_bytes() : mine.bytes());
   }
 
-  /// Averages with all ranks; afterwards all have the same parameters.
+  /// Averages the arrays of all ranks. Afterwards all ranks have the same parameters.
   void meet(replica const& mine) {
     prepare(mine);
     votes const earlier = late_->is_pending() ? finish_overlapped(mine).all : votes{};

@@ -70,7 +70,7 @@ COHORT_CORE_INLINE void read_numbered_tokens(vocabulary& made, io::json_value fi
         field.unsigned_integer(fields.size() == 0 ? 0 : static_cast<std::uint64_t>(fields.size() - 1)));
     if (set[id] != 0) field.refuse("a number that no other token has");
     set[id] = 1;
-    // Special tokens such as <|endoftext|> are plain text; their characters are themselves.
+    // Special tokens such as <|endoftext|> are stored as plain text, not in the printable form.
     if (!bytes_of_printable(field.key(), bytes))
       field.refuse("a token of printable characters as in GPT-2's files", "another");
     made.texts[id] = bytes;
