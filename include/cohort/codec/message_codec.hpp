@@ -45,7 +45,8 @@ struct message_report {
 
 /// Base of all compressors: reads any message, and writes the messages that contain no gradient.
 ///
-/// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory of device_passes().
+/// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory space of
+///           device_passes().
 /// Order     one call at a time. A returned message is valid until the next call that writes; that call may
 ///           merge it.
 /// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of

@@ -23,8 +23,8 @@ struct threshold_compression {
 
 /// Sends ±t for every element of r + x whose magnitude is at least the threshold t, and keeps the rest in r.
 ///
-/// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's memory,
-///           or all in the memory of `device_passes`.
+/// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's
+///           memory, or all in the memory of `device_passes`.
 /// Before    within_range(x). r is 0, or the result of encode or merge.
 /// After     encode: with y = fl(r + x), the message contains s, and r = y − s. Then the residual policy is
 ///           applied to r, after the messages that it selects. merge: the same for y = fl(r + lower + upper),

@@ -14,8 +14,8 @@ namespace cohort {
 /// A threshold_compressor's passes over arrays in a device's memory: the device extracts and codes elements,
 /// and adds the elements of messages. The processor handles headers, tables and sums of a few numbers.
 ///
-/// Shapes    r, x, dense: ends.back() elements, f32, in the memory of arrays(). Threshold t[k] applies to elements
-///           [ends[k − 1], ends[k]).
+/// Shapes    r, x, dense: ends.back() elements, f32, in the memory of arrays(). Threshold t[k] applies to
+///           elements [ends[k − 1], ends[k]).
 /// Order     as arena_passes: a call runs after all earlier work of this thread on the device. Its result,
 ///           and everything that it writes in the processor's memory, is complete on return. One call at a
 ///           time.

@@ -26,7 +26,7 @@ struct named_tensor {
 
   /// Returns the size of one example in bytes.
   std::size_t example_bytes() const { return static_cast<std::size_t>(example.elements()) * bytes_of(type); }
-  /// Ensures memory for `count` examples. The contents may be lost.
+  /// Allocates memory for at least `count` examples. The contents may be lost.
   void reserve(int count) { memory.resize(static_cast<std::size_t>(count) * example_bytes()); }
   /// Returns the first `count` examples.
   tensor_view view(int count) const { return {memory.data(), type, example.batched(count)}; }

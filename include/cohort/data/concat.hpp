@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// Returns the examples of all parts, one part after the other, without copies.
+/// Returns a data set of the examples of all parts, one part after the other, without copies.
 ///
 /// Errors    shape_error that names the tensor if its shape, element types, scale, offset or mask differ from
 ///           those in the first part. data_error if the parts differ in the numbers or names of tensors, in

@@ -31,7 +31,7 @@ struct example_rows {
 ///                Several threads may call it, each with its own `out`. The same i and out.epoch give the
 ///                same example.
 /// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
-///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
+///                weights and keys. Views of the data set (split, select, concat, …) use it, too.
 /// label(i)       optional: returns the class label of the first target of example i, so that splits need not
 ///                read the example; nullopt if only get can determine it.
 /// length(i)      optional: returns the number of steps of example i without padding, for

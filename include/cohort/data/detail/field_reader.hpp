@@ -158,7 +158,8 @@ class field_reader {
     return contents;
   }
 
-  /// Reads the contents of a quoted field that contains a doubled quote, at the position of the first one.
+  /// Reads a quoted field from its first doubled quote to the closing quote, and returns the field's
+  /// contents.
   std::string_view unescaped(char const* opening, std::string& storage, char const*& nul);
 
   [[noreturn]] void refuse_size(std::size_t size, char const* start) const;

@@ -16,7 +16,7 @@ COHORT_CORE_INLINE std::string place_of(series_view const& from, std::size_t ser
   return text_of({from.name, ", series ", series});
 }
 
-/// Requires labels in range, or finite numbers.
+/// Throws data_error unless all labels are in range, or all numbers are finite.
 template <class T>
 void require_usable(series_view const& from, std::size_t series) {
   tensor_view const one = from.values[series];

@@ -32,7 +32,7 @@ inline constexpr int longest_lead = 32;
 ///           steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
 /// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
-///           arrived. That bounds the lead of every rank and the messages in flight. A single rank gets its
+///           arrived. This bounds the lead of every rank and the messages in flight. A single rank gets its
 ///           own votes at once. A rank whose numbers are not finite or out of range votes not_finite, keeps
 ///           its residual, and applies what other ranks have sent.
 /// Moves     per step this rank's message to P−1 ranks. At most 2·(longest_lead + 1) messages are stored.
@@ -116,7 +116,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
   /// not returned yet: the same on every rank.
   agreement synchronise() {
     receive_all();
-    if (steps_ > 0) world_.barrier();  // other ranks may still receive, and must not get a new message before
+    // Other ranks may still receive. They must not get a new message before they have received all.
+    if (steps_ > 0) world_.barrier();
     agreement rest;
     for (std::int64_t k = std::max<std::int64_t>(0, steps_ - lead_); k < steps_; ++k) {
       rest.examples += votes_of(k).examples;

@@ -26,8 +26,8 @@ namespace cohort::detail {
 /// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At
 ///           an epoch's end, when all messages have arrived, w is the mean of the ranks' w, which have added
 ///           the same messages in different orders.
-/// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs have different
-///           bits.
+/// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs may have
+///           different bits.
 template <class Make>
 class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_exchange<codec_of<Make>>> {
   using base = sharing_strategy<Make, asynchronous_exchange<codec_of<Make>>>;

@@ -82,7 +82,7 @@ class compressed_exchange {
     return {run_, number, number, static_cast<std::uint32_t>(ranks)};
   }
 
-  /// Calls exchange() and records it as a dense exchange among `ranks`.
+  /// Calls exchange() and records it as a dense exchange among `ranks` ranks.
   template <class Exchange>
   void measure_dense(int ranks, Exchange exchange) {
     auto const begin = clock::now();

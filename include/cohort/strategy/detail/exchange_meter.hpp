@@ -25,7 +25,7 @@ class exchange_meter {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Records the start of a part that sends `bytes` bytes, `dense` bytes without compression.
+  /// Records the start of a part that sends `bytes` bytes. Without compression it would send `dense` bytes.
   void start(std::size_t bytes, std::size_t dense);
   /// Measures wait(), which blocks, and returns the time at which its operation was complete.
   template <class Wait>

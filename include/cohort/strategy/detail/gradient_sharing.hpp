@@ -87,9 +87,9 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  /// Sets the gradients of running statistics on a rank without examples, or whose numbers are not finite: 0
-  /// for a mean, which is a shift, and the variance itself for a variance. Both leave the statistics
-  /// unchanged, up to rounding.
+  /// Sets the gradients of running statistics on a rank without examples, or whose numbers are not finite,
+  /// such that the statistics are unchanged up to rounding: 0 for a mean, whose gradient is a shift; the
+  /// variance itself for a variance.
   static void keep_statistics(gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
     for_each_statistic(parameters, [&](int, parameter const& one) {

@@ -148,7 +148,7 @@ class message_exchange : public compressed_exchange<C> {
   /// Waits for the oldest exchange. If `apply` is false, all() is unchanged, and this rank's message is
   /// returned to its residual.
   ///
-  /// Before    `apply`, or messages are not merged.
+  /// Before    `apply` is true, or messages are not merged.
   void finish(agreement& agreed, bool apply = true) {
     auto const wait_begin = clock::now();
     slot& oldest = slots_[static_cast<std::size_t>(finished_) % slots_.size()];

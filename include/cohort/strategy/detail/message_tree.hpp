@@ -15,8 +15,8 @@ namespace cohort::detail {
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 /// Returns whether merging in the tree is expected to be faster than sending all messages to all ranks.
-/// Assumes that a message costs as much latency as latency_equivalent_bytes, and that one in a thousand
-/// elements is sent, in 12 bits.
+/// Assumes that the latency of a message is the transfer time of latency_equivalent_bytes, and that one in a
+/// thousand elements is sent, in 12 bits.
 ///
 /// The ring of an allgatherv takes 2(P−1) messages one after another, and each rank receives P−1
 /// contributions. The tree takes 2⌈log2 P⌉ messages. Its root receives P−1 contributions, and then all P

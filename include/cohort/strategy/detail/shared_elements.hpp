@@ -14,8 +14,8 @@ namespace cohort::detail {
 /// The elements of a network that are exchanged as messages: the trained parameters as packed f32. Running
 /// statistics and frozen layers are not exchanged.
 ///
-/// Shapes    each trained parameter has a contiguous range of the table().elements() elements, in their
-///           order.
+/// Shapes    each trained parameter has a contiguous range of the table().elements() elements, in the order
+///           of the parameters.
 class shared_elements {
  public:
   explicit shared_elements(parameter_set const& parameters);

@@ -72,7 +72,8 @@ COHORT_CORE_INLINE void read_numbered_tokens(vocabulary& made, io::json_value fi
     set[id] = 1;
     // Special tokens such as <|endoftext|> are stored as plain text, not in the printable form.
     if (!bytes_of_printable(field.key(), bytes))
-      field.refuse("a token of printable characters as in GPT-2's files", "another");
+      field.refuse("a token of printable characters as in GPT-2's files",
+                   detail::text_of({"'", field.key().substr(0, 60), "'"}));
     made.texts[id] = bytes;
   }
 }
