@@ -67,7 +67,7 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 /// After     parameters and state are copied: training may continue.
 /// Errors    shape_error if the parameters belong to another network; setting_error if state arrays are
 ///           missing or a strategy's name does not begin with "strategy/".
-/// Exact     equal models give equal content, whichever backend holds them.
+/// Exact     equal models give equal content on every backend.
 class model_content {
  public:
   explicit model_content(graph_view net);
@@ -84,8 +84,7 @@ class model_content {
   /// Adds a tensor of a strategy, "strategy/…". Not copied: its memory must stay valid until the content is
   /// written. Readers of the model ignore it.
   model_content& add(std::string name, tensor_view tensor);
-  /// Adds a text of a strategy, "strategy/…", or of a listener, "listener/…", or about the
-  /// data, "data/…".
+  /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
   std::span<stored_tensor const> tensors() const { return tensors_; }

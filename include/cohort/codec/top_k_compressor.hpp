@@ -46,7 +46,7 @@ class top_k_compressor : public message_codec {
 
   /// Returns the checkpoint state besides the residual, which is empty.
   std::span<double const> state() const { return {}; }
-  /// Errors: data_error if the state is not empty.
+  /// Checks the state of a checkpoint.  Errors: data_error if it is not empty.
   void restore(std::span<double const> state);
 
  private:

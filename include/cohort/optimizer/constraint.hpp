@@ -28,7 +28,7 @@ struct non_negative {};
 
 /// One of constraint::…, or none, as one type.
 ///
-/// Errors    check: setting_error if the norm is not finite and above 0.   from: setting_error for an unknown
+/// Errors    check: setting_error unless the norm is finite and above 0.   from: setting_error for an unknown
 ///           name.
 struct parameter_constraint {
   enum class kind : std::uint8_t { none, max_norm, unit_norm, non_negative };

@@ -42,7 +42,7 @@ struct clip_global_norm {
 
 /// One of normalise::…, as one type.
 ///
-/// Errors    check: setting_error if the threshold is not finite and above 0.   from: setting_error for an
+/// Errors    check: setting_error unless the threshold is finite and above 0.   from: setting_error for an
 ///           unknown name.
 /// Exact     g does not change if its norm is below the smallest normal float.
 struct gradient_normalisation {

@@ -49,7 +49,7 @@ class word_vectors {
   /// Errors    data_error if the word is unknown, also for the queries below.
   std::span<float const> vector_of(std::string_view word) const;
 
-  /// Returns the cosine between two words; 0 if a vector is 0.
+  /// Returns the cosine of the angle between the vectors of two words; 0 if a vector is 0.
   double similarity(std::string_view a, std::string_view b) const;
   /// Returns the `count` words nearest to a word, except itself, the nearest one first.
   std::vector<neighbour> nearest(std::string_view word, int count = 10) const;

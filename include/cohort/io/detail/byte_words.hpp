@@ -45,7 +45,7 @@ constexpr std::uint64_t mark_below(std::uint64_t word, std::uint64_t bound) {
   return (word - bound * each_byte) & ~word & marks_of_all;
 }
 
-/// Returns the index of the first marked byte.  Before: there is one.
+/// Returns the index of the first marked byte.  Before: a byte is marked.
 constexpr int first_marked(std::uint64_t marks) { return std::countr_zero(marks) / 8; }
 
 }  // namespace cohort::detail

@@ -88,7 +88,7 @@ class vector_file {
     if (!is_finite(value)) refuse("a finite number", "NaN or infinity");
     return value;
   }
-  /// Requires that only line ends and spaces follow.
+  /// Throws data_error unless only line ends and spaces follow.
   void end() {
     int byte = get();
     while (is_separator(byte)) byte = get();
