@@ -6,8 +6,8 @@
 
 namespace cohort {
 
-/// Update of the parameters by all ranks: a step from the parameters of the last meeting (`before`) towards
-/// the mean of the ranks' parameters, with Δ = before − mean.
+/// Update of all ranks' parameters: a step from the parameters of the last meeting (`before`) towards the
+/// mean of the ranks' parameters, with Δ = before − mean.
 ///
 ///   v ← momentum·v + Δ
 ///   w ← before − rate·v                    with `nesterov`: before − rate·(Δ + momentum·v)

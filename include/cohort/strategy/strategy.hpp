@@ -46,12 +46,13 @@ struct agreement {
 /// Progress of a run when a hook is called.
 ///
 /// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these
-///           examples' weights, 1 each without weights; for losses that are means over the steps of masked
-///           sequences, each weight times the example's number of unmasked steps. `expected`: examples of all
-///           ranks, exact except at a stream's end. `mine`: the votes of this rank. `late`: number of
-///           buckets, counted from the first one, whose sums may still be pending when before_update returns.
-///           `data_ended`: this rank's part of a stream has ended; other ranks may have examples left. A
-///           strategy whose ranks do not meet in every step may then skip to the next meeting.
+///           examples' weights, which are 1 if they have none. If the losses are means over the steps of
+///           masked sequences, each weight is multiplied by the example's number of unmasked steps.
+///           `expected`: examples of all ranks, exact except at a stream's end. `mine`: the votes of this
+///           rank. `late`: number of buckets, counted from the first one, whose sums may still be pending
+///           when before_update returns. `data_ended`: this rank's part of a stream has ended; other ranks
+///           may have examples left. A strategy whose ranks do not meet in every step may then skip to the
+///           next meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;

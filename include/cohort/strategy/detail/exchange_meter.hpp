@@ -27,7 +27,7 @@ class exchange_meter {
 
   /// Records the start of a part that sends `bytes` bytes. Without compression it would send `dense` bytes.
   void start(std::size_t bytes, std::size_t dense);
-  /// Measures wait(), which blocks, and returns the time at which its operation was complete.
+  /// Measures wait(), which blocks until its operation is complete and returns the time of completion.
   template <class Wait>
   void measure_wait(Wait wait) {
     auto const begin = clock::now();
