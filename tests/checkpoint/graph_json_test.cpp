@@ -109,10 +109,10 @@ TEST(graph_json, round_trips_a_user_defined_kind_if_it_is_registered) {
   graph const net = graph::build(own_kind);
   std::string const text = to_json(net);
   EXPECT_EQ(from_json<warp>(text).hash(), net.hash());
-  EXPECT_NE(refused(text).find(
-                "$.layers[1].kind): expected a built-in kind of layer, or a layer of the program's own, "
-                "whose type is passed as in load_trained<onednn, my_layer>(path), got the string "),
-            std::string::npos);
+  EXPECT_NE(
+      refused(text).find("$.layers[1].kind): expected a built-in kind of layer, or a user-defined layer "
+                         "whose type is passed, as in load_trained<onednn, my_layer>(path), got the string "),
+      std::string::npos);
   std::string const wrong = changed(text, "\"count\": 3", "\"count\": -3");
   EXPECT_EQ(refusal_of<graph_error>([&] { from_json<warp>(wrong); }),
             "the network is not well formed: graph: warp: a warp cannot count below zero (count -3) "
@@ -242,9 +242,9 @@ TEST(graph_json, names_the_path_of_a_wrong_type_or_a_number_out_of_range) {
                       "right], got the string \"vaild\""),
             std::string::npos);
   EXPECT_NE(with("\"valid\"", "[1, 2]").find("fields.padding): expected \"valid\""), std::string::npos);
-  EXPECT_NE(with("[\"in\"]", "\"in\"").find("$.layers[1].inputs): expected a list of layers' names"),
+  EXPECT_NE(with("[\"in\"]", "\"in\"").find("$.layers[1].inputs): expected a list of layer names"),
             std::string::npos);
-  EXPECT_NE(with("[\"in\"]", "[]").find("$.layers[1].inputs): expected a list of at least one layer's name"),
+  EXPECT_NE(with("[\"in\"]", "[]").find("$.layers[1].inputs): expected a list of at least 1 layer name"),
             std::string::npos);
   EXPECT_NE(with("}}", R"(}, "weights": {"initialiser": "normal", "parameter": -1}})")
                 .find("$.layers[1].weights.parameter): expected a number of at least 0, got -1"),
@@ -257,7 +257,7 @@ TEST(graph_json, names_the_path_of_a_wrong_type_or_a_number_out_of_range) {
             std::string::npos);
   std::string const own =
       layers(R"({"kind": "input", "name": "i", "inputs": ["in"], "fields": {"extents": [1]}})");
-  EXPECT_NE(refused(own).find("$.layers[1].inputs): expected an empty list: an input reads no layer"),
+  EXPECT_NE(refused(own).find("$.layers[1].inputs): expected an empty list, because an input has no inputs"),
             std::string::npos);
   EXPECT_NE(
       refused(

@@ -264,8 +264,8 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   EXPECT_EQ(numbers<float>(to), before) << "something was written";
   EXPECT_EQ(
       refusal_of<data_error>([&] { saved.read_parameters(other); }),
-      "the model belongs to another network (model, tensor \"head.weights\"): expected 3x32, got none of "
-      "this name");
+      "the model belongs to another network (model, tensor \"head.weights\"): expected 3x32, got no such "
+      "tensor");
 
   auto const half = [](int units) {
     return graph::build([=](builder& b) {
@@ -276,8 +276,8 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   graph const part = half(0), alike = half(3);
   stored<float> fewer(part), same(alike);
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(fewer); }),
-            "the model belongs to another network (model, tensor \"fc.weights\"): expected none of this "
-            "name, got 3x32");
+            "the model belongs to another network (model, tensor \"fc.weights\"): expected no tensor of "
+            "this name, got 3x32");
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(alike, same); }),
             "the model belongs to another network (model): expected network "
                 + detail::hash_text(alike.hash()) + ", got the same parameters, but other layers, in network "
@@ -337,9 +337,10 @@ TEST(model_file, refuses_invalid_metadata) {
     write_safetensors(out, std::vector<stored_tensor>{{"a", tensor_view(one.data(), shape{1})}}, metadata);
     return refusal_of<data_error>([&] { opened(out.str()); });
   };
-  EXPECT_EQ(refused({}),
-            "cannot read the model (model, metadata): expected a file that training::save has written, with an "
-            "entry \"format\", got none of this name");
+  EXPECT_EQ(
+      refused({}),
+      "cannot read the model (model, metadata): expected a file that training::save has written, with an "
+      "entry \"format\", got no such entry");
   EXPECT_EQ(refused({{"format", "pt"}}),
             "cannot read the model (model, metadata \"format\"): expected \"cohort model\", got \"pt\"");
   safetensors_metadata good{
@@ -363,7 +364,7 @@ TEST(model_file, refuses_invalid_metadata) {
     return text.replace(text.find(from), from.size(), to);
   };
   EXPECT_EQ(with("optimizer", rule),
-            "cannot read the model (model, metadata): expected an entry \"step\", got none of this name");
+            "cannot read the model (model, metadata): expected an entry \"step\", got no such entry");
   std::string const misspelt = with("optimizer", changed("adam", "adem"));
   EXPECT_NE(misspelt.find("$.updater): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
   EXPECT_NE(misspelt.find(", got unknown updater adem"), std::string::npos);

@@ -243,7 +243,7 @@ TEST(safetensors, refuses_invalid_headers) {
 TEST(safetensors, names_a_missing_or_different_tensor) {
   auto const file = read(file_of(two, two_data));
   EXPECT_EQ(refusal_of<data_error>([&] { file.at("c"); }),
-            "cannot read safetensors (m, tensor \"c\"): expected this tensor, got none of this name");
+            "cannot read safetensors (m, tensor \"c\"): expected a tensor of this name, got no such tensor");
   EXPECT_EQ(refusal_of<data_error>([&] {
               file.at("a", element_type::f32, {2, 1});
             }),

@@ -95,9 +95,10 @@ TEST(arrays, refuse_numbers_beyond_f32_that_are_delivered_as_f32) {
     arrays({{.name = "x", .values = {doubles.data(), {3, 1}}, .as = type}});
   };
   as(cohort::element_type::f64);
-  EXPECT_EQ(refused<cohort::data_error>([&] { as(cohort::element_type::f32); }),
-            "a number is out of range of f32, as which it is delivered (x, example 2): expected at most "
-            "3.4028235e+38, got 1e+308");
+  EXPECT_EQ(
+      refused<cohort::data_error>([&] { as(cohort::element_type::f32); }),
+      "a number is out of the range of f32, its type in the batch (x, example 2): expected a magnitude of "
+      "at most 3.4028235e+38, got 1e+308");
 }
 
 TEST(arrays, refuse_inconsistent_arrays) {

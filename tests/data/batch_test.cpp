@@ -22,7 +22,8 @@ TEST(batch, names_a_missing_tensor) {
   cohort::batch b;
   b.inputs.resize(1);
   EXPECT_EQ(b.input().dims, cohort::shape(0));
-  expect_parts(refused<cohort::shape_error>([&] { b.target(2); }), {"target 2", "an index below 0"});
+  expect_parts(refused<cohort::shape_error>([&] { b.target(2); }),
+               {"target 2", "at least 3 targets", "got 0"});
 }
 
 }  // namespace batch_test

@@ -34,10 +34,9 @@ TEST(continued_crops, put_the_crops_of_each_row_one_batch_apart) {
 TEST(continued_crops, refuse_more_rows_than_crops) {
   std::vector<float> const series{0, 1, 2, 3, 4, 5};
   dataset const crops = windows(time_series(series, 1), {.length = 2, .stride = 2});
-  EXPECT_EQ(
-      refused<setting_error>([&] { continued_crops(crops, 3); }),
-      "the crops cannot be divided into rows (continued_crops, rows): expected 1 to 2, the number of crops, "
-      "got 3");
+  EXPECT_EQ(refused<setting_error>([&] { continued_crops(crops, 3); }),
+            "the crops cannot be divided into rows (continued_crops, rows): expected at least 1 row, and "
+            "at least as many crops as rows, got 3 rows for 2 crops");
 }
 
 }  // namespace continued_crops_test

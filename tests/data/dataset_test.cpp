@@ -296,8 +296,8 @@ TEST(example_view, refuses_elements_of_another_type) {
   one.allocate(made_up(3).describe());
   EXPECT_EQ(
       refused<cohort::shape_error>([&] { one.edit<float>(0); }),
-      "the elements of an example have another type (part 0 of the data set): expected fill or edit of u8, "
-      "got f32");
+      "fill or edit was called with the wrong type (part 0 of the data set): expected u8, the type of the "
+      "stored elements, got f32");
   EXPECT_THROW(one.fill<double>(1), cohort::shape_error);
   EXPECT_NO_THROW(one.fill(0));
 }

@@ -468,7 +468,7 @@ TEST(loader, refuses_invalid_settings) {
   expect_parts(says({.deadline = 0ms}), {"deadline"});
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),
                {"data", "at least 1 example"});
-  expect_parts(says({.ranks = 2, .local_sizes = {10}}), {"local_sizes", "2, one per rank", "got 1"});
+  expect_parts(says({.ranks = 2, .local_sizes = {10}}), {"local_sizes", "2 sizes, one per rank", "got 1"});
   expect_parts(says({.ranks = 2, .local_sizes = {9, 10}}),
                {"local_sizes", "10 examples on this rank", "got 9"});
   expect_parts(refused<cohort::setting_error>([] {

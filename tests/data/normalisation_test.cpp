@@ -180,17 +180,18 @@ TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
   dataset const other = arrays({array_view{.values = {wide.data(), {10, 4}}}},
                                {array_view{.name = "price", .values = {wide.data(), {10}}}});
   EXPECT_EQ(refused<shape_error>([&] { normalised(other, fitted); }),
-            "a normalisation does not fit the data set (input ): expected 3 channels of f32 or f64, got "
+            "a normalisation does not match the data set (input ): expected 3 channels of f32 or f64, got "
             "4, f32");
   EXPECT_THROW(normalised(classes, fitted), shape_error);
   dataset const indices =
       arrays({array_view{.name = "word", .values = {wide.data(), {40, 1}}, .features = feature_axis::none}});
   EXPECT_TRUE(fit_normalisation(indices).empty());
-  EXPECT_EQ(refused<shape_error>([&] {
-              normalised(indices, normalisation{{{{2, 0}}}, {}});
-            }),
-            "a normalisation does not fit the data set (input word): expected 1 channels of f32 or f64, got "
-            "1, indices");
+  EXPECT_EQ(
+      refused<shape_error>([&] {
+        normalised(indices, normalisation{{{{2, 0}}}, {}});
+      }),
+      "a normalisation does not match the data set (input word): expected 1 channels of f32 or f64, got "
+      "1, indices");
   EXPECT_THROW(channel_statistics(examples.data().describe(), {}).result(), data_error);
 }
 

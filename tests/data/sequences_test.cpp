@@ -132,15 +132,16 @@ TEST(sequences, do_not_count_padding_in_a_normalisation) {
 TEST(sequences, explain_what_they_refuse) {
   ragged const made(4);
   std::vector<int> lengths{1, 2, 3, 5};
-  expect_parts(refused<shape_error>([&] { series_of(made.all(), lengths); }),
-               {"the lengths of series do not fit the rows", "series 3", "1 to 4 rows", "5"});
+  expect_parts(
+      refused<shape_error>([&] { series_of(made.all(), lengths); }),
+      {"the series have more rows than the tensor", "series 3", "at most the remaining 4 of 10 rows", "5"});
   lengths.resize(2);
   expect_parts(refused<shape_error>([&] { series_of(made.all(), lengths); }),
-               {"the lengths of series do not fit the rows", "10 rows in all series", "3"});
+               {"the series have fewer rows than the tensor", "10 rows in all series", "3"});
   expect_parts(refused<setting_error>([&] { sequences(made.series(), made.target(), {.length = 3}); }),
                {"a series is longer than the sequences of the data set", "input, series 3",
-                "at most length, 3 steps; 0: the longest series", "4"});
-  expect_parts(refused<shape_error>([&] { sequences({}, made.target()); }), {"a data set needs an input"});
+                "at most 3 steps (length; 0 is the length of the longest series)", "4"});
+  expect_parts(refused<shape_error>([&] { sequences({}, made.target()); }), {"a data set has no series"});
   ragged const other(5);
   expect_parts(refused<shape_error>([&] { sequences(made.series(), other.target()); }),
                {"the numbers of series and targets differ", "label", "4 targets", "5"});
@@ -157,7 +158,7 @@ TEST(sequences, explain_what_they_refuse) {
       {"the series differ in their channels or types", "input, series 1", "Tx2 of f32", "1x3 of f32"});
   wrong.values[1] = {made.rows.data(), shape(0, 2)};
   expect_parts(refused<shape_error>([&] { sequences(wrong, made.target()); }),
-               {"a series needs steps", "input, series 1", "T x C or T", "0x2"});
+               {"a series is empty", "input, series 1", "T x C or T of at least 1 element", "0x2"});
   ragged bad(4);
   bad.rows[11] = HUGE_VALF;
   expect_parts(
@@ -170,7 +171,7 @@ TEST(sequences, explain_what_they_refuse) {
   series_view labels = made.series();
   labels.classes = 2;
   expect_parts(refused<shape_error>([&] { sequences(made.series(), labels); }),
-               {"class labels must be integers, one per step", "T of u8, i32 or i64", "1x2 of f32"});
+               {"class labels are not integers, one per step", "T of u8, i32 or i64", "1x2 of f32"});
 }
 
 TEST(sequences, with_a_label_per_step_have_no_label_per_example) {

@@ -84,7 +84,8 @@ TEST(json_value, finds_each_of_many_fields) {
 
 TEST(json_value, refuses_an_index_past_the_end) {
   EXPECT_EQ(refusal_of<cohort::data_error>([] { document.root().at("layers").at(1); }),
-            "cannot read JSON (net.json:1:12, $.layers): expected an array of at least 2, got an array of 1");
+            "cannot read JSON (net.json:1:12, $.layers): expected an array of at least 2 elements, got an "
+            "array of 1");
 }
 
 TEST(json_value, quotes_keys_in_a_path_that_are_not_plain_words) {

@@ -71,16 +71,20 @@ TEST(sampling, never_draws_an_impossible_token) {
 
 TEST(sampling, refuses_invalid_numbers) {
   EXPECT_EQ(refused({0.5F}, {.temperature = -1}),
-            "invalid rule for drawing tokens (temperature): expected at least 0, got -1");
+            "a sampling rule is out of range (sampling.temperature): expected a finite number of at least 0, "
+            "got -1");
   EXPECT_EQ(refused({0.5F}, {.top_k = -1}),
-            "invalid rule for drawing tokens (top_k): expected at least 0, got -1");
+            "a sampling rule is out of range (sampling.top_k): expected at least 0, got -1");
   EXPECT_EQ(refused({0.5F}, {.top_p = 0}),
-            "invalid rule for drawing tokens (top_p): expected above 0, at most 1, got 0");
-  EXPECT_EQ(refused({0.5F, NAN}, {}),
-            "cannot draw a token (probability of token 1): expected a finite number, at least 0, got nan");
-  EXPECT_EQ(refused({-0.5F}, {}),
-            "cannot draw a token (probability of token 0): expected a finite number, at least 0, got -0.5");
-  EXPECT_EQ(refused({0, 0}, {}), "cannot draw a token: expected a probability above 0, got none of 2");
+            "a sampling rule is out of range (sampling.top_p): expected above 0 and at most 1, got 0");
+  EXPECT_EQ(
+      refused({0.5F, NAN}, {}),
+      "a probability is negative or not finite (token 1): expected a finite number of at least 0, got nan");
+  EXPECT_EQ(
+      refused({-0.5F}, {}),
+      "a probability is negative or not finite (token 0): expected a finite number of at least 0, got -0.5");
+  EXPECT_EQ(refused({0, 0}, {}),
+            "no token has a probability above 0 (drawn_token): expected at least 1 token, got none of 2");
 }
 
 }  // namespace sampling_test

@@ -99,7 +99,7 @@ TEST(token_crops, refuse_invalid_settings_and_tokens) {
   EXPECT_EQ(refused(token_stream(tokens{}), {.length = 1, .vocabulary = 1, .fixed = true}),
             "invalid settings of token_crops (length): expected a stream of at least 2 tokens, got 0");
   EXPECT_EQ(refused(counting(12), {.length = 6, .vocabulary = 6, .fixed = true}),
-            "a token is outside of the vocabulary (token 6 of the stream): expected 0 to 5, got 6");
+            "a token is outside the vocabulary (token 6 of the stream): expected 0 to 5, got 6");
   EXPECT_EQ(refused(counting(12), {.length = 6, .vocabulary = 12}), "nothing thrown");
 }
 

@@ -76,9 +76,12 @@ TEST_F(token_streams, refuse_what_they_cannot_represent) {
   EXPECT_EQ(refused([&] {
               write_tokens(path, tokens{1, 65536});
             }),
-            "a token does not fit the file's element type (FILE, token 1): expected 0 to 65535, got 65536");
-  EXPECT_EQ(refused([&] { write_tokens(path, tokens{-1}, token_type::i32); }),
-            "a token does not fit the file's element type (FILE, token 0): expected 0 to 2147483647, got -1");
+            "a token is out of the range of the file's element type (FILE, token 1): expected 0 to 65535, "
+            "got 65536");
+  EXPECT_EQ(
+      refused([&] { write_tokens(path, tokens{-1}, token_type::i32); }),
+      "a token is out of the range of the file's element type (FILE, token 0): expected 0 to 2147483647, "
+      "got -1");
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(refused([&] { token_stream::map(path); }),
             "cannot open the file (FILE): No such file or directory");

@@ -80,16 +80,15 @@ TEST(tokenizer, of_characters_names_the_character_that_it_does_not_know) {
   tokenizer const t = tokenizer::characters("abc");
   EXPECT_EQ(message_of<data_error>([&] { t.encode("abxc"); }),
             "the text contains a character that is not a token (byte 2): expected characters of the text "
-            "that the tokenizer was "
-            "made from, got 'x'");
+            "from which the tokenizer was created, got 'x'");
   EXPECT_EQ(message_of<data_error>([&] { t.encode("a\xff"); }),
             "the text contains a character that is not a token (byte 1): expected characters of the text "
-            "that the tokenizer was "
-            "made from, got a byte that is not UTF-8");
+            "from which the tokenizer was created, got a byte that is not UTF-8");
   EXPECT_EQ(message_of<data_error>([&] { tokenizer::characters("ab\xff"); }),
             "cannot divide a text into characters (byte 2): expected UTF-8, got the byte 255");
-  EXPECT_EQ(message_of<data_error>([&] { tokenizer::characters(""); }),
-            "a tokenizer of characters needs a text: expected at least one character, got an empty text");
+  EXPECT_EQ(
+      message_of<data_error>([&] { tokenizer::characters(""); }),
+      "the text for a tokenizer is empty (tokenizer::characters): expected at least 1 character, got 0");
 }
 
 TEST(tokenizer, refuses_tokens_that_do_not_exist) {
@@ -179,7 +178,7 @@ TEST(tokenizer, names_the_place_of_a_mistake_in_gpt2_files) {
   };
   EXPECT_EQ(refused("a b\nbc\n"), "cannot read the merges (" + merges
                                       + ", line 2): expected two tokens with a space between them, got 'bc'");
-  EXPECT_EQ(refused("a b\nb c\n"), "a merge needs a token that the vocabulary lacks (" + merges
+  EXPECT_EQ(refused("a b\nb c\n"), "a merge contains a token that is not in the vocabulary (" + merges
                                        + ", line 2): expected a token of the vocabulary, got 'bc'");
   EXPECT_EQ(refused("a b\r\n"), "nothing thrown");
 

@@ -64,7 +64,8 @@ TEST(word_vectors, are_copied_with_their_index) {
 
 TEST(word_vectors, refuse_invalid_words_numbers_and_queries) {
   EXPECT_EQ(refusal_of<setting_error>([] { word_vectors({"a"}, 2, {1}); }),
-            "word vectors need words, each with a vector (word_vectors): expected 1 x 2 numbers, got 1");
+            "the number of values is not the number of words times the width (word_vectors): expected 1 x 2 "
+            "values, got 1");
   EXPECT_EQ(refusal_of<data_error>([] { word_vectors({""}, 1, {1}); }),
             "a word is empty or contains a separator (word 0): expected bytes without spaces, tabs and line "
             "ends, got \"\"");
@@ -82,7 +83,7 @@ TEST(word_vectors, refuse_invalid_words_numbers_and_queries) {
             }),
             "the vector has another width than the word vectors (nearest): expected 3, got 2");
   EXPECT_EQ(refusal_of<setting_error>([] { corners.nearest("up", -1); }),
-            "invalid number of neighbours (count): expected at least 0, got -1");
+            "the number of neighbours is negative (count): expected at least 0, got -1");
 }
 
 TEST(word_vectors, are_read_back_from_both_formats_bit_by_bit) {

@@ -25,7 +25,7 @@ class checkpoint_reader {
   std::string const& path() const { return path_; }
   detail::checkpoint_manifest const& manifest() const { return manifest_; }
   training_position position() const { return manifest_.position; }
-  /// Number of ranks that saved the checkpoint.
+  /// Returns the number of ranks that saved the checkpoint.
   int ranks() const { return static_cast<int>(manifest_.ranks.size()); }
 
   /// Reads the file that all ranks share.
@@ -66,7 +66,7 @@ struct checkpoint_entry {
   bool finished = false;  ///< the folder has a manifest
 };
 
-/// Parses a folder name. Returns nothing if it is not the name of a checkpoint.
+/// Parses a folder name. Returns nullopt if it is not the name of a checkpoint.
 std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name);
 
 /// Lists the checkpoints of a directory, including unfinished ones, newest first. Of two for the same step,
@@ -83,7 +83,7 @@ std::vector<std::string> finished_checkpoints(std::string const& directory);
 bool has_checkpoints(std::string const& directory);
 
 /// Returns the newest checkpoint of a directory that is complete and undamaged, after reading all its files.
-/// Returns nothing if the directory has no finished checkpoint or does not exist.
+/// Returns nullopt if the directory has no finished checkpoint or does not exist.
 ///
 /// After     the log has one line for each damaged checkpoint that was skipped.
 /// Errors    data_error naming the checkpoints if all are damaged; file_error if the directory cannot be
@@ -93,8 +93,8 @@ std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& direc
 /// Returns the newest undamaged checkpoint to all ranks of a run. Each rank reads part of the files.
 ///
 /// Order     collective. All ranks must see the same files in `directory`; rank 0 lists the checkpoints.
-/// After     every rank returns the same checkpoint or throws the same error. Lines about skipped checkpoints
-///           go to the communicator's log on rank 0.
+/// After     every rank returns the same checkpoint or throws the same error. Rank 0 writes lines about
+///           skipped checkpoints to the communicator's log.
 std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std::string const& directory);
 
 }  // namespace cohort

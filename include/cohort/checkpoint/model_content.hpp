@@ -52,8 +52,8 @@ std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
                                         std::span<std::byte* const> arrays);
 
-/// Hash of the metadata except "content_hash", and of names and bytes of the tensors. Independent of tensor
-/// order and of the header's spelling; does not cover types and shapes.
+/// Returns the hash of the metadata except "content_hash", and of names and bytes of the tensors. It does not
+/// depend on tensor order or on the spelling of the header, and does not cover types and shapes.
 std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
 
 }  // namespace detail
@@ -63,11 +63,11 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 ///
 /// Shapes    tensors are dense, in canonical layout and of the parameters' type: "conv2d_1.weights",
 ///           "state/mean/conv2d_1.weights".
-/// Before    `net` lives until the last add_parameters or add_state.
+/// Before    `net` outlives the last call of add_parameters or add_state.
 /// After     parameters and state are copied: training may continue.
 /// Errors    shape_error if the parameters belong to another network; setting_error if state arrays are
 ///           missing or a strategy's name does not begin with "strategy/".
-/// Exact     equal models give equal content, whichever backend holds them.
+/// Exact     equal models give equal content on every backend.
 class model_content {
  public:
   explicit model_content(graph_view net);
@@ -84,8 +84,7 @@ class model_content {
   /// Adds a tensor of a strategy, "strategy/…". Not copied: its memory must stay valid until the content is
   /// written. Readers of the model ignore it.
   model_content& add(std::string name, tensor_view tensor);
-  /// Adds a text of a strategy, "strategy/…", or of a listener, "listener/…", or about the
-  /// data, "data/…".
+  /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
   std::span<stored_tensor const> tensors() const { return tensors_; }
@@ -107,7 +106,7 @@ class model_content {
 /// Writes a model as one safetensors file to a byte sink (a std::ostream, a file_writer). Returns the content
 /// hash, which is also stored in the file.
 ///
-/// Errors    before anything is written: data_error for a duplicate name, and the errors of model_content;
+/// Errors    data_error for a duplicate name, and the errors of model_content, before anything is written;
 ///           file_error if the sink fails.
 /// Exact     equal content gives equal bytes.
 std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content);

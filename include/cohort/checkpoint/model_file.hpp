@@ -74,7 +74,7 @@ class model_file {
     return made;
   }
 
-  /// Optimiser settings of the saved run; nothing if the updaters' state was not saved.
+  /// Optimiser settings of the saved run; nullopt if the updaters' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
   /// Training position of the saved run; all 0 if the updaters' state was not saved.
   training_position position() const { return position_; }
@@ -86,7 +86,7 @@ class model_file {
   /// Throws data_error with the difference unless the file belongs to this network.
   void check_network(graph_view net, parameter_set const& parameters) const;
 
-  /// Fills the parameters of the same network. Without `net`: of any network with the same parameter names
+  /// Fills the parameters of the same network. Without `net`, of any network with the same parameter names
   /// and shapes.
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
@@ -112,7 +112,7 @@ class model_file {
 
   static bool is_real(element_type type) { return type == element_type::f32 || type == element_type::f64; }
 
-  /// Whether a tensor is neither updater state nor a strategy's state.
+  /// Returns whether a tensor is neither updater state nor a strategy's state.
   static bool is_parameter(stored_tensor const& one);
 
   /// Returns the first mismatch between the file and `list`. With `reject_extra`, a parameter of the file

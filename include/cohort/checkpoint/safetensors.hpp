@@ -33,7 +33,7 @@ struct safetensors_entry {
   std::uint64_t begin, end;  // bytes of the data part
 };
 
-/// Whether the first eight bytes of a file are ASCII text.
+/// Returns whether the first eight bytes of a file are ASCII text.
 bool is_text(std::uint64_t first_bytes);
 
 /// Throws data_error.
@@ -67,10 +67,10 @@ class safetensors {
   std::string const& name() const { return name_; }
   safetensors_metadata const& metadata() const { return metadata_; }
 
-  /// Tensors in the order of their data in the file.
+  /// Returns the tensors in the order of their data in the file.
   std::span<stored_tensor const> tensors() const { return tensors_; }
 
-  /// Returns the tensor of this name, or nothing.
+  /// Returns the tensor of this name; nullopt if there is none.
   std::optional<tensor_view> find(std::string_view tensor) const;
 
   /// Returns the tensor of this name.

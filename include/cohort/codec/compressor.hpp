@@ -9,9 +9,9 @@ namespace cohort {
 
 /// Encodes gradients as messages. Values that are not sent stay in the sender's residual.
 ///
-/// encode       residual += gradient; the message takes the values to send out of the residual
-/// merge        one message for those of neighbouring ranks, `lower` and `upper`; the rest stays in the
-///              residual
+/// encode       residual += gradient; then moves the values to send from the residual to the message
+/// merge        combines the messages `lower` and `upper` of neighbouring ranks; values that are not sent are
+///              added to the residual
 /// parse        parses and checks a message
 /// decode_add   dense += scale · the message's values
 /// not_finite, nothing   write the messages that contain no gradient

@@ -53,7 +53,7 @@ static_assert(sizeof(message_header) == 96, "cohort: the header has no padding")
 /// Elements of the flat view in one block. Blocks are coded independently of each other.
 inline constexpr std::size_t block_elements = std::size_t{1} << 16;
 
-/// Number of blocks that `elements` elements fill, the last one perhaps partly.
+/// Returns the number of blocks of `elements` elements; the last block may be incomplete.
 constexpr std::uint64_t blocks_of(std::uint64_t elements) {
   return (elements + block_elements - 1) / block_elements;
 }
@@ -83,13 +83,13 @@ struct sent_multiple {
 /// Largest |r + x| that is sent as one threshold, in thresholds. Larger elements are sent as a sent_multiple.
 inline constexpr float most_thresholds = 0x1p16F;
 
-/// Range of thresholds, both ends included. It keeps 2¹⁶ thresholds and the remainder of an element finite
-/// and normal.
+/// Range of thresholds, both ends included. Within it, 2¹⁶ thresholds and the remainder of an element are
+/// finite and normal.
 inline constexpr float smallest_threshold = 0x1p-100F;
 inline constexpr float largest_threshold = 0x1p100F;  ///< see smallest_threshold
 
-/// Largest magnitude that a message adds to an element. It keeps the sum of two messages and a residual
-/// finite.
+/// Largest magnitude that a message adds to an element. With this bound the sum of two messages and a
+/// residual is finite.
 inline constexpr float largest_value = 0x1p120F;
 
 /// Messages that a reader accepts: those of `run`, of steps [first_step, last_step] and of ranks [0, ranks).
@@ -107,7 +107,7 @@ class message_view {
  public:
   message_header header{};
 
-  /// Entries k, b and m of the message's tables.
+  /// Return entry k, b or m of the message's tables.
   ///
   /// Before    the index is below header.thresholds, header.blocks or header.multiples. value: k is below
   ///           sent().
@@ -115,13 +115,13 @@ class message_view {
   block_entry block(std::size_t b) const { return at<block_entry>(blocks_, b); }
   sent_multiple multiple(std::size_t m) const { return at<sent_multiple>(tail_, m); }
   float value(std::size_t k) const { return at<float>(tail_, k); }
-  /// The payload up to its multiples or values.
+  /// Returns the payload without its multiples or values.
   std::span<std::byte const> codes() const { return codes_; }
-  /// First bit after the codes of block b. For the last block it includes up to 7 padding bits.
+  /// Returns the first bit after the codes of block b. For the last block it includes up to 7 padding bits.
   std::uint64_t end_of_block(std::size_t b) const;
-  /// Number of elements sent in blocks; multiples are not counted.
+  /// Returns the number of elements sent in blocks; multiples are not counted.
   std::uint64_t sent() const { return sent_; }
-  /// Number of elements that block b covers.
+  /// Returns the number of elements that block b covers.
   std::size_t length(std::size_t b) const;
 
   /// Parses and checks a message.
@@ -153,7 +153,7 @@ namespace detail {
 /// Throws the data_error "cannot read a message".
 [[noreturn, gnu::cold]] void refuse_message(clause where, clause expected, clause got);
 
-/// CRC-32C of a message without the four bytes of its `crc` field.
+/// Returns the CRC-32C of a message without the four bytes of its `crc` field.
 std::uint32_t message_crc(isa which, std::span<std::byte const> message);
 
 }  // namespace detail

@@ -15,7 +15,7 @@
 
 namespace cohort {
 
-/// Identifies a message: its run, step and rank, the strategy's flags, and the examples and weight behind its
+/// Identifies a message: its run, step and rank, the strategy's flags, and the examples and weight of its
 /// gradient.
 struct message_stamp {
   std::uint64_t run = 0;
@@ -45,7 +45,8 @@ struct message_report {
 
 /// Base of all compressors: reads any message, and writes the messages that contain no gradient.
 ///
-/// Shapes    residuals, gradients and dense sums: table.elements() of f32, in the memory of device_passes().
+/// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory space of
+///           device_passes().
 /// Order     one call at a time. A returned message is valid until the next call that writes; that call may
 ///           merge it.
 /// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of
@@ -68,11 +69,11 @@ class message_codec {
   message_header decode_add(std::span<std::byte const> message, expected_messages const& expected,
                             float scale, std::span<float> dense);
 
-  /// Writes the message of a rank whose gradient is not finite. Its residual stays unchanged.
+  /// Writes the message of a rank whose gradient is not finite. The rank's residual is unchanged.
   std::span<std::byte const> not_finite(message_stamp const& stamp);
   /// Writes the message of a rank without examples.
   std::span<std::byte const> nothing(message_stamp const& stamp);
-  /// Statistics of the message written last.
+  /// Returns the statistics of the message written last.
   message_report const& report() const { return report_; }
 
  protected:
@@ -89,9 +90,9 @@ class message_codec {
 
   /// Reads two messages and merges them. Returns merge_sparse(header, lower, upper) if both are sparse.
   ///
-  /// After     one sparse, the other `nothing`: the sparse one under the merged header. One not_finite: a
-  ///           not_finite message; the elements of a sparse one are added to r. Both `nothing`: a `nothing`
-  ///           message.
+  /// After     if one message is sparse and the other `nothing`, the result is the sparse one with the merged
+  ///           header. If one is not_finite, the result is not_finite, and the elements of a sparse message
+  ///           are added to r. If both are `nothing`, the result is `nothing`.
   template <class MergeSparse>
   std::span<std::byte const> read_and_merge(std::span<std::byte const> lower_bytes,
                                             std::span<std::byte const> upper_bytes,
@@ -136,7 +137,7 @@ class message_codec {
  private:
   threshold_device::side side_of(detail::message_reader const& elements) const;
 
-  /// The header of the merged message.
+  /// Returns the header of the merged message.
   ///
   /// Errors    data_error if the messages are of different steps or not of neighbouring ranks.
   static message_header merged_header(message_header const& lower, message_header const& upper);

@@ -31,7 +31,7 @@ double clip_residual([[maybe_unused]] isa which, std::span<float> r, float c);
 /// r *= factor
 void scale_residual([[maybe_unused]] isa which, std::span<float> r, float factor);
 
-/// Σ r², in double; the order of summation depends on the instruction set.
+/// Returns Σ r², in double; the order of summation depends on the instruction set.
 double residual_square_sum([[maybe_unused]] isa which, std::span<float const> r);
 
 }  // namespace cohort

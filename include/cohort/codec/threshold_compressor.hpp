@@ -23,15 +23,15 @@ struct threshold_compression {
 
 /// Sends ±t for every element of r + x whose magnitude is at least the threshold t, and keeps the rest in r.
 ///
-/// Shapes    residual r, gradient x, dense sums: table.elements() of f32. All are in the processor's memory,
-///           or all in the memory of `device_passes`.
+/// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's
+///           memory, or all in the memory of `device_passes`.
 /// Before    within_range(x). r is 0, or the result of encode or merge.
-/// After     encode: with y = fl(r + x), the message contains s, and r = y − s. The residual policy is
-///           applied to r afterwards, in the steps that it names. merge: the same for y = fl(r + lower +
-///           upper), for elements of at least one message, without the policy. It uses the larger threshold,
-///           adds examples, weights and ranks, and combines the flags with or.
-/// Moves     12 bytes an element. A message has 96 bytes, 2 a threshold, 8 per 65,536 elements, and about its
-///           entropy.
+/// After     encode: with y = fl(r + x), the message contains s, and r = y − s. Then the residual policy is
+///           applied to r, after the messages that it selects. merge: the same for y = fl(r + lower + upper),
+///           for elements of at least one message, without the policy. The merged message has the larger
+///           threshold, the sums of examples, weights and ranks, and the flags of both messages.
+/// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and about
+///           its entropy.
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
 ///           neighbours, or with another number of thresholds; r is unchanged then. Constructor:
 ///           setting_error for an invalid policy. numeric_error if the residual is not finite.
@@ -54,15 +54,15 @@ class threshold_compressor : public message_codec {
                                    std::span<std::byte const> upper_bytes, expected_messages const& expected,
                                    std::span<float> r);
 
-  /// Checkpoint state besides the residual: the thresholds before rounding.
+  /// Returns the checkpoint state besides the residual: the thresholds before rounding.
   std::span<double const> state() const { return thresholds_.state(); }
   void restore(std::span<double const> state) { thresholds_.restore(state); }
 
  private:
   std::size_t threshold_of(std::uint64_t index) const;
 
-  /// Calls extract(first, n, threshold, list) for each run of a block's elements with one threshold. Writes
-  /// the list.
+  /// Divides block b into ranges with one threshold each, and calls extract(first, n, threshold, list) for
+  /// each range. Writes the list.
   template <class Extract>
   void write_block(detail::message_part& part, std::size_t b, std::span<bf16 const> t,
                    Extract extract) const {

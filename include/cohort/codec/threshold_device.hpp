@@ -14,8 +14,8 @@ namespace cohort {
 /// A threshold_compressor's passes over arrays in a device's memory: the device extracts and codes elements,
 /// and adds the elements of messages. The processor handles headers, tables and sums of a few numbers.
 ///
-/// Shapes    r, x, dense: ends.back() of f32, in the memory of arrays(). Threshold t[k] applies to elements
-///           [ends[k − 1], ends[k]).
+/// Shapes    r, x, dense: ends.back() elements, f32, in the memory of arrays(). Threshold t[k] applies to
+///           elements [ends[k − 1], ends[k]).
 /// Order     as arena_passes: a call runs after all earlier work of this thread on the device. Its result,
 ///           and everything that it writes in the processor's memory, is complete on return. One call at a
 ///           time.
@@ -25,13 +25,13 @@ class threshold_device {
  public:
   virtual ~threshold_device() = default;
 
-  /// The passes that allocate, fill, add and copy the arrays.
+  /// Returns the passes that allocate, fill, add and copy the arrays.
   virtual arena_passes& arrays() = 0;
   /// Returns whether no element is NaN or has a magnitude above the limit.
   virtual bool within(std::span<float const> x, float limit) = 0;
   /// Clips r to ±limit. Returns the sum of the magnitudes that were cut off.
   virtual double clip(std::span<float> r, float limit) = 0;
-  /// Σ r²
+  /// Returns Σ r².
   virtual double square_sum(std::span<float const> r) = 0;
 
   /// Adds the histogram of a sample of r + x, by threshold_sampler::level_of, to `counts`.
@@ -46,7 +46,7 @@ class threshold_device {
   };
   /// r += x, then subtracts ±t from every element whose magnitude is at least t.
   ///
-  /// Moves     8 bytes an element in, 4 out, on the device; the codes are copied to the processor.
+  /// Moves     reads 8 and writes 4 bytes per element on the device; the codes are copied to the processor.
   /// Errors    numeric_error if the residual is not finite.
   virtual extracted extract(std::span<float> r, std::span<float const> x, std::span<std::uint64_t const> ends,
                             std::span<bf16 const> t) = 0;

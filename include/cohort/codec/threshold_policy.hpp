@@ -20,7 +20,7 @@ namespace threshold {
 struct fixed {
   double value = 1e-3;
 };
-/// t·factor after a message of density below `lo`, t/factor after one above `hi`.
+/// t·factor after a message with a density below `lo`, t/factor after one with a density above `hi`.
 struct adaptive {
   double initial = 1e-3;
   double lo = 1e-4;
@@ -33,10 +33,10 @@ struct target_density {
   double initial = 1e-3;
   double factor = 0.96593632892484555;
 };
-/// The threshold that the share `density` of |r + x| reaches, estimated for each message from a sample of
-/// `sample` elements. It needs no adaptation: the first message already has about that density. In a sample
-/// of 32,768, 33 elements exceed the threshold of density 1e-3, so the density of a message varies by 17 %
-/// (one standard deviation).
+/// The threshold that the share `density` of the elements of |r + x| reaches, estimated for each message from
+/// a sample of `sample` elements. It needs no adaptation: the first message already has about that density.
+/// In a sample of 32,768, 33 elements exceed the threshold of density 1e-3, so the density of a message
+/// varies by 17 % (one standard deviation).
 struct quantile {
   double density = 1e-3;
   int sample = 32'768;
@@ -82,7 +82,7 @@ struct threshold_policy {
 
   void check() const;
 
-  /// The threshold after a message with threshold t and this density.
+  /// Returns the threshold after a message with threshold t and this density.
   double next(double t, double density) const;
 };
 
@@ -103,7 +103,7 @@ struct element_sample {
 
   bool all() const { return stride <= run; }
   std::size_t size() const { return all() ? elements : runs * run; }
-  /// Index of the first element of run k.
+  /// Returns the index of the first element of run k.
   std::size_t run_begin(std::size_t k) const;
 };
 
@@ -131,9 +131,9 @@ class threshold_sampler {
     return {static_cast<std::uint16_t>(std::clamp<std::size_t>(pattern, smallest.pattern, largest.pattern))};
   }
 
-  /// The upper 16 bits of y without its sign.
+  /// Returns the upper 16 bits of y without its sign.
   static std::size_t level_of(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
-  /// Histogram of a sample of r + x, for arrays in the processor's memory.
+  /// Adds the histogram of a sample of r + x to `counts`, for arrays in the processor's memory.
   static void count(element_sample const& from, float const* r, float const* x,
                     std::span<std::uint32_t> counts);
 
@@ -155,8 +155,8 @@ class thresholds {
   /// ends[k]). `step` determines the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
                                std::span<std::uint64_t const> ends, std::uint64_t step);
-  /// The same for arrays that only count(begin, sample, counts) can read. It adds the histogram of a sample
-  /// of the elements from `begin` on to counts.
+  /// As above, for arrays that only count(begin, sample, counts) can read: it adds the histogram of a sample
+  /// of the elements from `begin` on to `counts`.
   template <class Count>
   std::span<bf16 const> choose(std::span<std::uint64_t const> ends, std::uint64_t step, Count count) {
     random_stream const keys(0, "thresholds", step);
@@ -178,8 +178,10 @@ class thresholds {
   /// Updates threshold k after a message that sent the share `density` of its elements.
   void observe(std::size_t k, double density) { values_[k] = policy_.next(values_[k], density); }
 
-  /// Checkpoint state: the thresholds before rounding.
+  /// Returns the checkpoint state: the thresholds before rounding.
   std::span<double const> state() const { return values_; }
+  /// Restores thresholds from a checkpoint.
+  ///
   /// Errors    data_error if their number differs, or if one is outside the range of thresholds.
   void restore(std::span<double const> state);
 

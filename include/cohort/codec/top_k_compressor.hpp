@@ -18,15 +18,16 @@ struct top_k_compression {
 
 /// Sends the k = ⌈density·n⌉ largest elements of r + x unchanged, and keeps the others in r.
 ///
-/// Magnitudes are compared by their upper 16 bits (8 significant bits). Among equals, the elements with the
-/// lowest indices are sent. Zeros, and subnormals whose upper 16 bits are zero, are never sent.
-/// Shapes    residual r, gradient x, dense sums: table.elements() of f32.
+/// Magnitudes are compared by their upper 16 bits (8 significant bits). Of elements that compare equal, those
+/// with the lowest indices are sent. Zeros, and subnormals whose upper 16 bits are zero, are never sent.
+///
+/// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32.
 /// Before    within_range(x), and r is finite.
 /// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: the same for
 ///           y = fl(fl(r + lower) + upper), for elements of at least one message.
-/// Moves     20 bytes an element. A message has 96 bytes, 8 per 65,536 elements, and for each element sent
+/// Moves     20 bytes per element. A message has 96 bytes, 8 per 65,536 elements, and for each element sent
 ///           its code and 4 bytes.
-/// Errors    as message_codec. encode and merge: numeric_error if y is not finite; r is y then.
+/// Errors    as message_codec. encode and merge: numeric_error if y is not finite; then r is y.
 /// Exact     the same bytes on every instruction set and for any number of workers.
 /// Source    Aji and Heafield, EMNLP 2017; Lin et al., Deep Gradient Compression, ICLR 2018.
 class top_k_compressor : public message_codec {
@@ -43,9 +44,9 @@ class top_k_compressor : public message_codec {
                                    std::span<std::byte const> upper_bytes, expected_messages const& expected,
                                    std::span<float> r);
 
-  /// Checkpoint state besides the residual: empty.
+  /// Returns the checkpoint state besides the residual, which is empty.
   std::span<double const> state() const { return {}; }
-  /// Errors    data_error if the state is not empty.
+  /// Checks the state of a checkpoint.  Errors: data_error if it is not empty.
   void restore(std::span<double const> state);
 
  private:

@@ -72,15 +72,18 @@ concept lasting_range =
 /// Shapes    every array has the same outermost extent, the number of examples; at most 2³¹ − 1.
 /// Before    the memory does not change and outlives the data set. The data set keeps `owner` alive, if
 ///           given.
-/// Errors    the constructor checks every element. shape_error if the arrays' shapes or types do not match;
-///           data_error with the example's index if a label is out of range, a number is not finite, or a
-///           number of f64 that is delivered as f32 is out of its range.
+/// Errors    the constructor checks every element. shape_error if there is no input, an array has no
+///           dimension for the examples, the arrays' numbers of examples differ, or a stored type cannot be
+///           converted to the type in the batch. data_error if class labels are not integers, or the number
+///           of label names is wrong; with the example's index if a label is out of range, an element is not
+///           finite, or an f64 element that is delivered as f32 exceeds the range of f32. setting_error if
+///           `classes` is below 1.
 class arrays {
  public:
   explicit arrays(std::vector<array_view> const& inputs, std::vector<array_view> const& targets = {},
                   std::shared_ptr<void const> owner = nullptr);
 
-  /// Inputs of one shape, with one class label each: arrays(pixels, {1, 28, 28}, labels, 10, 1 / 255.0).
+  /// One input and one class label per example: arrays(pixels, {1, 28, 28}, labels, 10, 1 / 255.0).
   template <class Inputs, class Labels>
   requires(detail::lasting_range<Inputs>&& detail::lasting_range<Labels>)
       arrays(Inputs&& inputs, shape example, Labels&& labels, int classes, double scale = 1,

@@ -12,7 +12,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Sum of the weights of `count` examples, 1 each if there are none.
+/// Returns the sum of the weights of `count` examples; `count` if there are no weights.
 double total_weight(std::span<float const> weights, int count);
 
 }  // namespace detail
@@ -26,7 +26,7 @@ struct named_tensor {
 
   /// Returns the size of one example in bytes.
   std::size_t example_bytes() const { return static_cast<std::size_t>(example.elements()) * bytes_of(type); }
-  /// Ensures memory for `count` examples. The contents may be lost.
+  /// Allocates memory for at least `count` examples. The contents may be lost.
   void reserve(int count) { memory.resize(static_cast<std::size_t>(count) * example_bytes()); }
   /// Returns the first `count` examples.
   tensor_view view(int count) const { return {memory.data(), type, example.batched(count)}; }
@@ -37,10 +37,10 @@ struct named_tensor {
 /// Shapes    every tensor is count × example of type u8, f32, f64 or i32, packed and aligned to 64 bytes.
 ///           `weights` and `keys` have `count` elements, or none if the data set has none. `count` may be 0
 ///           if the last global batch has fewer examples than there are ranks.
-/// Units     `first_index`, `next_position` and `global_count` count examples.
-///           `indices` are the examples' indices in the data set; they key random masks. In a stream they are
-///           global positions. With sharding::local, the sizes of all lower ranks' data sets are added.
-/// Order     valid until the next call of the loader that filled it.
+/// Units     `first_index`, `next_position` and `global_count` count examples. `indices` are the examples'
+///           indices in the data set, which determine random masks (dropout). In a stream they are global
+///           positions. With sharding::local, the sizes of all lower ranks' data sets are added.
+/// Order     a batch is valid until the next call of the loader that filled it.
 struct batch {
   std::vector<named_tensor> inputs;
   std::vector<named_tensor> targets;
@@ -54,7 +54,7 @@ struct batch {
   std::int64_t first_index = 0;    ///< position of the first example in the epoch's order
   std::int64_t next_position = 0;  ///< loader::position() after this global batch
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
-  int ranks = 1;                   ///< that share the global batch: loader_settings::ranks
+  int ranks = 1;                   ///< number of ranks that share the global batch
   bool even = true;                ///< the ranks' numbers of examples differ by at most 1
 
   /// Returns the sum of the weights; the number of examples if there are no weights.

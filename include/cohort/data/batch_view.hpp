@@ -8,16 +8,17 @@
 
 namespace cohort {
 
-/// A batch in memory of the caller: this rank's part of one global batch.
+/// A batch in the caller's memory: this rank's part of one global batch.
 ///
 /// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, indices i32.
-///           `masks`: count × T each, u8, 0 for padding, whose numbers must be finite; one per masked input,
-///           or none: all steps exist. `weights` and `indices`: one per example, or none: weights 1.
-/// Units     `indices` key random masks (dropout); without them, train_on and training_loop use the rows'
-///           numbers, different on each rank. `global_count`: examples of all ranks; 0: unknown.
-///           `ranks`: the ranks that it counts; 0: all ranks of the run. If the run has another number of
-///           ranks (each rank has a loader and data of its own), train_on and training_loop consider it
-///           unknown. `even`: the ranks' numbers of examples differ by at most 1.
+///           Padding must be finite, too. `masks`: count × T each, u8, 0 for padding; one per masked input,
+///           or none if no step is padding. `weights` and `indices`: one per example. Without weights each
+///           example has weight 1.
+/// Units     `indices` determine random masks (dropout); without them, train_on and training_loop use row
+///           numbers, which differ on each rank. `global_count`: examples of all ranks; 0: unknown. `ranks`:
+///           the number of ranks whose examples `global_count` includes; 0: all ranks of the run. If the run
+///           has another number of ranks (each rank has its own loader and data), train_on and training_loop
+///           treat `global_count` as unknown. `even`: the ranks' numbers of examples differ by at most 1.
 /// Before    the memory outlives every use of the view.
 struct batch_view {
   std::vector<tensor_view> inputs{};
@@ -30,13 +31,13 @@ struct batch_view {
   int ranks = 0;
   bool even = false;
 
-  /// No examples.
+  /// An empty batch.
   batch_view() = default;
   /// A batch with one input and one target.
   batch_view(tensor_view input, tensor_view target, std::span<float const> weights = {});
   batch_view(std::vector<tensor_view> inputs, std::vector<tensor_view> targets,
              std::span<float const> weights = {});
-  /// A batch of a loader.
+  /// A view of a loader's batch.
   batch_view(batch const& from) { refer_to(from); }
 
   /// Makes this the view of another batch, and reuses the memory of the lists.
@@ -45,7 +46,8 @@ struct batch_view {
   /// Returns the sum of the weights; the number of examples if there are no weights.
   double weight() const;
 
-  /// Returns examples [first, first + count), for example a micro-batch; `global_count` is unknown then.
+  /// Returns the view of examples [first, first + count), for example a micro-batch. Its `global_count` is
+  /// unknown.
   ///
   /// Errors    setting_error if the batch has fewer examples.
   batch_view rows(int first, int count) const;

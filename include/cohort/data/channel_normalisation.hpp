@@ -11,7 +11,7 @@ namespace cohort {
 /// Mean and standard deviation of each channel, known in advance: those of the data that a network was
 /// trained on. `normalisation` (data/normalisation.hpp) fits them to a data set.
 ///
-/// Units     of the elements in a batch without normalisation: [0, 1] for images.
+/// Units     as the elements of a batch without normalisation, for example [0, 1] for images.
 struct channel_normalisation {
   std::vector<double> mean = {};
   std::vector<double> deviation = {};
@@ -19,12 +19,13 @@ struct channel_normalisation {
 
 namespace detail {
 
-/// Makes the elements in the batch (element − mean) / deviation. Does nothing for empty lists.
+/// Rescales the part so that the elements in the batch are (element − mean) / deviation. Does nothing if both
+/// lists are empty.
 ///
-/// Exact     the bits of `normalised` by a fitted map of the same mean and deviation.
-/// Errors    setting_error for lists of other lengths than the number of channels, a mean that is not finite,
-///           or a deviation that is not a finite number above 0. shape_error if elements are not numbers in
-///           the batch, or the part is a scalar.
+/// Exact     the same bits as `normalised` with fitted maps of the same mean and deviation.
+/// Errors    setting_error if a list's length differs from the number of channels, a mean is not finite, or a
+///           deviation is not a finite number above 0. shape_error if the type in the batch is neither f32
+///           nor f64, or the part is a scalar.
 void normalise(tensor_description& part, channel_normalisation const& how);
 
 }  // namespace detail

@@ -7,11 +7,12 @@
 
 namespace cohort {
 
-/// Returns the examples of all parts, one part after the other, without copies.
+/// Returns a data set of the examples of all parts, one part after the other, without copies.
 ///
-/// Errors    shape_error that names the tensor if a part's shapes, element types or scales differ from those
-///           of the first part. data_error if the numbers or names of its tensors, its label names, or the
-///           presence of weights or keys differ. setting_error for a stream, or without parts.
+/// Errors    shape_error that names the tensor if its shape, element types, scale, offset or mask differ from
+///           those in the first part. data_error if the parts differ in the numbers or names of tensors, in
+///           normalisation, classes or label names, or in the presence of weights or keys. setting_error for
+///           a stream, or if there are no parts.
 dataset concat(std::vector<dataset> parts);
 
 /// Returns the examples of all parts: concat(a, b, …).

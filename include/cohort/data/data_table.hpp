@@ -35,21 +35,22 @@ struct table_examples {
   std::vector<std::string> inputs = {};  ///< columns of numbers; empty: all columns but the target
   std::string target = {};               ///< empty: examples without target
   bool regression = false;               ///< the target is a number to predict, not a class
-  int classes = 0;                       ///< if the target's classes are numbers; 0: largest label + 1
+  int classes = 0;                       ///< of a target column of numbers; 0: largest label + 1
 };
 
 /// A table in memory, whose columns contain numbers or texts. Copies share the memory.
 ///
 /// Units     a missing number is NaN, a missing text has code −1 (missing_values::keep of read_table).
-/// Errors    setting_error, with all names, for a column that does not exist. data_error for texts in place
-///           of numbers, with the position of the first one, and for numbers in place of texts.
+/// Errors    setting_error that lists the columns (at most 50) for a column that does not exist. data_error
+///           if numbers are requested from a column of texts, with the position of the first text, or texts
+///           from a column of numbers.
 class data_table {
  public:
   explicit data_table(std::shared_ptr<detail::table_content const> content) : content_(std::move(content)) {}
 
   int rows() const;
-  /// Returns the number of a row in the file, counted from 1: not row + 1 in a part of a table, or if rows
-  /// were dropped.
+  /// Returns the number of a row in the file, counted from 1. Differs from row + 1 in a part of a table, or
+  /// if rows were dropped.
   int row_number(int row) const;
   /// Returns the names of the columns, in the order of the table.
   std::vector<std::string> const& columns() const;
@@ -79,10 +80,11 @@ class data_table {
   /// Shapes    input "input" (columns), delivered as f32. Target named as its column: an i32 class label,
   ///           or f32 (1) for regression. A column of texts gives its vocabulary as label names; a column of
   ///           numbers contains labels from 0.
-  /// Errors    data_error with column and row for a missing value or an invalid label.
+  /// Errors    data_error with column and row for a missing value or an invalid label; data_error if an input
+  ///           column contains texts; setting_error if a column is used twice, or no input column remains.
   arrays examples(table_examples const& settings) const;
 
-  /// Returns columns of numbers as a series, oldest row first; without names, all columns.
+  /// Returns columns of numbers as a series, oldest row first; all columns if `columns` is empty.
   ///
   /// Errors    data_error with column and row for a missing value.
   time_series series(std::vector<std::string> const& columns = {}) const;
@@ -104,11 +106,12 @@ struct table_split {
 /// Settings of the split of a table.
 struct table_split_settings {
   std::uint64_t seed = 0;
-  /// A column, each text or number of which is divided in the same proportion, and so are missing values.
+  /// Name of a column. For each distinct text or number in it, and for missing values, the rows are divided
+  /// in the same proportion. Empty: not stratified.
   std::string stratified_by = {};
 };
 
-/// Divides the rows of a table randomly, into copies. Both parts keep the order of the rows.
+/// Divides the rows of a table randomly into two new tables. Both keep the order of the rows.
 ///
 /// Shapes    training has round(training_fraction · rows) rows.
 /// Errors    setting_error if the fraction is not between 0 and 1, or a part would be empty.

@@ -16,7 +16,8 @@
 
 namespace cohort {
 
-/// A part of all examples, stored with a constant stride. Batches are gathered without calls of get().
+/// One part of every example, stored with a constant stride, so that batches are gathered without calls of
+/// get().
 struct example_rows {
   std::byte const* first = nullptr;  ///< example 0
   std::size_t stride_bytes = 0;      ///< from one example to the next
@@ -30,11 +31,11 @@ struct example_rows {
 ///                Several threads may call it, each with its own `out`. The same i and out.epoch give the
 ///                same example.
 /// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
-///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
-/// label(i)       optional: returns the class label of the first target of example i, for splits that do not
+///                weights and keys. Views of the data set (split, select, concat, …) use it, too.
+/// label(i)       optional: returns the class label of the first target of example i, so that splits need not
 ///                read the example; nullopt if only get can determine it.
-/// length(i)      optional: returns the number of steps of example i, a sequence with padding; for
-///                loader_settings::bucket. Views keep it.
+/// length(i)      optional: returns the number of steps of example i without padding, for
+///                loader_settings::bucket. Views forward it.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -57,7 +58,7 @@ concept stream_dataset = requires(S const& s, int shard, std::int64_t n, example
 
 namespace detail {
 
-/// Returns the class label of an example as data.label(i) gives it; nullopt without such a member.
+/// Returns data.label(i), the class label of an example; nullopt if D has no such member.
 template <class D>
 std::optional<std::int64_t> label_in(D const& data, std::int64_t i) {
   if constexpr (requires { std::optional<std::int64_t>(data.label(i)); })
@@ -66,7 +67,7 @@ std::optional<std::int64_t> label_in(D const& data, std::int64_t i) {
     return {};
 }
 
-/// Returns the number of steps of an example as data.length(i) gives it; nullopt without such a member.
+/// Returns data.length(i), the number of steps of an example; nullopt if D has no such member.
 template <class D>
 std::optional<int> length_in(D const& data, std::int64_t i) {
   if constexpr (requires { std::optional<int>(data.length(i)); })
@@ -90,8 +91,9 @@ struct dataset_interface {
   virtual bool indexed() const = 0;
   virtual std::int64_t size() const = 0;
   virtual void get(std::int64_t i, example_view& out) const = 0;
-  /// Writes the addresses of part `part` of at most max_located examples. Returns false, whatever the
-  /// examples, if they are only available by get: they are not in memory, or have weights or keys.
+  /// Writes the addresses of part `part` of the examples `indices`, at most max_located. Returns false, for
+  /// any indices, if examples are available only through get, because they are not in memory or have weights
+  /// or keys.
   virtual bool locate(std::span<std::int64_t const> indices, std::size_t part,
                       std::byte const** addresses) const = 0;
   virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
@@ -173,19 +175,20 @@ class dataset;
 
 namespace detail {
 
-/// A type from which a dataset is made; not a dataset itself, and not a view that implements the interface.
+/// A type from which a dataset is constructed: it models one of the two concepts, and is neither a dataset
+/// nor derived from dataset_interface.
 template <class D>
 concept erasable_dataset =
     !std::same_as<
         D, dataset> && !std::derived_from<D, dataset_interface> && (indexed_dataset<D> || stream_dataset<D>);
 
-/// A type that describes examples and nevertheless is no data set.
+/// A type that has describe() and models neither concept.
 template <class D>
 concept nearly_dataset = !indexed_dataset<D> && !stream_dataset<D> && requires(D const& d) {
   { d.describe() } -> std::convertible_to<data_description>;
 };
 
-/// Does not compile: names the member that D lacks, or has in another form.
+/// Does not compile: the error names the member that D lacks, or declares differently.
 template <class D>
 void explain_missing_dataset_member() {
   static_assert(std::same_as<decltype(std::declval<D const&>().describe()), data_description const&>,
@@ -225,7 +228,7 @@ class dataset {
 
   explicit dataset(std::shared_ptr<detail::dataset_interface const> model) : model_(std::move(model)) {}
 
-  /// Does not compile: the message names what the type lacks to be a data set.
+  /// Does not compile: the error names the member that the type lacks.
   template <detail::nearly_dataset D>
   dataset(D const&) {
     detail::explain_missing_dataset_member<D>();
@@ -247,17 +250,17 @@ class dataset {
   ///
   /// Before    indexed().
   std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }
-  /// Returns the number of steps of example i; nullopt if its examples are not sequences of different
-  /// lengths.
+  /// Returns the number of steps of example i without padding; nullopt if the data set's examples are not
+  /// sequences of different lengths.
   ///
   /// Before    indexed().
   std::optional<int> length(std::int64_t i) const { return model_->length(i); }
 
-  /// Throws setting_error if the data set is a stream; `user` names what needs random access.
+  /// Throws setting_error if the data set is a stream; `user` is the name of the caller in the message.
   void require_random_access(char const* user) const;
 
-  /// Returns the number of rows of a batch whose examples continue each other (continued_crops): example i
-  /// continues example i − rows. 0 for other data sets, and for views of such a data set.
+  /// Returns `rows` of continued_crops: example i continues example i − rows. 0 for other data sets, and for
+  /// views of a result of continued_crops.
   int rows_that_continue() const { return model_->rows_that_continue(); }
 
   detail::dataset_interface const& model() const { return *model_; }

@@ -16,13 +16,13 @@ struct channel_scaling {
   double offset = 0;
   bool operator==(channel_scaling const&) const = default;
 
-  /// Returns the map of `zero` to 0 and of `zero` + `unit` to 1.
+  /// Returns the map from `zero` to 0 and from `zero` + `unit` to 1.
   static channel_scaling from(double zero, double unit);
   /// Returns the map that applies this one, and then `next`.
   channel_scaling then(channel_scaling const& next) const;
 };
 
-/// The features of a part, each of which a normalisation rescales by a map of its own.
+/// The features of a part that a normalisation rescales, each by a separate map.
 ///
 /// channels  of an image C×H×W or a sequence T×C (channel_axis); columns of a row.
 /// none      the elements are indices, for an embedding: never rescaled.
@@ -32,9 +32,9 @@ enum class feature_axis : std::uint8_t { channels, none };
 ///
 /// Shapes    `example` excludes the batch dimension; a class label is a scalar, or has one extent: one label
 ///           per step. `channels`: one per channel, or per element; or empty.
-/// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`. The
-///           scaling of the element's channel is applied after that. `mask`: number of the mask of its steps,
-///           whose padding has no meaning.
+/// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`. Then
+///           the scaling of the element's channel is applied. `mask`: index of the mask of the part's steps;
+///           the elements of padding have no meaning.
 struct tensor_description {
   std::string name = "input";
   shape example{};
@@ -46,12 +46,12 @@ struct tensor_description {
   int classes = 0;                            ///< class labels are 0 … classes − 1; 0: not a class label
   std::vector<std::string> label_names = {};  ///< one per class, or empty
   feature_axis features = feature_axis::channels;
-  int mask = -1;  ///< −1: all steps of every example exist
+  int mask = -1;  ///< index of a mask; −1: no step is padding
 
-  /// Returns whether `maps` maps can rescale the part, which needs numbers that are no indices: one map per
-  /// channel (1 for a scalar), or one per element.
+  /// Returns whether `maps` maps can rescale the part: one map per channel (1 for a scalar), or one per
+  /// element. The part's elements in the batch must be f32 or f64, and not indices.
   bool accepts(std::size_t maps) const;
-  /// Applies maps to the elements in the batch, after their present scaling.
+  /// Applies maps to the elements in the batch, after their current scaling.
   ///
   /// Before    accepts(maps.size()).
   void rescale(std::span<channel_scaling const> maps);
@@ -62,8 +62,8 @@ struct tensor_description {
 
 namespace detail {
 
-/// Returns maps that each apply to one of equally long blocks of an example in memory: the maps themselves,
-/// or those of a sequence's channels for each of its steps.
+/// Returns one map for each of the equally long blocks of an example in memory: `maps`, or, for the channels
+/// of a sequence, `maps` repeated for each step.
 std::vector<channel_scaling> maps_in_memory(shape const& example, std::span<channel_scaling const> maps);
 
 }  // namespace detail

@@ -20,11 +20,11 @@ struct example_parts;
 /// One example: a pointer to each part, which is either in the data set's memory or in this view's memory.
 class example_view {
  public:
-  float weight = 1;        ///< set by the data set if it is weighted; 1 unless it sets it
+  float weight = 1;        ///< set by the data set if it is weighted; otherwise 1
   std::string_view key;    ///< set by the data set if it is keyed; valid until the next example is requested
   std::int64_t epoch = 0;  ///< set by the caller: the epoch for which the example is requested
 
-  /// Sets part `part` to the packed elements at `data`.
+  /// Makes part `part` refer to the packed elements at `data`, without a copy.
   ///
   /// Before    the elements remain valid until the next example is requested.
   /// Errors    shape_error for a part that the data set does not have.
@@ -40,8 +40,8 @@ class example_view {
     parts_[part].data = parts_[part].memory.data();
     return reinterpret_cast<T*>(parts_[part].memory.data());
   }
-  /// Returns the elements of part `part` in this view's memory, to be changed there. Copies them if they are
-  /// in the data set's memory.
+  /// Returns the elements of part `part` in this view's memory, where they may be changed. Copies them if
+  /// they are in the data set's memory.
   ///
   /// Errors    as fill.
   template <class T>
@@ -55,8 +55,8 @@ class example_view {
   /// Allocates memory for every part of an example.
   void allocate(data_description const& description);
 
-  /// Returns another example of this view's epoch, owned by this view, with memory for every part of
-  /// `description`: for data sets that compute an example from those of another data set.
+  /// Returns another view that this view owns, of the same epoch and with memory for every part of
+  /// `description`: for data sets that compute an example from examples of another data set.
   ///
   /// Parameters  `which`: 0, or 1 for a second example.
   example_view& source(data_description const& description, std::size_t which = 0);
@@ -91,14 +91,14 @@ class example_view {
 
 namespace detail {
 
-/// Makes sure that a data set sets every part of each example: before a request and after it.
+/// Checks that a data set sets every part of an example: reset before the request, require_all after it.
 struct example_parts {
   static void reset(example_view& out) {
     for (auto& one : out.parts_) one.data = nullptr;
     out.weight = 1;
     out.key = {};
   }
-  /// `of`: follows the number in the message, " of the shard".
+  /// `of`: text after the example's number in the message, such as " of the shard".
   ///
   /// Errors    data_error that names the part and the example.
   static void require_all(example_view const& out, data_description const& description, std::int64_t example,

@@ -28,8 +28,8 @@ class idx_array {
 /// Parses the bytes of an IDX file. The format is: two zero bytes, the element type, the rank, one big-endian
 /// 32-bit extent per axis, then the elements, outermost axis first.
 ///
-/// Shapes    rank 1 (labels) to 4; exactly `rank` if it is not 0.
-/// Errors    data_error with `where` and the byte's position, if magic number, type or rank are wrong, an
+/// Shapes    rank 1 (labels) to 4; exactly `rank` if `rank` is not 0.
+/// Errors    data_error with `where` and the byte's position, if the magic number, type or rank is wrong, an
 ///           extent is 0 or too large, or the file's size does not match its extents.
 /// Source    description of the IDX format on the MNIST page (LeCun, Cortes and Burges).
 idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0);

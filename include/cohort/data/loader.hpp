@@ -19,9 +19,9 @@ struct loader_settings {
   bool shuffle = true;
   bool drop_last = false;   ///< omits an incomplete last global batch
   int prefetch = 0;         ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
-  std::int64_t bucket = 0;  ///< examples that are sorted by length together, after shuffling; 0: none
+  std::int64_t bucket = 0;  ///< examples in a row that are sorted by length, after shuffling; 0: none
   int readers = 1;          ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
-  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch, if other threads get it
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for a batch read by other threads
   /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.
   std::vector<std::int64_t> local_sizes{};
 
@@ -43,13 +43,16 @@ loader_settings checked_settings(loader_settings s, dataset const& data);
 ///     for (loader.start(e); batch const* b = loader.next();) …
 ///
 /// Shapes    a batch has at most `batch` examples. The loader owns and reuses its memory.
-/// Order     start, then next until it returns null, then start again. The next call invalidates a batch.
+/// Order     call start, then next until it returns null, then start again. The next call invalidates the
+///           batch.
 /// Moves     after the first epoch nothing is allocated if prefetch is 0 and the data set has no keys.
-///           `readers` share the examples of each batch. With `prefetch` they are all in the background;
-///           otherwise the caller of next() is one of them. Data in memory is copied by one thread.
+///           `readers` threads share the examples of each batch. With `prefetch`, all of them run in the
+///           background; otherwise the caller of next() is one of them. Data in memory is copied by one
+///           thread.
 /// Errors    setting_error for invalid settings. deadline_error if a prefetched batch is not ready within the
 ///           deadline. Exceptions of the data set are thrown by the next() that would have returned the
-///           batch, and by later ones; if several examples fail, that of the first one in the batch.
+///           batch, and by later calls; if several examples of a batch fail, the exception of the first one
+///           is thrown.
 /// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
 ///           bucket, drop_last), not on prefetch and readers.
 class loader {
@@ -58,9 +61,9 @@ class loader {
   loader(loader&& other) = delete;
   ~loader();
 
-  /// Begins epoch `epoch` after `position` of its examples: 0, or the position() at which a saved run
-  /// stopped. For a stream it counts this rank's examples; with sharding::local, those of the rank with the
-  /// most examples.
+  /// Begins epoch `epoch` after its first `position` examples: 0, or the position() at which a saved run
+  /// stopped. `position` counts the examples of all ranks; for a stream, those of this rank; with
+  /// sharding::local, those of the rank with the most examples.
   ///
   /// Errors    setting_error if `position` is out of range.
   void start(std::int64_t epoch, std::int64_t position = 0);
@@ -69,9 +72,8 @@ class loader {
   batch const* next();
 
   std::int64_t epoch() const { return epoch_; }
-  /// Returns the position in the epoch after the batches returned so far, counted as by start. Without
-  /// local_sizes and for an indexed data set it counts the examples of all ranks together, so it does not
-  /// depend on `ranks`.
+  /// Returns the position in the epoch after the batches returned so far, counted as in start. For an indexed
+  /// data set without local_sizes it does not depend on `ranks`.
   std::int64_t position() const { return position_; }
   /// Returns the number of batches of a whole epoch, the same on every rank; −1 for a stream.
   std::int64_t batches() const;

@@ -13,19 +13,20 @@ using example_editor = std::function<void(std::int64_t i, example_view& one)>;
 
 /// Computes example i from that of another data set: sets every part of `to` by point or fill. The elements
 /// of `from` remain valid until the next example is requested, so `to` may point to them. Weight and key are
-/// copied before.
+/// copied before the call.
 using example_mapper = std::function<void(std::int64_t i, example_view const& from, example_view& to)>;
 
 /// Returns a data set whose examples are changed by `edit` when they are requested. Works for streams too,
 /// where i is the example's position among those of all shards.
 ///
-/// Before    `edit` may be called by several threads, and gives the same result for the same i and epoch.
+/// Before    `edit` is safe to call from several threads, and gives the same result for the same i and epoch.
 /// Errors    the exceptions of `edit` are thrown by the loader.
 dataset mapped(dataset const& data, example_editor edit);
 
-/// Returns a data set of another description, whose examples are computed by `compute`.
+/// Returns a data set with another description, whose examples are computed by `compute`.
 ///
-/// Before    as above. `description` has weights or keys only if `data` has them, or `compute` sets them.
+/// Before    `compute` satisfies the conditions of `edit`. `description` has weights or keys only if `data`
+///           has them, or `compute` sets them.
 /// Errors    data_error that names the tensor if `compute` does not set a part.
 dataset mapped(dataset const& data, data_description description, example_mapper compute);
 

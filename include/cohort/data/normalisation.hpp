@@ -15,7 +15,7 @@ namespace cohort {
 enum class rescaling : std::uint8_t { none, standardise, min_max };
 
 /// How a normalisation rescales inputs and targets. Class labels and indices are never rescaled;
-/// `training::normalise` also leaves out targets of losses that accept numbers in an interval only, such as
+/// `training::normalise` also skips targets of losses that accept only values in an interval, such as
 /// probabilities.
 struct normalisation_settings {
   rescaling inputs = rescaling::standardise;
@@ -23,8 +23,8 @@ struct normalisation_settings {
 };
 
 /// The fitted maps of all inputs and targets, in their order: one map per channel of a part (a column of a
-/// row, a channel of an image or of a sequence); one for a scalar; none for a part that is not rescaled. A
-/// list is empty if it rescales nothing. Padding of sequences does not count.
+/// row, a channel of an image or of a sequence); one for a scalar; none for a part that is not rescaled.
+/// `inputs` or `targets` is empty if it rescales nothing. Padding of sequences is ignored by the fit.
 struct normalisation {
   std::vector<std::vector<channel_scaling>> inputs{};
   std::vector<std::vector<channel_scaling>> targets{};
@@ -32,14 +32,14 @@ struct normalisation {
   bool empty() const { return inputs.empty() && targets.empty(); }
   bool operator==(normalisation const&) const = default;
 
-  /// The maps as one line of JSON, and back.  Errors: data_error with `where`, line and column.
-  /// Exact     the same bits.
+  /// Write the maps as one line of JSON, and read them.  Errors: data_error with `where`, line and column.
+  /// Exact: the same bits after reading.
   std::string to_json() const;
   static normalisation from_json(std::string_view text, std::string const& where);
 };
 
-/// View of a data set whose parts are rescaled when a batch is made: one multiplication and one addition per
-/// element, together with the part's own scale and offset. The data set keeps its stored elements.
+/// Returns a view of a data set whose parts are rescaled when a batch is made: one multiplication and one
+/// addition per element, together with the part's own scale and offset. The stored elements are unchanged.
 ///
 /// Errors    shape_error if the number of parts or channels differs.
 dataset normalised(dataset const& data, normalisation const& how);
@@ -47,8 +47,9 @@ dataset normalised(dataset const& data, normalisation const& how);
 /// Fits the maps to all examples of a data set; of a stream: to its first epoch. `training::normalise` fits
 /// over all ranks. `readers`: threads (loader_settings).
 ///
-/// Errors    data_error if there are no examples, or, with part and channel, if numbers are not finite or so
-///           large or small that a map would not be. setting_error to rescale targets none of which can be.
+/// Errors    data_error if there are no examples, or, with part and channel, if values are not finite or so
+///           large or small that a map's scale would be 0 or a map would not be finite. setting_error if
+///           `how` rescales targets but no target can be rescaled.
 normalisation fit_normalisation(dataset const& data, normalisation_settings const& how = {}, int readers = 1);
 
 }  // namespace cohort

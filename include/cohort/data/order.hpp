@@ -22,9 +22,9 @@ void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int6
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                                       bool shuffle = true);
 
-/// Sorts each `bucket` consecutive examples of an order by their lengths, from a random example on and in a
-/// random direction, so that the examples of a batch have similar lengths and the order of the batches is
-/// random.
+/// Sorts each `bucket` consecutive examples of an order by length, ascending or descending at random, and
+/// rotates them by a random number, so that the examples of a batch have similar lengths and the order of the
+/// batches is random.
 ///
 /// Shapes    `lengths`: one per example of the data set.
 /// Exact     depends only on (order, lengths, bucket, seed, epoch, rank), not on the size of batches or the

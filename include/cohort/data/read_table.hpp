@@ -22,30 +22,31 @@ struct table_settings {
   /// true, and a number in the first line is an error.
   std::optional<bool> header = std::nullopt;
   std::vector<std::string> columns = {};         ///< columns to read, in this order; empty: all
-  std::vector<std::string> number_columns = {};  ///< a field in these that is not a number is an error
+  std::vector<std::string> number_columns = {};  ///< here a field that is not a number is an error
   std::vector<std::string> text_columns = {};    ///< texts even if all are numbers, such as postal codes
   element_type number_type = element_type::f32;  ///< or f64
   missing_values missing = missing_values::refuse;
-  /// Fields that are missing, also in quotes or between blanks. They may be numbers, such as "-999".
+  /// Texts of missing fields, also in quotes or between blanks. A text may be a number, such as "-999".
   std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
   bool trim = false;  ///< removes blanks around texts that are not quoted
   std::size_t max_columns = 1 << 16;
   std::size_t max_field_bytes = 1 << 20;
 };
 
-/// Parses a table of comma- or tab-separated values (RFC 4180, UTF-8): one row per line, fields with
-/// separators, quotes ("" inside of quotes) or line breaks in quotes. Lines may end in CR LF, the text may
-/// begin with a byte order mark, empty lines are skipped. A quote inside of a field that does not begin with
-/// one is part of the text.
+/// Parses a table of comma- or tab-separated values (RFC 4180, UTF-8): one row per line. Fields with
+/// separators, line breaks or quotes are in quotes; a quote in them is written as "". Lines may end in CR LF,
+/// the text may begin with a byte order mark, and empty lines are skipped. A quote inside a field that does
+/// not begin with a quote is part of the text.
 ///
 /// A column contains numbers if every field is a number or missing, otherwise texts. Blanks around a number
 /// and quotes of a number are ignored.
 ///
 /// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
-///           of another number of fields, an unterminated quote or text after one, a NUL byte, a CR without
-///           LF, invalid UTF-8, a number out of range, a field in number_columns that is not a number, equal
-///           names, too many columns or too long a field; or if there are no rows. setting_error for a column
-///           that does not exist, or an invalid separator.
+///           with another number of fields than the first line, an unterminated quote or text after a closing
+///           one, a NUL byte, a CR without LF, invalid UTF-8, a number out of range, a field in
+///           number_columns that is not a number, equal column names, too many columns or rows, or too long a
+///           field; or if there are no rows. setting_error for a column that does not exist, or an invalid
+///           separator.
 /// Exact     numbers are the nearest f32 or f64; underflow gives 0.
 data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings = {});
 

@@ -16,8 +16,8 @@ dataset select(dataset const& data, std::vector<std::int64_t> indices);
 /// Errors    setting_error if the range exceeds the data set, or if `data` is a stream.
 dataset select(dataset const& data, std::int64_t first, std::int64_t count);
 
-/// Returns all examples in a random order. Loaders shuffle each epoch themselves: this is for a fixed order,
-/// for example before select of the first examples.
+/// Returns all examples in a random order. Loaders shuffle each epoch themselves: use this for a fixed order,
+/// for example before selecting the first examples.
 ///
 /// Errors    setting_error if `data` is a stream.
 /// Exact     the order depends only on (seed, data.size()).

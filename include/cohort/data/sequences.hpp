@@ -15,9 +15,9 @@ namespace cohort {
 
 /// One tensor of examples that have different numbers of steps, in memory owned by the caller.
 ///
-/// Shapes    values[i], of example i: Tᵢ×C, or Tᵢ: indices and class labels (integers), or numbers (C = 1).
-/// Units     as array_view. Default type: i32 for integers Tᵢ and labels, f32 for u8 Tᵢ×C, otherwise the
-///           stored one.
+/// Shapes    values[i] of example i is Tᵢ×C, or Tᵢ: integers are indices or class labels, other elements are
+///           values of 1 channel.
+/// Units     as array_view. Default type: i32 for integers Tᵢ, f32 for u8 Tᵢ×C, otherwise the stored type.
 struct series_view {
   std::string name{};
   std::vector<tensor_view> values{};
@@ -28,26 +28,26 @@ struct series_view {
   std::optional<element_type> as = std::nullopt;
 };
 
-/// Returns the series of a tensor that contains the rows of all of them, one after another. Copies nothing.
+/// Divides a tensor that contains the rows of all series, one series after another. Copies nothing.
 ///
 /// Shapes    rows ΣTᵢ×C or ΣTᵢ; `lengths`: Tᵢ of each series.
-/// Errors    shape_error if the lengths do not add up to the rows, or one is below 1.
+/// Errors    shape_error if the sum of the lengths differs from the number of rows, or a length is below 1.
 std::vector<tensor_view> series_of(tensor_view rows, std::span<int const> lengths);
 
 /// Settings of sequences.
 struct sequence_settings {
-  int length = 0;                               ///< steps of an example in a batch; 0: of the longest series
+  int length = 0;                               ///< steps of each example in a batch; 0: the longest series'
   std::shared_ptr<void const> owner = nullptr;  ///< kept alive by the data set
 };
 
 /// An indexed data set of series of different lengths, for a network with a masked_input.
 ///
 /// Shapes    input T×C, or T for indices; target: that of the array, or T×C or T for one target per step;
-///           mask T. T: `length`. Padding follows the steps of a series; it is 0.
+///           mask T. T is `length`. Padding follows the steps of a series and is 0.
 /// Before    the memory does not change and outlives the data set, unless `owner` keeps it alive.
-/// Errors    shape_error if shapes, types or lengths do not match; data_error with the numbers of the series
-///           and the step if a label is out of range or a number is not finite; setting_error if a series is
-///           longer than `length`.
+/// Errors    shape_error if shapes, types or lengths do not match; data_error with the indices of series and
+///           step if a label is out of range or a value is not finite; setting_error if `length` is negative,
+///           or a series is longer than `length`.
 class sequences {
  public:
   /// One target per series.
@@ -58,7 +58,7 @@ class sequences {
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return static_cast<std::int64_t>(lengths_.size()); }
   void get(std::int64_t i, example_view& out) const;
-  /// Number of steps of example i.
+  /// Returns the number of steps of example i without padding.
   int length(std::int64_t i) const { return lengths_[static_cast<std::size_t>(i)]; }
 
  private:

@@ -26,7 +26,8 @@ struct data_split {
 /// Shapes    training has round(training_fraction · size) examples; if stratified, each class has its
 ///           fraction of them, rounded up or down.
 /// Errors    setting_error if the fraction is not between 0 and 1, if a part would be empty, if `data` is a
-///           stream, or if it is to be stratified without a class label. data_error for an invalid label.
+///           stream, or if `stratified` is set and the first target is not one class label. data_error for an
+///           invalid label.
 /// Exact     the parts depend only on (seed, fraction, size), and if stratified on the labels.
 data_split split(dataset const& data, double training_fraction, split_settings const& settings = {});
 
@@ -38,7 +39,8 @@ std::vector<dataset> split(dataset const& data, std::vector<double> const& fract
 
 /// Divides a data set for cross-validation: into k parts, each of which is held out once.
 ///
-/// Shapes    the sizes of the parts differ by at most 1; if stratified, so do those of each class.
+/// Shapes    the sizes of the parts differ by at most 1; if stratified, the parts' numbers of examples of
+///           each class differ by at most 1, too.
 /// Errors    as split. setting_error unless 2 ≤ k ≤ size.
 std::vector<data_split> k_fold(dataset const& data, int k, split_settings const& settings = {});
 

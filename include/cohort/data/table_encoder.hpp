@@ -22,15 +22,15 @@ struct encoder_settings {
   std::string target = {};                ///< empty: examples without target
   bool regression = false;                ///< the target is a number to predict, not a class
   std::vector<std::string> indexed = {};  ///< columns of texts that become indices for an `embedding`
-  bool other = false;  ///< texts that are not in the training table, or missing, share a slot
+  bool other = false;  ///< texts that are missing or not in the training table share a slot
   imputation impute = imputation::refuse;
   double constant = 0;  ///< for imputation::constant
 };
 
 /// One input column of a table_encoder.
 ///
-/// Units     `width` is the number of elements that it has in the input: 1 for a number, one per text for a
-///           column of texts, and one more with a slot for others. For an indexed column it is the number of
+/// Units     width() is the number of the column's elements in the input: 1 for numbers; for texts the
+///           vocabulary's size, and 1 more with a slot for others. For an indexed column it is the number of
 ///           indices: the vocabulary of its embedding.
 struct encoded_column {
   std::string name;
@@ -43,32 +43,31 @@ struct encoded_column {
   int width() const { return is_text ? static_cast<int>(vocabulary.size()) + (other ? 1 : 0) : 1; }
 };
 
-/// Encodes tables as examples, as learned from a training table: the vocabularies, the replacements of
-/// missing numbers, and the classes. Tables are encoded by the names of their columns, so their order does
-/// not matter and other columns are ignored.
+/// Encodes tables as examples. Vocabularies, replacements of missing numbers, and classes are learned from a
+/// training table. Columns are found by name, so their order does not matter and other columns are ignored.
 ///
 /// Shapes    input "columns" (Σ width), f32: numbers, and texts as one-hot vectors, in the order of the
 ///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
 ///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
-/// Errors    the constructor throws setting_error for a column that does not exist or is not of texts, and
-///           data_error, with column and row, for a missing value or an invalid label, or if there are no
-///           rows.
+/// Errors    the constructor throws setting_error for a column that does not exist, or an indexed column
+///           without texts, and data_error, with column and row, for a missing value or an invalid label, or
+///           if there are no rows.
 class table_encoder {
  public:
   explicit table_encoder(data_table const& training, encoder_settings const& settings = {});
 
   /// Returns the examples of a table with the same columns. A table without the target's column gives
-  /// examples without targets, for prediction. A column of texts may contain missing values only.
+  /// examples without targets, for prediction. All values of a column of texts may be missing.
   ///
   /// Errors    setting_error for a missing column; data_error, with column and row, for a missing number if
   ///           it is not imputed, a text that is not in the vocabulary if there is no slot for others, or an
   ///           unknown label.
   arrays examples(data_table const& table) const;
-  /// The same without targets, whatever the table's target column contains: for prediction.
+  /// Returns the examples without targets, whatever the table's target column contains: for prediction.
   arrays inputs(data_table const& table) const;
 
   std::vector<encoded_column> const& columns() const { return columns_; }
-  /// Returns one input column.  Errors: setting_error if there is none of this name.
+  /// Returns one input column.  Errors: setting_error if there is no column of this name.
   encoded_column const& column(std::string_view name) const;
   std::string const& target() const { return target_; }
   /// Returns the number of classes of the target; 0 for regression and without target.

@@ -15,7 +15,7 @@ namespace cohort {
 /// Shapes    values T × C, row by row, f32 or f64. Columns have names; by default c0, c1, ….
 /// Before    the memory does not change and outlives the series, unless `owner` keeps it alive.
 /// Errors    shape_error for values of another shape or type; data_error with row and column if a value is
-///           not finite, or if the names do not match the columns.
+///           not finite or exceeds the range of f32, or if the number of names differs from that of columns.
 class time_series {
  public:
   explicit time_series(tensor_view values, std::vector<std::string> columns = {},
@@ -42,7 +42,7 @@ class time_series {
   /// Returns the number of the column `name`.  Errors: setting_error, with all names, if there is none.
   int column(std::string_view name) const;
 
-  /// Returns the rows first, first + 1, …, first + count − 1.  Errors: setting_error if there are fewer.
+  /// Returns the rows first, first + 1, …, first + count − 1.  Errors: setting_error if the series has fewer.
   time_series slice(int first, int count) const;
 
  private:

@@ -52,7 +52,7 @@ class class_weighted {
 };
 
 /// Returns a data set in which each example has the weight of its class, for classes of very different sizes.
-/// If `data` has weights, they are multiplied.
+/// If `data` has weights, each is multiplied by the weight of the class.
 ///
 /// Shapes    `weights`: one per class of the data set's first target.
 /// After     describe().weighted is true.

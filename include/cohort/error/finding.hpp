@@ -8,7 +8,8 @@
 
 namespace cohort {
 
-/// A string of fixed capacity, usable in constant evaluation and as a template argument. Longer text is cut.
+/// A string of fixed capacity, usable in constant evaluation and as a template argument. Truncates longer
+/// text.
 template <std::size_t Capacity>
 struct fixed_text {
   char characters[Capacity]{};

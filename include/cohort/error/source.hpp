@@ -3,8 +3,8 @@
 
 namespace cohort {
 
-/// A location in the user's source code. As a field's default, here() gives the line of the aggregate's
-/// braces.
+/// A location in the user's source code. As a field's default member initialiser, here() returns the line of
+/// the aggregate's braces.
 struct source_line {
   char const* file = "";
   int line = 0;

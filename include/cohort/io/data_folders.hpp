@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Returns the variable's value; "" if it is not set.
+/// Returns the value of an environment variable; "" if it is not set.
 std::string environment_variable(char const* name);
 
 }  // namespace cohort::detail

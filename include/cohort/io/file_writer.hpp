@@ -28,7 +28,7 @@ class file_writer {
   void write(char const* data, std::size_t bytes);
   void write(std::string_view text);
 
-  /// Synchronises the file with the disk and gives it its name.
+  /// Synchronises the file with the disk and renames it to `path`.
   void commit();
 
  private:

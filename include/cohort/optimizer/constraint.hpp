@@ -28,7 +28,7 @@ struct non_negative {};
 
 /// One of constraint::…, or none, as one type.
 ///
-/// Errors    check: setting_error if the norm is not finite and above 0.   from: setting_error for an unknown
+/// Errors    check: setting_error unless the norm is finite and above 0.   from: setting_error for an unknown
 ///           name.
 struct parameter_constraint {
   enum class kind : std::uint8_t { none, max_norm, unit_norm, non_negative };
@@ -46,10 +46,10 @@ struct parameter_constraint {
 
   /// The name in files: "max_norm".
   constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
-  /// Whether `at` has a meaning.
+  /// Returns whether the constraint uses `at`.
   constexpr bool has_parameter() const { return which == kind::max_norm; }
 
-  /// The constraint with this name; only max_norm uses `at`.
+  /// Returns the constraint with this name; only max_norm uses `at`.
   static parameter_constraint from(std::string_view name, double at = 0);
 
   /// Throws if a setting is out of range.
@@ -74,6 +74,7 @@ void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size
   }
   if (units == 0 || w.size() % units != 0)
     throw shape_error({.what = "the size of a parameter is not a multiple of its number of units",
+                       .where = "apply_constraint",
                        .expected = {"a multiple of ", units, " elements"},
                        .got = {w.size()}});
   std::size_t const length = w.size() / units;

@@ -42,7 +42,7 @@ struct clip_global_norm {
 
 /// One of normalise::…, as one type.
 ///
-/// Errors    check: setting_error if the threshold is not finite and above 0.   from: setting_error for an
+/// Errors    check: setting_error unless the threshold is finite and above 0.   from: setting_error for an
 ///           unknown name.
 /// Exact     g does not change if its norm is below the smallest normal float.
 struct gradient_normalisation {
@@ -94,19 +94,19 @@ struct gradient_normalisation {
   constexpr std::string_view name() const { return properties().name; }
   /// The elements over which factor() needs the norm.
   constexpr scope norm() const { return properties().norm; }
-  /// Whether `at` has a meaning.
+  /// Returns whether the normalisation uses `at`.
   constexpr bool has_threshold() const { return properties().clips; }
-  /// The bound on the absolute value of each element; 0: no bound.
+  /// Returns the bound on the absolute value of each element; 0: no bound.
   constexpr double element_bound() const { return which == kind::clip_elementwise ? at : 0; }
 
-  /// The factor on a gradient whose norm over norm() is `l2_norm`.
+  /// Returns the factor on a gradient whose norm over norm() is `l2_norm`.
   constexpr double factor(double l2_norm) const {
     if (norm() == scope::nothing || l2_norm < std::numeric_limits<float>::min()) return 1;
     if (!has_threshold()) return 1 / l2_norm;
     return l2_norm > at ? at / l2_norm : 1;
   }
 
-  /// The normalisation with this name; only clipping kinds use `at`.
+  /// Returns the normalisation with this name; only clipping kinds use `at`.
   static gradient_normalisation from(std::string_view name, double at = 0);
 
   /// Throws if a setting is out of range.

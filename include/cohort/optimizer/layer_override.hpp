@@ -10,7 +10,7 @@ namespace cohort {
 
 namespace detail {
 
-/// Whether `pattern` is `name`, or a prefix of it followed by a star: "features_*".
+/// Returns whether `pattern` is `name`, or a prefix of it followed by a star: "features_*".
 constexpr bool is_named(std::string_view name, std::string_view pattern) {
   if (pattern.empty() || pattern.back() != '*') return name == pattern;
   return name.substr(0, pattern.size() - 1) == pattern.substr(0, pattern.size() - 1);
@@ -22,9 +22,9 @@ constexpr bool is_named(std::string_view name, std::string_view pattern) {
 /// effect.
 ///
 /// Order     if several rows match a layer, the last row that sets a field decides that field.
-/// After     `frozen`: the layer keeps every bit of its parameters and of its updater's state. It runs as at
-///           inference: batch normalisation uses its running statistics and does not change them.
-///           `decays`: false sets the updater's `decay` to 0 for the layer, for example for an embedding.
+/// After     `frozen`: the layer keeps every bit of its parameters and of its updater's state. It runs as in
+///           inference: batch normalisation uses its running statistics and does not change them. `decays`:
+///           false sets the updater's `decay` to 0 for the layer, for example for an embedding.
 struct layer_override {
   std::string layer;  ///< a layer's name, or a common prefix of names with a star: "features_*"
   std::optional<cohort::updater> updater{};
@@ -40,7 +40,7 @@ struct layer_override {
 
   constexpr bool operator==(layer_override const&) const = default;
 
-  /// Whether this row matches a layer of this name.
+  /// Returns whether this row matches a layer of this name.
   constexpr bool names(std::string_view name) const { return detail::is_named(name, layer); }
 };
 

@@ -13,12 +13,12 @@
 
 namespace cohort {
 
-/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers: they have penalties
-/// of their own, 0 by default. Running statistics are not trained; they are updated from batch statistics:
-/// see `running_statistics`.
+/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers: they have separate
+/// penalties, 0 by default. Running statistics are not trained; they are updated from batch statistics: see
+/// `running_statistics`.
 enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
 
-/// Whether an updater changes parameters of this role.
+/// Returns whether an updater changes parameters of this role.
 constexpr bool is_trained(parameter_role role) {
   return role == parameter_role::weights || role == parameter_role::biases;
 }
@@ -37,8 +37,8 @@ struct parameter_rule {
 ///
 /// Units     `decay_from_rank`: the updater's `decay` applies only to parameters of at least this rank. 2
 ///           excludes biases and the parameters of normalisation layers.
-/// Order     a step updates the parameters, then enforces the constraints. A mean over ranks satisfies them
-///           too, except unit_norm.
+/// Order     a step updates the parameters, then enforces the constraints. A mean of parameters over ranks
+///           satisfies every constraint, too, except unit_norm.
 /// Errors    check: setting_error that names the field; for an override also its index in `layers` and its
 ///           layer name.
 struct optimizer_settings {
@@ -58,7 +58,7 @@ struct optimizer_settings {
 
   constexpr bool operator==(optimizer_settings const&) const = default;
 
-  /// The rule for the parameters of one layer with one role and rank.
+  /// Returns the rule for the parameters of one layer with one role and rank.
   ///
   /// Order     updater of biases: the layer's bias_updater, else the network's bias_updater, else the layer's
   ///           updater, else the network's updater.

@@ -30,14 +30,14 @@ struct reduce_on_plateau {
 struct plateau {
   double best = std::numeric_limits<double>::max();
   int not_better = 0;  ///< observations in a row without improvement
-  int cooling = 0;     ///< observations left of the cooldown
-  double factor = 1;   ///< on all rates
+  int cooling = 0;     ///< remaining observations of the cooldown
+  double factor = 1;   ///< multiplies all rates
 
   constexpr bool operator==(plateau const&) const = default;
 
-  /// The state after one more observation. The factor is reduced after more than `patience` observations in a
-  /// row without an improvement by `threshold`; the next `cooldown` observations do not count. NaN is no
-  /// improvement.
+  /// Returns the state after one more observation. The factor is reduced after more than `patience`
+  /// observations in a row without an improvement by `threshold`; the next `cooldown` observations do not
+  /// count. NaN is not an improvement.
   constexpr plateau after(double loss, reduce_on_plateau const& how) const {
     plateau now = *this;
     bool const better = loss < best * (1 - how.threshold);

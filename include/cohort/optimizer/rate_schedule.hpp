@@ -93,14 +93,14 @@ class rate_schedule {
 
   constexpr bool operator==(rate_schedule const&) const = default;
 
-  /// The value at a step and epoch, both counted from 0; the step count is never reset.
+  /// Returns the value at a step and epoch, both counted from 0; the step count is never reset.
   ///
   /// Before    check() has passed.
   double value(std::int64_t step, std::int64_t epoch) const;
 
   /// The name in files: "cosine".
   constexpr std::string_view name() const { return row().name; }
-  /// Whether the value never changes.
+  /// Returns whether the value never changes.
   constexpr bool is_fixed() const { return rule_ == rule::fixed && warm_up_ == 0; }
 
   /// The numeric fields, with those of the warm-up if there is one. `by` is 0 for steps and 1 for epochs.
@@ -115,7 +115,7 @@ class rate_schedule {
     return result;
   }
 
-  /// The schedule with this name and these fields. A missing field has its default.
+  /// Returns the schedule with this name and these fields. A missing field has its default.
   static rate_schedule from(std::string_view name, std::span<named_number const> fields);
 
   /// Throws if a field is out of range. `owner` is the schedule's name in messages; `below_one`: values must
@@ -170,7 +170,8 @@ constexpr rate_schedule::rate_schedule(schedule::warm_up const& s) : rate_schedu
   if (warm_up_ != 0)
     throw setting_error({.what = "a rate has two warm-ups",
                          .where = "schedule::warm_up",
-                         .expected = "a rate without warm-up"});
+                         .expected = "a rate without warm-up",
+                         .got = "a rate with a warm-up"});
   warm_up_ = detail::real(s.length);
   warm_up_by_ = s.by;
 }

@@ -68,8 +68,8 @@ struct map {
   unit by = unit::epoch;
 };
 
-/// Half a cosine wave from initial to floor over `length`. After it: constant at the floor or, with
-/// `restarts`, the wave again, each time `growth` times as long.
+/// Half a cosine wave from initial to floor over `length`. Then the value remains at floor or, with
+/// `restarts`, the wave is repeated, each time `growth` times as long.
 ///
 /// Source    Loshchilov and Hutter, SGDR, ICLR 2017.
 struct cosine {

@@ -13,9 +13,9 @@ namespace cohort {
 struct update_scalars {
   std::int64_t step = 0;       ///< of the run, from 0
   std::int64_t epoch = 0;      ///< from 0
-  double rate_factor = 1;      ///< on the scheduled rate
+  double rate_factor = 1;      ///< multiplies the scheduled rate
   double l1 = 0;               ///< penalty of the parameter's role
-  double l2 = 0;               ///< likewise
+  double l2 = 0;               ///< penalty of the parameter's role
   double gradient_scale = 1;   ///< 1 / examples for summed gradients, or a normalisation's factor
   double clip = 0;             ///< elements are clipped to [−clip, clip]; 0: no clipping
   double needed_norm = -1;     ///< updater::needed_norm() of the whole parameter, for the scaled gradient
@@ -36,7 +36,7 @@ struct update_constants {
 
 update_constants constants_of(updater const& rule, update_scalars const& now);
 
-/// Constants of a step at rate 1: lamb needs the norm of that step.
+/// Returns the constants of a step at rate 1: lamb needs the norm of that step.
 update_constants constants_at_rate_1(updater const& rule, update_scalars now);
 
 /// Elements per block of a pass: the block's gradient fits into the L1 cache.
@@ -65,8 +65,8 @@ void apply_update(isa which, updater const& settings, update_scalars const& now,
 /// Returns the squared norm of a gradient: Σ (Σ parts, in order)² over n elements.
 ///
 /// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
-/// Exact     products and sums in double, so products of floats are exact. The order of summation depends on
-///           the instruction set.
+/// Exact     products and sums are computed in double, so products of floats are exact. The order of
+///           summation depends on the instruction set.
 template <class T>
 double square_sum(isa which, T const* const* parts, int count, std::size_t n);
 

@@ -90,8 +90,8 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 /// Any updater, as one type.
 ///
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
-/// Errors    check: setting_error that names the field. ε must not be 0 in single precision either: padding
-///           and dead units would compute 0/0.
+/// Errors    check: setting_error that names the field. ε must also be above 0 in single precision, because
+///           padding and dead units would otherwise compute 0/0.
 ///           from: setting_error for an unknown name or field.
 class updater {
  public:
@@ -122,13 +122,13 @@ class updater {
   constexpr detail::update_rule rule() const { return rule_; }
   /// The learning rate.
   constexpr rate_schedule const& rate() const { return rate_; }
-  /// Whether the updater has a momentum.
+  /// Returns whether the updater has a momentum.
   constexpr bool has_momentum() const { return row().momentum; }
-  /// The norm on which the step depends, together with the norm of the parameter.
+  /// Returns the norm on which the step depends, together with the norm of the parameter.
   constexpr detail::norm_of needed_norm() const { return row().norm; }
-  /// Whether the step depends on norms of the whole parameter.
+  /// Returns whether the step depends on norms of the whole parameter.
   constexpr bool needs_norms() const { return needed_norm() != detail::norm_of::nothing; }
-  /// The momentum.
+  /// Returns the momentum.
   ///
   /// Before    has_momentum().
   constexpr rate_schedule const& momentum() const { return momentum_; }
@@ -141,14 +141,14 @@ class updater {
     return result;
   }
 
-  /// The k-th field, not counting rate and momentum.
+  /// Returns the k-th field, not counting rate and momentum.
   constexpr double number(int k) const { return numbers_[static_cast<std::size_t>(k)]; }
 
   /// Number of state arrays.
   constexpr int state_arrays() const { return detail::count_of(row().states); }
   /// Name of a state array in files: "mean".
   constexpr std::string_view state_name(int k) const { return row().states[static_cast<std::size_t>(k)]; }
-  /// The value of all elements of a state array before the first step.
+  /// Returns the value of all elements of a state array before the first step.
   constexpr double initial_state(int k) const {
     int const from = row().initial_from[static_cast<std::size_t>(k)];
     return from < 0 ? 0 : number(from);
@@ -160,6 +160,7 @@ class updater {
   constexpr updater with_momentum(rate_schedule const& momentum) const {
     if (!has_momentum())
       throw setting_error({.what = "this updater has no momentum",
+                           .where = "updater::with_momentum",
                            .expected = "momentum, nesterov or lars",
                            .got = {name()}});
     updater result = *this;
@@ -182,7 +183,7 @@ class updater {
     return result;
   }
 
-  /// The updater with this name, rate and these fields. A missing field has its default.
+  /// Returns the updater with this name, rate and these fields. A missing field has its default.
   static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
 
   /// Throws if a field is out of range.

@@ -40,7 +40,7 @@ struct adam {
   double epsilon = 1e-8;
 };
 
-/// Adam's u + rate·decay·w
+/// u = Adam's u + rate·decay·w
 ///
 /// Source    Loshchilov and Hutter, ICLR 2019.
 struct adamw {

@@ -16,32 +16,35 @@ namespace cohort {
 /// Takes every step with the mean of all ranks' gradients.
 ///
 /// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the
-///           same parameter layout, on devices whose memory the communicator can sum in, or on processors
-///           with padding of at most 1/64; otherwise packed, as in the canonical flat view.
+///           same parameter layout, and it is on a device in whose memory the communicator sums, or on the
+///           processor with padding of at most 1/64. Otherwise it is packed, as in the canonical flat view.
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
 ///           checksums differ, as between ranks of different backends, rank 0's parameters are broadcast.
-///           `wire`: the type in which gradients are sent and summed, bf16 or f32; none or a wider type:
-///           their own type. A rank adds its rounding error to its next gradient. Parameters and votes are
-///           sent in their own type. `overlap_next_forward`: the sums of the last layers, which have half of
-///           all parameters or more, may still be pending while the next step's forward runs on the layers
-///           below. Requires the same layout on all ranks, and that the trainer allows it (step_info::late).
+///           `wire`: the type in which gradients are sent and summed, bf16 or f32; the gradients' type if
+///           `wire` is none or not narrower. A rank adds its rounding error to its next gradient. Parameters
+///           and votes are sent in their own type. `overlap_next_forward`: the sums of the last layers, which
+///           have half of all parameters or more, may still be pending while the next step's forward runs on
+///           the layers below. Requires the same layout on all ranks, and a trainer that allows it
+///           (step_info::late).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
-/// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (1
-///           each if they have no weights).
+/// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (their
+///           number if they have no weights).
 /// After     all ranks have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), where e_r is the sum
 ///           of rank r's rounding errors so far.
-/// Moves     per step an allreduce of each bucket, together n elements and the padding of buckets reduced in
-///           place. The first bucket has 5 more words; with `wire`, with `overlap_next_forward`, or if it is
-///           reduced in place, these words have a separate allreduce. Once at the start, a broadcast of n, at
-///           most ⌈log2 P⌉·n from any rank, and an allreduce of 16 bytes, as at a resync. A single rank
-///           sends, packs and waits for nothing.
-/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the pending layers
-///           may then have missed the last step.
-/// Exact     ranks of one backend have the same bits after each step. P ranks with batch B give the
-///           parameters of one rank with batch P·B, to rounding, for networks without batch statistics. With
-///           one rank, the bits are those of training without a strategy. With `wire`, all ranks still have
-///           the same bits. Rounding errors before a sum are conserved; the sums are rounded too, once per
-///           rank.
+/// Moves     per step an allreduce of each bucket: in total n elements and the padding of buckets that are
+///           reduced in place. 5 words of votes are appended to the first bucket; with `wire` or
+///           `overlap_next_forward`, or if this bucket is reduced in place, a separate allreduce sends them.
+///           At the start of a new run, a broadcast of n elements per array (parameters and updater state),
+///           of which a rank sends at most ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16
+///           bytes; at a resync with different checksums, a broadcast of n. A single rank sends, packs and
+///           waits for nothing.
+/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
+///           sums were pending may then lack the last step.
+/// Exact     ranks of one backend have the same bits after each step, also with `wire`. P ranks with batch B
+///           give the parameters of one rank with batch P·B, up to rounding, for networks without batch
+///           statistics. With one rank, the bits are those of training without a strategy. With `wire`, the
+///           rounding errors of the sent gradients are fed back; those of the partial sums, one per rank, are
+///           lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
@@ -59,8 +62,8 @@ namespace detail {
 /// Returns whether all ranks pass the same number.  Order: collective.
 bool is_same_on_all_ranks(communicator& world, std::uint64_t number);
 
-/// Returns whether `elements` in a range of `room` are reduced faster with the padding between them than
-/// packed.
+/// Returns whether it is faster to reduce a range of `room` elements, padding included, than to pack its
+/// `elements` elements first.
 constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
   return room <= elements + elements / 64;
 }
@@ -93,7 +96,7 @@ class allreduce_strategy final : public strategy {
 
   strategy_state state() const override;
   void restore(strategy_state const& saved) override;
-  /// Splits the sum of all previous ranks' rounding errors evenly among the present ranks.
+  /// Divides the sum of all previous ranks' rounding errors evenly among the current ranks.
   void restore_from_ranks(strategy_state const& had, int former, int) override;
 
  private:
@@ -108,27 +111,28 @@ class allreduce_strategy final : public strategy {
   bool overlaps(step_info const& now) const {
     return how_.overlap_next_forward && same_layout_ && now.late > 0;
   }
-  /// Reports a number that became not finite after the votes were sent: sets the first element of a bucket
-  /// that is not late to NaN.
+  /// Reports a number that was found not finite after the votes were sent: sets the first element of `last`,
+  /// a bucket that is not late, to NaN.
   static void mark_not_finite(bucket const& last, gradient_parts& gradients);
 
   bool uses_wire_type(parameter_set const& parameters) const;
-  /// Returns whether a bucket is reduced in place, given the same layout on all ranks: on a device in whose
-  /// memory the communicator sums; on processors if its padding costs less than packing.
+  /// Returns whether a bucket is reduced in place if all ranks have the same layout: on a device, if the
+  /// communicator sums in its memory; on the processor, if its padding costs less than packing.
   bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
   weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
 
-  /// Copies this rank's gradient to its sum, unless that is in place. Returns the bytes to send.
+  /// Copies this rank's gradient of a bucket to the bucket's sum, unless the sum is in place. Returns the
+  /// number of bytes to send.
   std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
 
   /// Waits for the sums of buckets [first, last) and writes their means back.
   void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
   void end_exchange();
 
-  /// Waits for the low-precision sums and writes their means back. If the step is not taken, its rounding
-  /// errors are discarded.
+  /// Waits for the low-precision sums and writes their means back. Returns whether the step is taken;
+  /// otherwise its rounding errors are discarded.
   bool finish_low_precision(step_info const& now, gradient_parts& gradients);
 
   void resync(replica const& mine);

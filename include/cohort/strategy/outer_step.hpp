@@ -6,22 +6,22 @@
 
 namespace cohort {
 
-/// Update of all ranks' parameters by their mean: a step from the parameters of the last meeting (`before`),
-/// with Δ = before − mean.
+/// Update of all ranks' parameters: a step from the parameters of the last meeting (`before`) towards the
+/// mean of the ranks' parameters, with Δ = before − mean.
 ///
 ///   v ← momentum·v + Δ
 ///   w ← before − rate·v                    with `nesterov`: before − rate·(Δ + momentum·v)
 ///
-/// Units     v starts as 0. Rate 1 without momentum is the mean itself.
+/// Units     v starts at 0. With rate 1 and without momentum, w is the mean.
 /// Source    momentum as in PyTorch's SGD. Block momentum (outer::bmuf) is the same rule with the velocity
 ///           −rate·v; with Nesterov momentum it is the rule of outer::diloco.
 struct outer_step {
   double rate = 1;
-  std::optional<double> momentum = 0;  ///< none: 1 − 1/P of P ranks
+  std::optional<double> momentum = 0;  ///< none: 1 − 1/P for P ranks
   bool nesterov = false;
 
   constexpr bool operator==(outer_step const&) const = default;
-  /// Returns whether the step is the mean itself.
+  /// Returns whether the result is the mean.
   constexpr bool is_plain() const { return rate == 1 && momentum == 0; }
 };
 
@@ -35,9 +35,9 @@ struct plain {
 
 /// Blockwise model-update filtering: block momentum η, block rate ζ.
 ///
-/// Source    Chen and Huo, ICASSP 2016, where η = 1 − 1/P goes with ζ = 1.
+/// Source    Chen and Huo, ICASSP 2016, who use η = 1 − 1/P with ζ = 1.
 struct bmuf {
-  std::optional<double> momentum{};  ///< none: 1 − 1/P of P ranks
+  std::optional<double> momentum{};  ///< none: 1 − 1/P for P ranks
   double rate = 1;
   bool nesterov = false;
   constexpr operator outer_step() const { return {rate, momentum, nesterov}; }

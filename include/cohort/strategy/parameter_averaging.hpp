@@ -11,28 +11,29 @@ namespace cohort {
 /// outer step towards it.
 ///
 /// Shapes    the canonical flat view, and with `average_updater_state` one more array per state array of the
-///           updaters. Averaged in place if all ranks have the same layout, on processors, nearly packed, and
-///           only the plain mean is needed: no outer step, no constraints, no `overlap`.
-/// Units     `every`: a period in steps. `seconds` > 0 replaces it: the speed of the slowest rank since the
-///           last meeting determines the number of steps, the same on all ranks (timing then decides the
-///           bits).
-/// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is
-///           dropped. If ranks share a stream, a rank whose part has ended skips to the next meeting and
-///           waits there. `overlap`: a mean starts at a period's end and is applied at the end of the next
-///           period, together with its votes; the steps taken meanwhile are kept. Updaters' states and
-///           running statistics are averaged only at an epoch's end. For a single rank, `overlap` has no
-///           effect.
-/// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r,
-///           1 each if they have no weights.
-/// After     all have g, the outer step towards Σ m_r·w_r / Σ m_r. `overlap`: rank r has sent w_r and trained
-///           on to w; it then has g + (w − w_r). At an epoch's end, or when a vote ends the run, all have g.
-/// Moves     an allreduce of n·(1 + state arrays) + 5 elements per meeting, of n + 5 with `overlap`; running
-///           variances need one more allreduce, `seconds` one more of 8 bytes. At the start rank 0's arrays
-///           are broadcast once.
+///           updaters. Averaged in place if all ranks have the same layout, in the processor's memory and
+///           with padding of at most 1/64, and there is no outer step, no constraint and no `overlap`.
+/// Units     `every`: period in steps. If `seconds` > 0, the period has about this duration instead: the
+///           speed of the slowest rank in the last period determines the number of steps, the same on all
+///           ranks. The bits then depend on timing.
+/// Order     all ranks meet after the same steps, and at an epoch's end if they have trained since the last
+///           meeting: every example counts. If ranks share a stream, a rank whose part has ended skips to the
+///           next meeting and waits there. `overlap`: a mean starts at a period's end and is applied at the
+///           end of the next period, together with its votes; the steps taken in between are kept. Updaters'
+///           states and running statistics are averaged only at an epoch's end. For a single rank, `overlap`
+///           has no effect.
+/// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r
+///           (their number if they have no weights).
+/// After     all ranks have g, the result of the outer step with the mean Σ m_r·w_r / Σ m_r. `overlap`: rank
+///           r has sent w_r and trained further to w; it then has g + (w − w_r). At an epoch's end, or when a
+///           vote ends the run, all ranks have g.
+/// Moves     per meeting an allreduce of n·(1 + state arrays) + 5 elements, or n + 5 with `overlap`; one more
+///           for networks with running variances, and one more of 8 bytes with `seconds`. At the start of a
+///           new run rank 0's arrays are broadcast.
 /// Errors    communicator_error on all ranks if one is lost.
-/// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, to rounding.
-///           With one rank and the plain outer step, the bits are those of training without a strategy.
-///           Frozen parameters keep their bits; running statistics take no outer step.
+/// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
+///           rounding. With one rank and the plain outer step, the bits are those of training without a
+///           strategy. Frozen parameters keep their bits; running statistics take no outer step.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:
 ///           Shen et al., CoCoD-SGD, IJCAI 2019; the outer step then starts from the previous g, so that its
 ///           Δ is the progress of one period.

@@ -17,12 +17,12 @@ namespace cohort {
 
 /// Costs of a step of one rank and of its exchange.
 ///
-/// Units     seconds and bytes. `step_seconds`: a step of a rank by all its workers, without exchange; the
-///           workers share the rank's messages. `bytes`: a rank's array in an allreduce, or one rank's
-///           message. `encode_seconds`: per exchange. `decode_seconds`: per message, or per result of an
-///           allreduce. `hideable_seconds`: time for which an exchange is in flight before a rank waits for
-///           it. `every`: steps between two exchanges. `sharing`: route of messages of `elements`; none: an
-///           allreduce.
+/// Units     seconds and bytes. `step_seconds`: a step of a rank with all its workers, without exchange; the
+///           workers share the rank's messages. `bytes`: size of a rank's array in an allreduce, or of one
+///           rank's message. `encode_seconds`: per exchange. `decode_seconds`: per message, or per result of
+///           an allreduce. `hideable_seconds`: time for which an exchange is in flight before a rank waits
+///           for it. `every`: steps between two exchanges. `sharing`: route of messages that encode arrays of
+///           `elements` elements; none: an allreduce.
 struct scaling_costs {
   double step_seconds = 0;
   double bytes = 0;
@@ -83,16 +83,16 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///
 ///     step = compute + (encode + max(0, transfer − hideable) + messages · decode) / every
 ///
-///     transfer, for latency α and n bytes at β a second, of                     messages decoded
+///     transfer, for latency α and n bytes at β bytes/s, of                      messages decoded
 ///     allreduce, ring                      2(P−1)·⌈n/(P·512 KiB)⌉·α + 2(P−1)/P·n/β    1
 ///     allreduce, halving                   2·log2 P·α + 2(P−1)/P·n/β            1
 ///     allreduce, doubling                  log2 P·(α + n/β)                     1
 ///     messages to all                      2(P−1)·α + (P−1)·n/β                 P
-///     messages merged on the way           2⌈log2 P⌉·α + (P−1 + ⌈log2 P⌉·P)·n/β    2(P−1) + P, in contents
+///     messages merged on the way           2⌈log2 P⌉·α + (P−1 + ⌈log2 P⌉·P)·n/β    2(P−1) + P contributions
 ///
-/// Units     bytes and ranks choose the allreduce algorithm. If P is not a power of two, halving and doubling
-///           use the largest power of two below P, and cost 2(α + n/β) more. Merged messages count as if no
-///           element were in two.
+/// Units     n and P determine the allreduce algorithm. If P is not a power of two, halving and doubling use
+///           the largest power of two below P, and cost 2(α + n/β) more. The size of a merged message assumes
+///           that no element is in two contributions.
 /// Exact     one rank exchanges nothing. The model is a bound for planning: it assumes no other traffic,
 ///           equally fast ranks and links, and one message after another.
 /// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Encoding and decoding of messages in
@@ -108,10 +108,10 @@ constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) 
   return {ranks, step, ranks * efficiency, efficiency};
 }
 
-/// Returns the costs of a run from the measurements of its strategy (strategy::report) in `steps` steps of
-/// `ranks`.
+/// Returns the costs of a run from its strategy's measurements (strategy::report) in `steps` steps of `ranks`
+/// ranks.
 ///
-/// Before    `step_seconds` without exchange and the link are measured separately: measure_link.
+/// Before    `step_seconds`, without exchange, and the link (measure_link) are measured separately.
 constexpr scaling_costs costs_of(std::span<measurement const> measured, std::int64_t steps, int ranks,
                                  double step_seconds, link_cost const& over) {
   auto const of = [&](std::string_view name) {

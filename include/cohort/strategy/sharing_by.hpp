@@ -20,14 +20,14 @@ namespace cohort {
 ///                                   share::update     x is rank r's own step: w −= Σ s_r (`mean`: Σ s_r / P)
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 whatever the backend's type.
-///           Running statistics are never encoded. Each rank updates its own; they are averaged in
-///           evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
+///           Running statistics are never encoded. Each rank updates them separately; the ranks' mean is
+///           taken for evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share its work, or null
 ///             (tensor_table, team*, std::shared_ptr<threshold_device>): passes over arrays on the device of
 ///             the arenas. The compressor's device_passes() returns them while its arrays are stored there.
-///           `name`: the compressor's text with its settings; ranks compare it.
+///           `name`: text of the compressor and its settings, equal on all ranks.
 ///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages
 ///           are in flight while s steps are computed. Messages then go to all ranks.
 ///           `unbounded`: a rank applies its own decoded step at once and other ranks' steps when they
@@ -40,19 +40,20 @@ namespace cohort {
 ///           applied; gradients that would be applied in a later epoch are returned to the residuals.
 /// Before    rank r has the gradient g_r of the mean over its examples, whose weight is m_r.
 /// After     all ranks have applied the same step, with constraints. The residual of rank r contains the
-///           unsent rest: over a run Σ s + r = Σ x, to rounding. A rank without examples sends nothing, and
-///           its residual stays. If a number is not finite, all ranks skip the step, that rank's residual
-///           stays, and what other ranks sent is applied later.
-/// Moves     inside a group an allreduce and a broadcast of n. P groups, to all: 8 bytes and one message of
-///           each group, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages per group, sent or
-///           received. At the start one broadcast of rank 0's parameters and state. A single rank still
-///           encodes and decodes its message.
-/// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error.
+///           unsent rest: over a run Σ s + r = Σ x, up to rounding. A rank without examples sends nothing,
+///           and its residual is unchanged. If a rank has a number that is not finite, all ranks skip the
+///           step, that rank's residual is unchanged, and what other ranks sent is applied later.
+/// Moves     inside a group an allreduce and a broadcast of n elements. Between P groups, to all: a ring of
+///           P−1 rounds, in each of which a group sends 8 bytes and one message. Merged: at most 2⌈log2 P⌉
+///           messages per group, sent or received. At the start of a new run one broadcast of rank 0's
+///           parameters and state. A single rank still encodes and decodes its message.
+/// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error
+///           for an invalid setting.
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with
 ///           share::update, the updaters' state. Two runs have the same bits. For each message and element,
-///           the sent part and the residual add up to the gradient exactly. `unbounded`: timing decides the
-///           bits, and ranks differ until an epoch's end, where all take the mean of what they have summed in
-///           different orders; evaluations and checkpoints show that mean.
+///           the sent part and the residual add up to the gradient exactly. `unbounded`: the bits depend on
+///           timing, and ranks differ until an epoch's end. There all take the mean of their parameters,
+///           which have added the same steps in different orders; evaluations and checkpoints use that mean.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing is share::update.
 template <class Make>
 struct sharing_by {

@@ -16,7 +16,7 @@ enum class route { by_size, to_all, merged };
 /// or each rank sends its own.
 enum class sharing_group { process, rank };
 
-/// As `max_staleness`: a message is applied when it arrives, however old it is.
+/// A value of `max_staleness`: a message is applied when it arrives, however old it is.
 inline constexpr int unbounded = -1;
 
 /// Settings of gradient sharing that do not depend on the compressor.

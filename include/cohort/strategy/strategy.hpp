@@ -32,9 +32,9 @@ struct votes {
 /// Result of a meeting, an exchange in which all ranks take part: the same on every rank.
 ///
 /// Units     `meetings`: number of meetings so far. `examples`: of all ranks since the previous meeting; 0 if
-///           no rank has any left. `weight`: sum of the ranks' weights (step_info).
-///           `all`: the votes of all ranks. `skipped_steps`: steps between this one and the meeting that this
-///           rank skipped because its data had ended (step_info::data_ended).
+///           no rank has examples left. `weight`: sum of the ranks' weights (step_info). `all`: the votes of
+///           all ranks. `skipped_steps`: number of steps before the meeting that this rank skipped because
+///           its data had ended (step_info::data_ended).
 struct agreement {
   std::int64_t meetings = 0;
   std::int64_t examples = 0;
@@ -46,12 +46,13 @@ struct agreement {
 /// Progress of a run when a hook is called.
 ///
 /// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these
-///           examples' weights, 1 each if they have none; if the losses are means over the steps of masked
-///           sequences, each times the number of its steps. `expected`: examples of all ranks, exact
-///           except at a stream's end. `mine`: the votes of this rank. `late`: number of buckets, counted
-///           from the first one, whose sums may still be pending when before_update returns. `data_ended`:
-///           this rank's part of a stream has ended; other ranks may have examples left. A strategy whose
-///           ranks do not meet in every step may then skip to the next meeting.
+///           examples' weights, which are 1 if they have none. If the losses are means over the steps of
+///           masked sequences, each weight is multiplied by the example's number of unmasked steps.
+///           `expected`: examples of all ranks, exact except at a stream's end. `mine`: the votes of this
+///           rank. `late`: number of buckets, counted from the first one, whose sums may still be pending
+///           when before_update returns. `data_ended`: this rank's part of a stream has ended; other ranks
+///           may have examples left. A strategy whose ranks do not meet in every step may then skip to the
+///           next meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -88,7 +89,7 @@ struct measurement {
 };
 
 /// Times of the parts of an exchange on this rank, for a timeline. A part that a strategy does not measure
-/// has equal ends.
+/// has equal begin and end.
 struct exchange_times {
   struct span {
     std::chrono::steady_clock::time_point begin{}, end{};
@@ -110,8 +111,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///                for one bucket after another, in the same order on every rank, on the thread of the last
 ///                worker to complete it. A rank without examples announces zeros. The bucket's elements of
 ///                the first part may be in flight until before_update returns (until finish_pending if the
-///                bucket is still pending), or abandon. Until then nobody else accesses them, and their
-///                memory stays valid.
+///                bucket is still pending), or until abandon returns. Until then the caller neither accesses
+///                nor frees these elements.
 /// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank.
 /// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:
@@ -125,14 +126,14 @@ enum class exchanged { nothing, gradient, parameters };
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
 ///                run within an epoch, after the listeners have saved.
 /// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a
-///                replica (replica.read) with the values that all ranks would agree on now, and does not
+///                replica (replica.read) with the values that all ranks would have if they met now. Does not
 ///                change the run.
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples: Σ weight·loss / Σ weight.
 /// Errors    an exception from a hook ends the run on this rank. After an exception in a step, `abandon` is
-///           called with its text, which the other ranks report. Afterwards no pending operation uses memory
-///           that is freed.
+///           called with its text, which the other ranks report. After `abandon` no pending operation
+///           accesses memory that may be freed.
 class strategy {
  public:
   virtual ~strategy() = default;
@@ -151,27 +152,28 @@ class strategy {
   virtual void finish_pending(gradient_parts&) {}
   virtual void after_update(step_info const&, replica const&, bool /*updated*/) {}
   virtual void end_of_epoch(step_info const&, replica const&) {}
-  /// Returns whether ranks differ now: the same on every rank. If false, consensus is not called.
+  /// Returns whether ranks differ now; the result is the same on every rank. If false, consensus is not
+  /// called.
   virtual bool diverged() const { return false; }
   virtual void consensus(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
   /// Ends this rank's part of a step that has failed; the other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}
-  /// Returns whether ranks meet in every step and agree on that very step. If not, a rank learns late that no
-  /// rank had examples left, so ranks that share a stream do not call listeners in the same steps
-  /// (training::has_common_steps).
+  /// Returns whether ranks meet in every step, and agreed() is about that step. Otherwise a rank finds out
+  /// late that no rank had examples left, so ranks that share a stream do not call listeners in the same
+  /// steps (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
-  /// Returns the last meeting. Null: the strategy has no meetings; several ranks refuse it, because they
-  /// could not end together.
+  /// Returns the result of the last meeting; null if the strategy has no meetings. Several ranks cannot use
+  /// such a strategy, because they could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 
-  /// Returns the state for a checkpoint. After restore with it, in a replica restored too, a run continues as
-  /// if it had not stopped.
+  /// Returns the state for a checkpoint. After `restore` with it, and with the replica restored, a run
+  /// continues as if it had not stopped.
   virtual strategy_state state() const { return {}; }
   virtual void restore(strategy_state const&) {}
-  /// Restores from the states of a previous run's `ranks`, if the run continues with another number of ranks,
-  /// in a replica with the previous run's consensus. Called with one state after another, in the same order
-  /// on every rank.
+  /// Restores from the states of the ranks of a previous run, if the run continues with another number of
+  /// ranks. The replica has the previous run's consensus. Called once per former rank, in the same order on
+  /// every rank.
   virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
   /// Returns the memory in bytes that the strategy will allocate for a replica, known before the first step;

@@ -17,10 +17,10 @@ namespace cohort {
 /// Units     a threshold is compared with what is shared: a gradient, or a step. `per_parameter`: each tensor
 ///           has its own threshold.
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, 2 per threshold, and about n·H(d) + d·n bits at
-///           density d. If the arenas' device has threshold_device, gradients and residuals stay on the
-///           device, and only messages are copied to the processor. Exceptions: the dense steps of `warm_up`,
-///           ranks that send one message together, and `unbounded`.
-/// Errors    setting_error for an invalid policy. All else as for sharing_by.
+///           density d, where H is the binary entropy. If the arenas' device has threshold_device, gradients
+///           and residuals stay on the device, and only messages are copied to the processor. Exceptions: the
+///           dense steps of `warm_up`, ranks that send one message together, and `unbounded`.
+/// Errors    setting_error for an invalid policy. Otherwise as sharing_by.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing.
 struct threshold_sharing {
   threshold_policy threshold = threshold::quantile{};

@@ -11,7 +11,7 @@ namespace cohort {
 /// all. The rest stays in the residual for later steps.
 ///
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, and per sent element its code and 4 bytes.
-/// Errors    setting_error for a density out of (0, 1]. All else as for sharing_by.
+/// Errors    setting_error for a density out of (0, 1]. Otherwise as sharing_by.
 /// Source    Aji and Heafield, EMNLP 2017.
 struct top_k_sharing {
   double density = 1e-3;

@@ -11,16 +11,16 @@ namespace cohort {
 struct sampling {
   double temperature = 1;  ///< probabilities^(1 / temperature); 0: always the most probable token
   int top_k = 0;           ///< only the k most probable tokens; 0: all
-  double top_p = 1;        ///< the smallest set of most probable tokens with a sum of at least p
+  double top_p = 1;        ///< only the smallest set of most probable tokens whose sum is at least p
 };
 
 /// Draws a token from the probabilities of all tokens, which need not sum to 1. Of equally probable tokens
-/// the lower one counts as more probable.
+/// the one with the lower index counts as more probable.
 ///
 /// Parameters  `i`: index in `draws` of the random number that this call uses.
-/// Errors      setting_error for a negative temperature or top_k, or top_p outside of (0, 1].
+/// Errors      setting_error for a negative temperature or top_k, or top_p outside (0, 1].
 ///             numeric_error if a probability is negative or not finite, or all are 0.
-/// Exact       the same arguments give the same token with one math library.
+/// Exact       the same arguments give the same token with the same math library.
 /// Source      top_p: Holtzman et al., "The Curious Case of Neural Text Degeneration", ICLR 2020.
 std::int32_t drawn_token(std::span<float const> probabilities, sampling const& rules,
                          random_stream const& draws, std::uint64_t i);

@@ -17,14 +17,14 @@ struct crop_settings {
 };
 
 /// Returns crops of a token stream, for a network that predicts the next token at every step. Crop i begins
-/// at token offset + i·length. The offset is 0 if `fixed`, otherwise uniform in 0 … length − 1, anew in each
-/// epoch. An epoch therefore reads each token at most once, and leaves at most 2·length tokens unread.
+/// at token offset + i·length. The offset is 0 if `fixed`, otherwise drawn for each epoch, uniform in 0 …
+/// length − 1. An epoch therefore reads each token at most once, and leaves at most 2·length tokens unread.
 ///
 /// Shapes    input "tokens": `length` indices; target "next": `length` class labels, the tokens that follow.
 ///           (n − 1) / length crops if fixed, otherwise (n − length) / length, of n tokens.
 /// Exact     a crop is a function of (seed, epoch, i): the same on any rank.
 /// Errors    setting_error for invalid settings, or a stream that is too short for one crop. data_error when
-///           a crop is read that contains a token outside of the vocabulary.
+///           a crop that contains a token outside the vocabulary is read.
 dataset token_crops(token_stream tokens, crop_settings const& settings);
 
 }  // namespace cohort

@@ -37,7 +37,7 @@ class token_stream {
 
   /// Copies tokens [first, first + out.size()).
   ///
-  /// Before    they exist.
+  /// Before    0 ≤ first and first + out.size() ≤ size().
   void copy(std::int64_t first, std::span<std::int32_t> out) const;
 
  private:

@@ -60,16 +60,16 @@ class tokenizer {
   ///           tokenizers: none.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
-  /// Returns the text of tokens. It is not always UTF-8: a character may consist of several tokens.
+  /// Returns the text of tokens. It may be invalid UTF-8, because a character may consist of several tokens.
   ///
-  /// Errors    data_error for a number outside of 0 … size() − 1.
+  /// Errors    data_error for a number outside 0 … size() − 1.
   std::string decode(std::span<std::int32_t const> tokens) const;
 
   /// Returns the text of one token.  Errors: as decode.
   std::string_view text_of(std::int32_t token) const;
 
-  /// Returns the token of exactly this text, such as "<|endoftext|>" in GPT-2's vocabulary; nullopt if there
-  /// is none.
+  /// Returns the token of exactly this text, such as "<|endoftext|>" in GPT-2's vocabulary; nullopt if no
+  /// token has it.
   std::optional<std::int32_t> find(std::string_view text) const;
 
  private:

@@ -42,21 +42,22 @@ class word_vectors {
   std::int32_t size() const { return static_cast<std::int32_t>(words_.size()); }
   int width() const { return width_; }
   std::vector<std::string> const& words() const { return words_; }
-  /// Returns the index of a word, or nothing.
+  /// Returns the index of a word; nullopt if the word is unknown.
   std::optional<std::int32_t> find(std::string_view word) const;
   /// Returns the vector of a word.
   ///
-  /// Errors    data_error if the word is unknown; likewise for all queries.
+  /// Errors    data_error if the word is unknown, also for the queries below.
   std::span<float const> vector_of(std::string_view word) const;
 
-  /// Returns the cosine between two words; 0 if a vector is 0.
+  /// Returns the cosine of the angle between the vectors of two words; 0 if a vector is 0.
   double similarity(std::string_view a, std::string_view b) const;
   /// Returns the `count` words nearest to a word, except itself, the nearest one first.
   std::vector<neighbour> nearest(std::string_view word, int count = 10) const;
   /// Returns the words nearest to a vector.
   std::vector<neighbour> nearest(std::span<float const> vector, int count = 10) const;
-  /// Returns the words that are to `c` as `b` is to `a`: the nearest to b − a + c, of unit vectors; without
-  /// a, b and c.   Example  analogy("man", "king", "woman") begins with "queen".
+  /// Returns the words that are to `c` as `b` is to `a`: the words, except a, b and c, whose vectors are
+  /// nearest to b − a + c, computed from unit vectors.   Example  analogy("man", "king", "woman") begins with
+  /// "queen".
   std::vector<neighbour> analogy(std::string_view a, std::string_view b, std::string_view c,
                                  int count = 10) const;
 

@@ -13,7 +13,7 @@ namespace cohort {
 
 /// Which words of a text become part of a vocabulary.
 struct vocabulary_settings {
-  std::int64_t min_count = 5;  ///< words that occur less often are left out
+  std::int64_t min_count = 5;  ///< words that occur less often are omitted
   std::int64_t most = 0;       ///< only this many words, the most frequent ones; 0: all
 };
 
@@ -29,7 +29,7 @@ class word_vocabulary {
   /// Counts the words of a text.
   static word_vocabulary of(std::string_view text, vocabulary_settings const& how = {});
 
-  /// A vocabulary from counted words, in any order.
+  /// Creates a vocabulary from counted words, in any order.
   word_vocabulary(std::vector<std::string> words, std::vector<std::int64_t> counts);
 
   word_vocabulary(word_vocabulary const& other);
@@ -43,12 +43,12 @@ class word_vocabulary {
   std::span<std::int64_t const> counts() const { return counts_; }
   /// Returns the sum of all counts.
   std::int64_t total() const { return total_; }
-  /// Returns the index of a word, or nothing.
+  /// Returns the index of a word; nullopt if the word is unknown.
   std::optional<std::int32_t> find(std::string_view word) const;
 
   /// Returns the token that ends a sentence: size().
   std::int32_t end_of_sentence() const { return size(); }
-  /// Returns the indices of a text's words, and end_of_sentence() after each line. Other words are left out.
+  /// Returns the indices of a text's words, and end_of_sentence() after each line. Other words are omitted.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
  private:

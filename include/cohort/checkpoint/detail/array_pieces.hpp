@@ -6,7 +6,8 @@
 #include <span>
 #include <string>
 
-/// Stores an array with more elements than an extent can count as several tensors: name, name/2, name/3, …
+/// Stores an array as several tensors, name, name/2, name/3, …, if it has more elements than an extent can
+/// count.
 ///
 /// Before    the name contains no '/'. The size of every piece except the last is a multiple of 64 bytes, so
 ///           that the pieces are contiguous in memory after reading.

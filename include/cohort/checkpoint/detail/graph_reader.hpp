@@ -17,7 +17,7 @@ namespace cohort::detail {
 /// Names of the padding modes without numbers, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 3> padding_names{"valid", "same", "strict"};
 
-/// Name of a layer without a given name, as in graph_view::name.
+/// Returns the name of a layer without a given name, as in graph_view::name.
 std::string generated_name(kind const& kind, int ordinal);
 
 /// Reads the value of a field into its slots.
@@ -28,8 +28,8 @@ void read_field(field_info const& info, io::json_value value, double* to);
 /// Writes a field's name and value.
 void write_field(io::json_writer& out, field_info const& info, double const* from);
 
-/// Throws graph_error, with `where`, for a tensor without elements or with more than an untrusted file may
-/// define.
+/// Throws graph_error, with `where`, for a tensor without elements, or with more elements than an untrusted
+/// file may define.
 void check_layer_size(shape const& dims, std::string const& where);
 
 /// Reads a list of layers into a builder: first all names, then each layer after its inputs.
@@ -61,12 +61,12 @@ class graph_reader {
 
   std::size_t find_layer(io::json_value name) const;
 
-  /// Appends a layer after its dependencies: its inputs and the layer whose parameters it shares. Layers
-  /// listed in such an order keep it.
+  /// Appends a layer after its dependencies: its inputs and the layer whose parameters it shares. Layers that
+  /// are listed after their dependencies keep their order.
   void visit(std::size_t first);
 
-  /// Throws for a cycle. The stack leads from a layer to its inputs; the message lists the layers in
-  /// data-flow order.
+  /// Throws data_error for a cycle. The stack leads from a layer to its inputs; the message lists the layers
+  /// in data-flow order.
   [[noreturn]] void refuse_cycle(std::vector<step> const& stack, std::size_t start) const;
 
   void append(layer_entry& layer);

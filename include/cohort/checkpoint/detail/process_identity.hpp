@@ -6,11 +6,11 @@
 
 namespace cohort::detail {
 
-/// Host, number and start time of this process, for example "node7, process 4711, started 1234567". The start
-/// time is in clock ticks since the host's boot.
+/// Returns host, number and start time of this process, for example "node7, process 4711, started 1234567".
+/// The start time is in clock ticks since the host's boot.
 std::string process_identity();
 
-/// Whether a process that returned this identity still runs on this host. False for other hosts.
+/// Returns whether a process that returned this identity still runs on this host. False for other hosts.
 bool is_running_here(std::string_view identity);
 
 }  // namespace cohort::detail

@@ -10,11 +10,11 @@
 
 namespace cohort::detail {
 
-/// Text of a hash in files: 16 hexadecimal digits.
+/// Returns the text of a hash in files: 16 hexadecimal digits.
 std::string hash_text(std::uint64_t hash);
 
-/// Hash of the graph that from_json(to_json(net)) returns: a name equal to the generated one counts as no
-/// name.
+/// Returns the hash of the graph that from_json(to_json(net)) returns: a name that equals the generated one
+/// is read as if no name were given.
 std::uint64_t serialised_hash(graph_view net);
 
 /// Parses a network with the given layer kinds; see from_json.

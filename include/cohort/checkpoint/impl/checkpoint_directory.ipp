@@ -17,8 +17,8 @@
 
 namespace cohort::detail {
 
-/// Whether a checkpoint may contain a file of this name. Includes temporary names of files that are being
-/// written.
+/// Returns whether a checkpoint may contain a file of this name. Includes temporary names of files that are
+/// being written.
 COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
   constexpr std::string_view digits = "0123456789", unfinished = ".partial-";
   if (std::size_t const at = name.rfind(unfinished); at != std::string_view::npos) {
@@ -34,10 +34,10 @@ COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
   return name.find_first_not_of(digits) == std::string_view::npos;
 }
 
-/// Removes a checkpoint. Files that do not belong to a checkpoint remain, and so does their folder.
+/// Removes a checkpoint. If its folder contains other files, these files and the folder remain.
 COHORT_CORE_INLINE void remove_checkpoint(std::string const& path) {
   if (!is_folder(path)) return;
-  // First, so that a partly removed checkpoint counts as unfinished.
+  // The manifest first, so that a partly removed checkpoint counts as unfinished.
   remove_file(path + '/' + std::string(manifest_name));
   for (std::string const& name : list_folder(path).value_or(std::vector<std::string>()))
     if (is_checkpoint_file(name)) remove_file(path + '/' + name);
@@ -58,7 +58,7 @@ class checkpoint_transaction {
   /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
   /// is kept under another name.
   ///
-  /// Errors    file_error if a running process of another run has saved here last.
+  /// Errors    file_error if a running process of another run saved here last.
   void begin() {
     make_folder(directory_);
     check_owner();
@@ -95,7 +95,7 @@ class checkpoint_transaction {
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
-  /// damaged checkpoint does not count, and remains as long as an undamaged one of its age would.
+  /// damaged checkpoint does not count; it is removed if it is older than all checkpoints that are kept.
   void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;
@@ -115,7 +115,7 @@ class checkpoint_transaction {
   }
 
  private:
-  /// Returns nothing if the manifest is invalid or a file has another size.
+  /// Returns nullopt if the manifest is invalid or a file has another size.
   std::optional<checkpoint_reader> read_complete(std::string const& name) const try {
     return checkpoint_reader(directory_ + '/' + name);
   } catch (error const&) {
@@ -131,7 +131,7 @@ class checkpoint_transaction {
       if (writer != process_identity() && is_running_here(writer))
         throw file_error({.what = "another run saves checkpoints to this directory",
                           .where = directory_,
-                          .expected = "a directory of its own for each run",
+                          .expected = "a separate directory for each run",
                           .got = {name, " of ", writer, ", which still runs"}});
       return;
     }

@@ -43,7 +43,7 @@ COHORT_CORE_INLINE void checkpoint_reader::check_size(std::string_view name,
     throw data_error({.what = "the checkpoint is damaged",
                       .where = path_of(name),
                       .expected = {wanted.bytes, " bytes"},
-                      .got = bytes ? std::to_string(*bytes) : "no such file"});
+                      .got = bytes ? std::to_string(*bytes) + " bytes" : "no such file"});
 }
 
 COHORT_CORE_INLINE model_file checkpoint_reader::read(std::string_view name,

@@ -132,7 +132,7 @@ COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
     kind_name.refuse(text_of({"a kind that a source of the program includes: add #include <", header, ">"}));
   if (kind == kinds_.end())
     kind_name.refuse(
-        "a built-in kind of layer, or a layer of the program's own, whose type is passed as in "
+        "a built-in kind of layer, or a user-defined layer whose type is passed, as in "
         "load_trained<onednn, my_layer>(path)");
   io::json_value const name = value.at("name");
   if (name.string().empty()) name.refuse("a name that is not empty");
@@ -146,10 +146,10 @@ COHORT_CORE_INLINE void graph_reader::resolve(std::size_t i) {
   layer_entry& layer = layers_[i];
   io::json_value const inputs = layer.value.at("inputs");
   bool const is_input = layer.kind->role == layer_role::input;
-  if (inputs.kind() != io::json_kind::array) inputs.refuse("a list of layers' names");
+  if (inputs.kind() != io::json_kind::array) inputs.refuse("a list of layer names");
   if (is_input != (inputs.size() == 0))
-    inputs.refuse(is_input ? "an empty list: an input reads no layer"
-                           : "a list of at least one layer's name");
+    inputs.refuse(is_input ? "an empty list, because an input has no inputs"
+                           : "a list of at least 1 layer name");
   if (inputs.size() > max_layer_inputs)
     inputs.refuse("at most " + std::to_string(max_layer_inputs) + " inputs");
   for (io::json_value const input : inputs.items()) layer.inputs.push_back(find_layer(input));

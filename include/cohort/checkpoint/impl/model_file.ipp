@@ -113,7 +113,7 @@ COHORT_CORE_INLINE std::string const& model_file::metadata(std::string const& ke
                       .where = {file_.name(), ", metadata"},
                       .expected = {key == "format" ? "a file that training::save has written, with " : "",
                                    "an entry ", detail::quote_for_error(key)},
-                      .got = "none of this name"});
+                      .got = "no such entry"});
   return found->second;
 }
 
@@ -143,14 +143,14 @@ COHORT_CORE_INLINE std::optional<model_file::difference> model_file::first_diffe
   for (detail::model_tensor const& one : list) {
     shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
     auto const found = file_.find(one.name);
-    if (!found) return difference{one.name, to_string(dims), "none of this name"};
+    if (!found) return difference{one.name, to_string(dims), "no such tensor"};
     if (!(found->dims == dims)) return difference{one.name, to_string(dims), to_string(found->dims)};
     if (!is_real(found->type)) return difference{one.name, "f32 or f64", std::string(name_of(found->type))};
     known.insert(one.name);
   }
   for (stored_tensor const& one : file_.tensors())
     if (reject_extra && is_parameter(one) && !known.contains(one.name))
-      return difference{one.name, "none of this name", to_string(one.view.dims)};
+      return difference{one.name, "no tensor of this name", to_string(one.view.dims)};
   return std::nullopt;
 }
 

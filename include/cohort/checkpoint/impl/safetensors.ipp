@@ -104,7 +104,7 @@ COHORT_CORE_INLINE std::optional<tensor_view> safetensors::find(std::string_view
 
 COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor) const {
   if (auto view = find(tensor)) return *view;
-  refuse(tensor, "this tensor", "none of this name");
+  refuse(tensor, "a tensor of this name", "no such tensor");
 }
 
 COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor, element_type type,

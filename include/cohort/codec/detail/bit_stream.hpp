@@ -43,7 +43,7 @@ class bit_writer {
     if (needed > bytes_.size()) bytes_.resize(needed + needed / 2);
     return {bytes_.data() + bits_ / 8, pending_, static_cast<unsigned>(bits_ & 7)};
   }
-  /// Ends the stream at a cursor that extend has returned and the caller has advanced.
+  /// Sets the end of the stream to a cursor that extend returned and the caller advanced.
   void extended_to(bit_cursor end) {
     bits_ = 8 * static_cast<std::uint64_t>(end.at - bytes_.data()) + end.fill;
     pending_ = end.pending;

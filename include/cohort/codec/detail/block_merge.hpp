@@ -13,7 +13,8 @@
 
 namespace cohort::detail {
 
-/// Iterates over one block of one message in ascending order: elements of one threshold, and multiples of it.
+/// Iterates over the sent elements of one block of one message in ascending order: those sent as one
+/// threshold, and those sent as multiples of it.
 class block_cursor {
  public:
   static constexpr std::uint64_t end = ~std::uint64_t{0};
@@ -89,7 +90,7 @@ class block_merge {
       for (sent_element const one : list) __builtin_prefetch(r_ + one.index(), 1);
   }
 
-  /// Merges the elements before `end`, appends those to send to the list or the multiples.
+  /// Merges the elements before `end`, and appends those to send to the list or the multiples.
   ///
   /// Before    up to `end`, each message and the merged message have a single threshold.
   void merge_until(std::uint64_t end, float t_lower, float t_upper, float t, sent_element*& list,
@@ -112,8 +113,8 @@ class block_merge {
     }
   }
 
-  /// The same for messages without multiples. It does not branch on the message that contains an element, nor
-  /// on whether an element is sent, because these branches are unpredictable.
+  /// As above, for messages without multiples. Does not branch on which message contains an element, nor on
+  /// whether an element is sent, because these branches are unpredictable.
   void merge_without_multiples(std::uint32_t end, float t_lower, float t_upper, float t, sent_element*& list,
                                std::vector<sent_multiple>& multiples) {
     std::span<sent_element const> const a = lower_.list();

@@ -4,12 +4,11 @@
 namespace cohort::detail {
 
 /// rice_parameter(count, length): the Rice parameter of a block of `length` elements of which `count` are
-/// sent. Writer and reader compute it, so that messages do not contain it.
+/// sent. Writer and reader compute it, so that messages do not contain it. For independent elements of
+/// density d the best k is the first with (1 − d)^(2^k) < 0.618 (the inverse golden ratio); ln(1/(1 − d)) is
+/// approximated by d + d²/2. The smallest k is 1, because a bitmap is not larger where 0 would be best.
 ///
-/// Before    1 ≤ count ≤ length. For independent elements of density d the optimum is the first k with (1 −
-///           d)^(2^k) < 0.618 (the golden ratio). Codes of parameter k + 1 are longer from there on. ln(1/(1
-///           − d)) is approximated by d + d²/2. The smallest k is 1: if 0 were the optimum, a bitmap would be
-///           no larger.
+/// Before    1 ≤ count ≤ length.
 /// Source    Rice, JPL 79-22 (1979); Kiely, IPN Progress Report 42-159 (2004).
 ///
 /// cut_multiple(pattern): truncates a double, given as its bit pattern, to 16 significant bits.

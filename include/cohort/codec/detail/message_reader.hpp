@@ -13,12 +13,14 @@ namespace cohort::detail {
 /// element sent.
 class message_reader {
  public:
+  /// Reads a message.
+  ///
   /// Errors    data_error if the codes of a block do not match the message's tables.
   void read(message_view const& message, team* workers);
 
-  /// The elements of block b, in ascending order.
+  /// Returns the elements of block b, in ascending order.
   std::span<sent_element const> block(std::size_t b) const;
-  /// Number of elements in the blocks before block b.
+  /// Returns the number of elements in the blocks before block b.
   std::size_t before(std::size_t b) const { return starts_[b]; }
 
  private:

@@ -112,12 +112,15 @@ COHORT_CORE_INLINE message_header message_codec::merged_header(message_header co
                                                                message_header const& upper) {
   if (lower.step != upper.step)
     throw data_error({.what = "cannot merge messages of different steps",
+                      .where = {"message of rank ", upper.rank},
                       .expected = {"step ", lower.step},
-                      .got = {upper.step}});
+                      .got = {"step ", upper.step}});
   if (std::uint64_t{lower.rank} + lower.ranks != upper.rank)
-    throw data_error({.what = "cannot merge messages of ranks that are not neighbours",
-                      .expected = {"rank ", std::uint64_t{lower.rank} + lower.ranks},
-                      .got = {upper.rank}});
+    throw data_error(
+        {.what = "cannot merge messages of ranks that are not neighbours",
+         .where = {"message of rank ", lower.rank},
+         .expected = {"a message of rank ", std::uint64_t{lower.rank} + lower.ranks, " to follow"},
+         .got = {"rank ", upper.rank}});
   message_header header = lower;
   header.ranks += upper.ranks;
   header.examples += upper.examples;

@@ -15,12 +15,12 @@
 
 namespace cohort::detail {
 
-/// State of batch_readers, jointly owned by them and their threads. If a data set hangs and its readers are
-/// destroyed, the detached thread still has valid memory.
+/// State that a batch_readers and its threads own jointly. If a data set hangs and the batch_readers is
+/// destroyed, the detached threads still have valid memory.
 struct batch_reading {
   batch_reading(dataset from, int readers);
 
-  /// Reads examples of the current batch until none is unclaimed. Holds `lock`, except while it reads.
+  /// Claims and reads examples of the current batch until all are claimed. Releases `lock` while it reads.
   void read_rows(std::unique_lock<std::mutex>& lock, example_view& example);
 
   /// Thread function of reader 1, 2, …
@@ -29,7 +29,7 @@ struct batch_reading {
   dataset const data;
   batch_writer const writer;
   std::vector<example_view> examples;  // one per reader
-  std::mutex mutex;                    // guards what follows, except `abandoned`
+  std::mutex mutex;                    // guards the members below, except `abandoned`
   std::condition_variable changed;
   batch* out = nullptr;
   std::vector<std::int64_t> indices;
@@ -40,13 +40,13 @@ struct batch_reading {
   std::size_t running = 0;     // threads
   bool stopping = false;
   std::shared_mutex writing;  // shared: held while a row is written; guards `abandoned`
-  bool abandoned = false;     // the batch may be gone: nothing is written any more
+  bool abandoned = false;     // the batch may no longer exist: nothing is written
 };
 
 /// Threads that read the examples of one batch at a time.
 ///
 /// Order     for use by one thread at a time, which is reader 0.
-/// Errors    the exception of the first example in the order of the batch that failed. deadline_error if the
+/// Errors    of several failed examples, the exception of the first one in the batch. deadline_error if the
 ///           other readers do not finish within the deadline after reader 0; later calls throw it, too.
 /// Exact     every example is written to its own row: the batch does not depend on the number of readers.
 class batch_readers {

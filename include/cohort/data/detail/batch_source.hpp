@@ -19,7 +19,7 @@ class batch_source {
   batch_source(dataset data, loader_settings settings);
   ~batch_source();
 
-  /// Begins an epoch after `position` of its examples.
+  /// Begins an epoch after its first `position` examples.
   void start(std::int64_t epoch, std::int64_t position);
 
   /// Fills the next batch; returns false at the end of the epoch.

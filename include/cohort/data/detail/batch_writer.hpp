@@ -45,7 +45,8 @@ class batch_writer {
 
   void write(example_view const& example, batch& b, std::size_t row) const;
 
-  /// Writes the examples `indices`, located in memory or requested one by one in `scratch`.
+  /// Writes the examples `indices` to rows 0, 1, …. Examples that are not in memory are requested in
+  /// `scratch`.
   void gather(dataset_interface const& data, std::span<std::int64_t const> indices, example_view& scratch,
               batch& b) const;
 

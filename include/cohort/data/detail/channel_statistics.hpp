@@ -11,10 +11,10 @@
 namespace cohort::detail {
 
 /// Mean, variance, smallest and largest value per feature of the parts that a normalisation rescales, without
-/// padding. The parts of a data set are added on different ranks and merged.
+/// padding. Each rank adds its examples; the ranks' sums are merged.
 ///
-/// Exact     the same batches in the same order give the same bits; merged parts agree with the whole to a
-///           relative 1e-12.
+/// Exact     the same batches in the same order give the same bits; merged statistics equal those of all
+///           examples up to a relative difference of 1e-12.
 /// Source    Chan, Golub, LeVeque: Updating formulae and a pairwise algorithm for computing sample variances,
 ///           1979.
 class channel_statistics {
@@ -22,13 +22,13 @@ class channel_statistics {
   explicit channel_statistics(data_description const& description, normalisation_settings const& how);
 
   void add(batch const& examples);
-  /// All sums: five numbers per feature. Equal descriptions and settings give the same number of sums.
+  /// Returns all sums, five numbers per feature: their number depends only on description and settings.
   std::vector<double> sums() const;
-  /// Adds the sums of other statistics.  Before: as many as sums() has.
+  /// Adds the sums of other statistics.  Before: `sums` has as many elements as sums().
   void merge(std::span<double const> sums);
 
-  /// The maps of these statistics.  Errors: data_error if there are no examples, or if a map would not be
-  /// finite.
+  /// Returns the maps that normalise these features.  Errors: data_error if there are no examples, or if a
+  /// map's scale would be 0 or a map would not be finite.
   normalisation result() const;
 
  private:
@@ -46,7 +46,7 @@ class channel_statistics {
     std::size_t each;      // elements of a feature in an example
     std::size_t step;      // between these elements
     std::size_t distance;  // from a feature's first element to the next one's
-    int mask;              // of the batch, whose padding does not count; −1: none
+    int mask;              // index of the part's mask in the batch; −1: none
     std::vector<feature> features;
   };
 

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Returns the label.  Errors: data_error that names the example if it is out of range.
+/// Returns the label.  Errors: data_error that names the example if the label is out of range.
 inline std::int64_t label_in_range(tensor_description const& part, std::int64_t label, std::int64_t example) {
   if (label >= 0 && label < part.classes) return label;
   throw data_error({.what = "a class label is out of range",
@@ -33,7 +33,7 @@ inline std::int64_t class_label(tensor_description const& part, std::byte const*
   }
 }
 
-/// The same, in range.
+/// Returns the class label stored at `at`.  Errors: as label_in_range.
 inline std::int64_t checked_class_label(tensor_description const& part, std::byte const* at,
                                         std::int64_t example) {
   return label_in_range(part, class_label(part, at), example);

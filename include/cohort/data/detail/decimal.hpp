@@ -50,7 +50,7 @@ inline constexpr auto exact_powers = [] {
       p += 8;
       continue;
     }
-    // Without branches, because the number of digits is hard to predict: zeros before the digits.
+    // Pads the digits with zeros in front: no branches, because the number of digits is hard to predict.
     int const count = std::countr_zero(others) / 8;
     number = number * powers[count] + value_of(digits << (8 * (7 - count)) << 8);
     return p + count;
@@ -60,8 +60,10 @@ inline constexpr auto exact_powers = [] {
   return p;
 }
 
-/// Returns number · 10^exponent rounded to `value`, if both factors are exact in Wide, so that one operation
-/// rounds correctly; false if rounding twice, to Wide and to T, might not be correct.
+/// Sets `value` to number · 10^exponent, computed by one operation in Wide and then rounded to T. Returns
+/// false if rounding twice, to Wide and to T, might not give the nearest T.
+///
+/// Before    `number` and 10^|exponent| are exact in Wide.
 template <class T, class Wide>
 bool round_scaled(std::uint64_t number, std::int64_t exponent, T& value) {
   auto const whole = static_cast<Wide>(static_cast<std::int64_t>(number));
@@ -69,7 +71,7 @@ bool round_scaled(std::uint64_t number, std::int64_t exponent, T& value) {
                                    : whole * exact_powers<Wide>[static_cast<std::size_t>(exponent)];
   value = static_cast<T>(scaled);
   if constexpr (std::is_same_v<T, Wide>) return true;
-  // Rounding twice is correct, unless the first result is midway between two T.
+  // Rounding twice is correct, unless the first result is midway between two values of T.
   std::uint64_t significand;
   std::memcpy(&significand, &scaled, sizeof significand);
   constexpr int dropped = std::numeric_limits<Wide>::digits - std::numeric_limits<T>::digits;
@@ -98,7 +100,7 @@ char const* parse_decimal(char const* p, char const* end, T& value) {
   p += p != end && (*p == '-' || *p == '+');
   char const* const first = p;
   std::uint64_t number = 0;
-  // One by one: unlike the number of digits after the point, that of those before it is easy to predict.
+  // One digit at a time: the number of digits before the point is easy to predict, unlike that after it.
   for (; p != end && static_cast<unsigned char>(*p - '0') < 10; ++p)
     number = number * 10 + static_cast<std::uint64_t>(*p - '0');
   std::ptrdiff_t digits = p - first;
@@ -135,7 +137,7 @@ char const* parse_decimal(char const* p, char const* end, T& value) {
   }
   auto const [stop, problem] = std::from_chars(first, p, value);
   if (problem != std::errc()) {
-    // The position of the first significant digit tells overflow from underflow.
+    // from_chars does not distinguish overflow from underflow; the first significant digit's position does.
     char const* leading = first;
     while (leading != p && (*leading == '0' || *leading == '.')) ++leading;
     std::int64_t const position = leading - first < integral_digits ? integral_digits - (leading - first)

@@ -53,7 +53,8 @@ class field_reader {
     return true;
   }
 
-  /// Reads a field and returns its contents, without quotes. They are in the text or in `storage`.
+  /// Reads a field and returns its contents, without quotes. The view refers to the table's text or to
+  /// `storage`.
   std::string_view read_text(std::string& storage) {
     char const* const start = at_;
     if (how_.trim) skip_blanks();
@@ -82,7 +83,7 @@ class field_reader {
     return field;
   }
 
-  /// Returns a position as where:line:column. Takes linear time for any number of ascending positions.
+  /// Returns a position as where:line:column. Calls with ascending positions take linear time in total.
   std::string location(char const* position) const;
 
   [[noreturn]] void refuse(char const* what, char const* position, std::string expected, std::string got,
@@ -93,7 +94,7 @@ class field_reader {
     while (at_ != end_ && is_blank(*at_)) ++at_;
   }
 
-  /// Before: p is not the end.
+  /// Before: p != end_.
   bool ends_line(char const* p) const {
     return *p == '\n' || (*p == '\r' && (end_ - p == 1 || p[1] == '\n'));
   }
@@ -157,7 +158,8 @@ class field_reader {
     return contents;
   }
 
-  /// Reads the contents of quotes, in which the first quote is doubled, up to the closing quote.
+  /// Reads a quoted field from its first doubled quote to the closing quote, and returns the field's
+  /// contents.
   std::string_view unescaped(char const* opening, std::string& storage, char const*& nul);
 
   [[noreturn]] void refuse_size(std::size_t size, char const* start) const;
@@ -166,7 +168,7 @@ class field_reader {
   [[noreturn]] void refuse_continued() const;
   [[noreturn]] void refuse_nul(char const* position) const;
 
-  /// The last position of `location`, with its line and column.
+  /// Position of the last call of `location`, with its line and column.
   struct located {
     char const* position;
     std::ptrdiff_t line = 1, column = 1;

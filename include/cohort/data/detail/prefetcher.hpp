@@ -25,7 +25,7 @@ class batch_queue {
   /// Waits for the next batch; returns false at the deadline. `out` is null at the end of the epoch.
   bool pop(std::chrono::milliseconds deadline, batch const*& out);
 
-  /// Asks the thread to end; returns false if it has not ended within the deadline.
+  /// Requests that the thread stop; returns false if it is still running at the deadline.
   bool stop(std::chrono::milliseconds deadline);
 
   /// The background thread's function.

@@ -7,9 +7,9 @@
 
 namespace cohort::detail {
 
-/// Rescales examples of f32 or f64 in place, count × …, or maps them back.
+/// Rescales examples of f32 or f64, count × …, in place, or reverses the rescaling.
 ///
-/// Before    the number of maps divides the number of elements of an example; 0: nothing happens.
+/// Before    the number of maps divides the number of elements of an example. Without maps nothing happens.
 enum class direction : std::uint8_t { forth, back };
 void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps, direction which);
 

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Permutes the indices randomly: a function of the stream and their number.
+/// Permutes the indices randomly. The permutation depends only on the stream and the number of indices.
 ///
 /// Source    Durstenfeld's form of Fisher and Yates' shuffle, CACM 1964.
 inline void shuffle(std::span<std::int64_t> indices, random_stream const& stream) {

@@ -27,14 +27,14 @@ template <class Table>
        .got = std::move(got)});
 }
 
-/// The names of columns for a message: at most 50.
+/// Returns the names of the columns for a message, at most 50.
 std::string listed_columns(std::vector<std::string> const& columns);
 
 /// Throws setting_error for a column that a table does not have.
 [[noreturn]] void refuse_column(std::string const& table, std::vector<std::string> const& columns,
                                 std::string_view wanted);
 
-/// Returns columns of numbers row by row.
+/// Returns columns of numbers as a row-major matrix.  Errors: data_error for a missing number.
 template <class T, class Table>
 std::shared_ptr<std::vector<T>> matrix_of(Table const& table, std::vector<std::string> const& columns) {
   auto matrix = std::make_shared<std::vector<T>>();
@@ -50,7 +50,7 @@ std::shared_ptr<std::vector<T>> matrix_of(Table const& table, std::vector<std::s
   return matrix;
 }
 
-/// Returns the numbers of a target, none of which is missing.
+/// Returns the numbers of a target column.  Errors: data_error if one is missing.
 template <class T, class Table>
 std::span<T const> targets_in(Table const& table, std::string const& column) {
   std::span<T const> const from = table.template numbers<T>(column);
@@ -60,6 +60,8 @@ std::span<T const> targets_in(Table const& table, std::string const& column) {
 }
 
 /// Returns the class labels in a column of numbers. If `classes` is 0, sets it to the largest label + 1.
+///
+/// Errors    data_error with column and row for a value that is not a label.
 template <class T, class Table>
 std::vector<std::int32_t> labels_in(Table const& table, std::string const& column, int& classes) {
   std::int32_t const largest = classes > 0 ? classes - 1 : (1 << 24);
@@ -80,7 +82,7 @@ std::vector<std::int32_t> labels_in(Table const& table, std::string const& colum
 
 /// Returns the names of the input columns: those of the settings, or all columns but the target.
 ///
-/// Errors    setting_error if a name occurs twice or is the target's, or if there is none.
+/// Errors    setting_error if a name occurs twice or is the target's, or if there is no input column.
 std::vector<std::string> input_names(std::vector<std::string> const& wanted,
                                      std::vector<std::string> const& all, std::string const& target);
 

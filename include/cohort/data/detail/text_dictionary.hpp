@@ -18,12 +18,12 @@ class text_dictionary {
   /// A text, prepared for a lookup.
   struct key {
     std::string_view text{};
-    std::uint64_t first = 0;  // its first 8 bytes, zeros after them
+    std::uint64_t first = 0;  // the first 8 bytes, padded with zeros
     std::uint32_t hash = 0;
     bool is_ascii = true;
   };
 
-  /// Prepares a lookup, and prefetches its memory.
+  /// Prepares a lookup, and prefetches the slot at which it begins.
   key key_of(std::string_view text) const {
     key made{.text = text, .first = load_word(text.data(), std::min<std::size_t>(text.size(), 8))};
     constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
@@ -44,12 +44,12 @@ class text_dictionary {
     return made;
   }
 
-  /// Returns the code of a text, which is added if it is new.
+  /// Returns the code of a text; adds the text if it is new.
   std::int32_t code_of(key const& wanted) {
     for (std::size_t at = wanted.hash & mask_;; at = (at + 1) & mask_) {
       slot const& found = slots_[at];
       if (found.code < 0) return add(wanted);
-      // Without NUL bytes, a word that is not full determines its text.
+      // Texts have no NUL bytes, so `first` alone determines a text of less than 8 bytes.
       if (found.first == wanted.first && found.hash == wanted.hash
           && (wanted.text.size() < 8 || text(found.code) == wanted.text))
         return found.code;
@@ -58,7 +58,8 @@ class text_dictionary {
 
   void clear() { *this = {}; }
 
-  /// Sorts the texts by bytes, and returns them. `codes` change to the new ones; −1 is unchanged.
+  /// Returns the texts sorted by bytes. Replaces each of `codes` by its text's index in the result; −1 stays
+  /// −1.
   std::vector<std::string> sort(std::vector<std::int32_t>& codes) const;
 
  private:
@@ -68,7 +69,7 @@ class text_dictionary {
     std::int32_t code = -1;  // −1: empty
   };
 
-  /// Product of two words, folded to one.
+  /// Multiplies two words and XORs the halves of the product.
   ///
   /// Source    wyhash, Wang Yi.
   static std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
@@ -89,7 +90,7 @@ class text_dictionary {
   std::vector<slot> slots_ = std::vector<slot>(1);  // a power of two, at most half full
   std::size_t mask_ = 0;
   std::string bytes_;                    // of all texts
-  std::vector<std::size_t> ends_ = {0};  // of each text in bytes_, after a 0
+  std::vector<std::size_t> ends_ = {0};  // 0, then the end of each text in bytes_
 };
 
 }  // namespace cohort::detail

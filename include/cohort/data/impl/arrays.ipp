@@ -41,24 +41,24 @@ COHORT_CORE_INLINE void require_fit_f32(array_view const& a) {
   std::span<double const> const values = a.values.as<double>();
   auto const bad = std::find_if(values.begin(), values.end(), [](double value) { return !fits_f32(value); });
   if (bad != values.end())
-    throw data_error({.what = "a number is out of range of f32, as which it is delivered",
+    throw data_error({.what = "a number is out of the range of f32, its type in the batch",
                       .where = location_in(a, static_cast<std::size_t>(bad - values.begin())),
-                      .expected = {"at most ", std::numeric_limits<float>::max()},
+                      .expected = {"a magnitude of at most ", std::numeric_limits<float>::max()},
                       .got = {*bad}});
 }
 
 COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool input) {
   using enum element_type;
   if (a.values.dims.rank < 1)
-    throw shape_error({.what = "the array has no example dimension",
+    throw shape_error({.what = "the array has no dimension for the examples",
                        .where = a.name,
                        .expected = "count x example",
                        .got = to_string(a.values.dims)});
   if (a.classes > 0) {
     if (a.values.dims.rank > 2)
-      throw shape_error({.what = "class labels must be scalars, or one per step of a sequence",
+      throw shape_error({.what = "class labels have too many dimensions",
                          .where = a.name,
-                         .expected = "scalar or T",
+                         .expected = "one per example (scalar) or one per step (T)",
                          .got = to_string(a.values.dims.example())});
     if (!a.label_names.empty() && a.label_names.size() != static_cast<std::size_t>(a.classes))
       throw data_error({.what = "the number of label names differs from the number of classes",
@@ -76,7 +76,7 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
         require_labels<std::int64_t>(a);
         break;
       default:
-        throw data_error({.what = "class labels must be integers",
+        throw data_error({.what = "class labels are not integers",
                           .where = a.name,
                           .expected = "u8, i32 or i64",
                           .got = {name_of(a.values.type)}});
@@ -114,7 +114,7 @@ COHORT_CORE_INLINE arrays::arrays(std::vector<array_view> const& inputs,
     : owner_(std::move(owner)) {
   if (inputs.empty())
     throw shape_error(
-        {.what = "a data set needs an input", .where = "arrays", .expected = "at least 1 input", .got = "0"});
+        {.what = "a data set has no input", .where = "arrays", .expected = "at least 1 input", .got = "0"});
   size_ = inputs[0].values.dims.rank > 0 ? inputs[0].values.dims[0] : 0;
   for (array_view const& a : inputs) description_.inputs.push_back(add_part(a, true));
   for (array_view const& a : targets) description_.targets.push_back(add_part(a, false));
@@ -127,7 +127,7 @@ COHORT_CORE_INLINE void arrays::get(std::int64_t i, example_view& out) const {
 
 COHORT_CORE_INLINE int arrays::checked_class_count(int classes) {
   if (classes < 1)
-    throw setting_error({.what = "the number of classes must be positive",
+    throw setting_error({.what = "the number of classes is not positive",
                          .where = "classes",
                          .expected = "at least 1",
                          .got = {classes}});

@@ -17,8 +17,8 @@ COHORT_CORE_INLINE named_tensor const& batch::tensor_at(std::vector<named_tensor
   if (which >= tensors.size())
     throw shape_error({.what = {"the batch has no such ", kind},
                        .where = {kind, ' ', which},
-                       .expected = {"an index below ", tensors.size()},
-                       .got = {which}});
+                       .expected = {"at least ", which + 1, ' ', kind, 's'},
+                       .got = {tensors.size()}});
   return tensors[which];
 }
 

@@ -35,7 +35,7 @@ COHORT_CORE_INLINE void batch_reading::read_rows(std::unique_lock<std::mutex>& l
       failure = failed;
       failed_row = row;
     }
-    next_row = indices.size();  // all lower rows are claimed already
+    next_row = indices.size();  // all lower rows have been claimed
   }
 }
 

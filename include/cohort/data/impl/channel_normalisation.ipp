@@ -12,10 +12,10 @@ COHORT_CORE_INLINE void normalise(tensor_description& part, channel_normalisatio
   if (how.mean.empty() && how.deviation.empty()) return;
   bool const is_number = part.type == element_type::f32 || part.type == element_type::f64;
   if (!is_number || part.example.rank == 0)
-    throw shape_error({.what = "only numbers with channels can be normalised",
+    throw shape_error({.what = "the tensor cannot be normalised",
                        .where = part.name,
                        .expected = "f32 or f64, channels x ...",
-                       .got = {to_string(part.example), " x ", name_of(part.type)}});
+                       .got = {to_string(part.example), " of ", name_of(part.type)}});
   auto const channels = static_cast<std::size_t>(part.example[0]);
   auto const check = [&](char const* field, std::vector<double> const& list, double least,
                          char const* valid) {

@@ -64,7 +64,7 @@ COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& 
                       .where = "fit_normalisation",
                       .expected = "at least 1",
                       .got = "0"});
-  bool const is_constant = !(highest > lowest);  // then the deviation is a rounding error
+  bool const is_constant = !(highest > lowest);  // the deviation would be a rounding error
   bool const standardises = of.how == rescaling::standardise && !is_constant;
   double const unit = is_constant ? 1 : standardises ? std::sqrt(squares / count) : highest - lowest;
   channel_scaling const made = channel_scaling::from(standardises ? mean : lowest, unit);

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// The examples of several data sets of one description.
+/// The examples of several data sets with equal descriptions.
 class concatenated_examples final : public indexed_view {
  public:
   explicit concatenated_examples(std::vector<dataset> parts) : parts_(std::move(parts)) {
@@ -54,14 +54,14 @@ class concatenated_examples final : public indexed_view {
   bool located_ = false;
 };
 
-/// Returns what the bytes of a tensor depend on.
+/// Describes the properties of a tensor that determine its bytes.
 COHORT_CORE_INLINE std::string layout_text(tensor_description const& part) {
   return text_of({to_string(part.example), " of ", name_of(part.stored), " as ", name_of(part.type),
                   ", scale ", part.scale, ", offset ", part.offset,
                   part.mask < 0 ? "" : text_of({", mask ", part.mask})});
 }
 
-/// Throws unless the examples of part number `which` can follow those of the first part.
+/// Throws if the tensors of data set `which` differ from those of the first data set.
 COHORT_CORE_INLINE void require_same_examples(data_description const& first, data_description const& other,
                                               std::size_t which) {
   std::string const where = text_of({"concat, data set ", which});

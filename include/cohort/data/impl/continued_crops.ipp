@@ -45,8 +45,8 @@ COHORT_CORE_INLINE dataset continued_crops(dataset const& crops, int rows) {
   if (rows < 1 || crops.size() < rows)
     throw setting_error({.what = "the crops cannot be divided into rows",
                          .where = "continued_crops, rows",
-                         .expected = {"1 to ", crops.size(), ", the number of crops"},
-                         .got = {rows}});
+                         .expected = "at least 1 row, and at least as many crops as rows",
+                         .got = {rows, " rows for ", crops.size(), " crops"}});
   return dataset(std::make_shared<detail::crops_in_rows const>(crops, rows));
 }
 

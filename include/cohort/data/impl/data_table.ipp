@@ -112,7 +112,8 @@ COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> r
     if (rows[k] < 0 || rows[k] >= this->rows())
       throw setting_error({.what = "the table has no such row",
                            .where = {name(), ", select, index ", k},
-                           .expected = {"0 to ", this->rows() - 1},
+                           .expected = this->rows() > 0 ? detail::text_of({"0 to ", this->rows() - 1})
+                                                        : std::string("a table with rows"),
                            .got = {rows[k]}});
   auto part = std::make_shared<detail::table_content>();
   part->where = content_->where;
@@ -199,7 +200,7 @@ COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const
 
 namespace cohort::detail {
 
-/// Numbers the values of a column; −1 for missing ones.
+/// Returns one number per row, equal for equal values of the column; −1 for a missing value.
 COHORT_CORE_INLINE std::vector<std::int64_t> strata_of(data_table const& table, std::string const& column) {
   if (table.has_texts(column)) {
     text_column const by = table.texts(column);

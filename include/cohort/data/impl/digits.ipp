@@ -62,7 +62,7 @@ COHORT_CORE_INLINE int digit_drawer::draw(std::int64_t i, std::span<std::uint8_t
 
 COHORT_CORE_INLINE arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first) {
   if (count < 1)
-    throw setting_error({.what = "the number of digits must be positive",
+    throw setting_error({.what = "the number of digits is not positive",
                          .where = "drawn_digits, count",
                          .expected = "at least 1",
                          .got = {count}});

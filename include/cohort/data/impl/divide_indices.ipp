@@ -27,15 +27,15 @@ COHORT_CORE_INLINE std::vector<std::int64_t> order_to_divide(std::int64_t count,
 COHORT_CORE_INLINE void check_fractions(std::span<double const> fractions) {
   for (double const fraction : fractions)
     if (!(fraction > 0 && fraction < 1))
-      throw setting_error({.what = "the fraction of a split must be between 0 and 1",
+      throw setting_error({.what = "the fraction of a split is not between 0 and 1",
                            .where = "split",
                            .expected = "a fraction above 0 and below 1",
                            .got = {fraction}});
   double const sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   if (!(std::abs(sum - 1) < 1e-6))
-    throw setting_error({.what = "the fractions of a split must add up to 1",
+    throw setting_error({.what = "the fractions of a split do not add up to 1",
                          .where = "split",
-                         .expected = "1",
+                         .expected = "a sum of 1",
                          .got = {sum}});
 }
 
@@ -45,7 +45,8 @@ COHORT_CORE_INLINE std::vector<std::vector<std::int64_t>> divide(std::vector<std
   std::vector<std::vector<std::int64_t>> parts(fractions.size());
   double remaining = std::accumulate(fractions.begin(), fractions.end(), 0.0);
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    // Position j belongs to this part if the rounded number of its examples among the first j increases.
+    // Position j belongs to this part if the part's rounded number of examples among the first j + 1 exceeds
+    // that among the first j.
     double const fraction = p + 1 == parts.size() ? 1 : fractions[p] / remaining;
     auto const before = [fraction](std::size_t j) {
       return std::floor(fraction * static_cast<double>(j) + 0.5);

@@ -33,9 +33,9 @@ COHORT_CORE_INLINE void detail::example_parts::refuse(data_description const& de
 }
 
 COHORT_CORE_INLINE void example_view::refuse_type(std::size_t part, element_type type) const {
-  throw shape_error({.what = "the elements of an example have another type",
+  throw shape_error({.what = "fill or edit was called with the wrong type",
                      .where = {"part ", part, " of the data set"},
-                     .expected = {"fill or edit of ", name_of(parts_[part].type)},
+                     .expected = {name_of(parts_[part].type), ", the type of the stored elements"},
                      .got = {name_of(type)}});
 }
 

@@ -46,7 +46,7 @@ COHORT_CORE_INLINE idx_array parse_idx(std::vector<std::byte> bytes, std::string
       refuse("an extent is out of range", byte, "1 to 2147483647", std::to_string(extent));
     dims[axis] = static_cast<int>(extent);
     if (elements > (std::uint64_t{1} << 62) / extent)
-      refuse("the extents are too large", byte, sized(present), "more than 2^62");
+      refuse("the extents are too large", byte, sized(present), "more than 2^62 bytes");
     elements *= extent;
   }
   if (elements > present)

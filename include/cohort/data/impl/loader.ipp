@@ -30,7 +30,7 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
   if (s.deadline.count() < 1) refuse("deadline", "at least 1 ms", s.deadline.count());
   if (s.is_local()) {
     if (s.local_sizes.size() != static_cast<std::size_t>(s.ranks))
-      refuse("local_sizes", text_of({s.ranks, ", one per rank"}), std::ssize(s.local_sizes));
+      refuse("local_sizes", text_of({s.ranks, " sizes, one per rank"}), std::ssize(s.local_sizes));
     std::int64_t const own_size = s.local_sizes[static_cast<std::size_t>(s.rank)];
     if (own_size != data.size())
       refuse("local_sizes", text_of({data.size(), " examples on this rank"}), own_size);
@@ -68,10 +68,11 @@ COHORT_CORE_INLINE loader::~loader() = default;
 
 COHORT_CORE_INLINE void loader::start(std::int64_t epoch, std::int64_t position) {
   if (position < 0 || (size_ >= 0 && position > size_))
-    throw setting_error({.what = "the start position is out of range",
-                         .where = "loader::start, position",
-                         .expected = {"0 to ", size_},
-                         .got = {position}});
+    throw setting_error(
+        {.what = "the start position is out of range",
+         .where = "loader::start, position",
+         .expected = size_ < 0 ? std::string("at least 0") : detail::text_of({"0 to ", size_}),
+         .got = {position}});
   epoch_ = epoch;
   position_ = position;
   started_ = true;

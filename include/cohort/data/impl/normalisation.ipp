@@ -19,7 +19,7 @@ COHORT_CORE_INLINE void rescale_parts(std::vector<tensor_description>& parts,
                                       char const* kind) {
   if (maps.empty()) return;
   if (maps.size() != parts.size())
-    throw shape_error({.what = "a normalisation does not fit the data set",
+    throw shape_error({.what = "a normalisation does not match the data set",
                        .where = {"number of ", kind, "s"},
                        .expected = {maps.size()},
                        .got = {parts.size()}});
@@ -27,7 +27,7 @@ COHORT_CORE_INLINE void rescale_parts(std::vector<tensor_description>& parts,
     if (maps[p].empty()) continue;
     if (!parts[p].accepts(maps[p].size()))
       throw shape_error(
-          {.what = "a normalisation does not fit the data set",
+          {.what = "a normalisation does not match the data set",
            .where = {kind, ' ', parts[p].name},
            .expected = {maps[p].size(), " channels of f32 or f64"},
            .got = {to_string(parts[p].example), ", ",

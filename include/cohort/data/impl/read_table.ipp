@@ -54,7 +54,7 @@ class table_parser {
   }
 
  private:
-  enum class kind { skipped, number, text, mistaken };  // mistaken: found to contain texts in this pass
+  enum class kind { skipped, number, text, mistaken };  // mistaken: a text was found in this pass
 
   /// A column of the text.
   struct field_column {
@@ -144,7 +144,7 @@ class table_parser {
       for (std::string const& name : names) {
         field_column& one = find(name);
         if (one.target && one.forced && one.type != type)
-          throw setting_error({.what = "a column cannot contain both numbers and texts",
+          throw setting_error({.what = "a column is in both number_columns and text_columns",
                                .where = {content_->where, ", text_columns"},
                                .expected = "different columns in number_columns and text_columns",
                                .got = name});
@@ -156,8 +156,8 @@ class table_parser {
     force(settings_.text_columns, kind::text);
   }
 
-  /// Parses all rows. Returns false if a column was mistaken for one of numbers, and the rows have to be
-  /// parsed again: soon if this is noticed in the first rows, otherwise once more after the last row.
+  /// Parses all rows. Returns false if a column of texts was parsed as numbers, so that all rows have to be
+  /// parsed again: at once if the text is in the first rows, otherwise after the last row.
   bool parse_rows() {
     constexpr int first_rows = 64;
     int parsed = 0;
@@ -187,7 +187,7 @@ class table_parser {
         reader_.refuse("the table has too many rows", row, "at most 2147483647", "more");
       ++number;
       if (!complete && settings_.missing == missing_values::drop) {
-        if (content_->rows == number - 1) {  // the first one
+        if (content_->rows == number - 1) {  // the first dropped row
           content_->row_numbers.resize(static_cast<std::size_t>(content_->rows));
           std::iota(content_->row_numbers.begin(), content_->row_numbers.end(), 1);
         }
@@ -247,7 +247,7 @@ class table_parser {
                    text_of({fields_.size(), " columns"}), std::move(got));
   }
 
-  /// Parses a field that is not simply a number; returns false if it is missing.
+  /// Parses a field that read_number did not read; returns false if it is missing.
   bool parse_text(field_column& one) {
     char const* const start = reader_.position();
     std::string_view const contents = reader_.read_text(one.storage);
@@ -346,8 +346,8 @@ class table_parser {
   field_reader reader_;
   std::shared_ptr<table_content> content_;
   std::vector<field_column> fields_;
-  std::array<std::uint64_t, 256> missing_sizes_{};  // of missing texts, one bit per size, by first byte
-  bool has_missing_numbers_ = false;                // a missing text is a number
+  std::array<std::uint64_t, 256> missing_sizes_{};  // sizes of missing texts by first byte, one bit each
+  bool has_missing_numbers_ = false;                // whether a text in missing_texts is a number
   bool mistaken_ = false;
   std::int64_t dropped_ = 0;  // rows
 };
@@ -393,7 +393,7 @@ COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings
     return parse_table({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);
   }
   io::file_reader file(path);
-  buffer const text(static_cast<std::size_t>(file.size()));  // of huge pages: half the time of read_file
+  buffer const text(static_cast<std::size_t>(file.size()));  // huge pages: half the time of read_file
   file.read_exactly(text.data(), text.bytes());
   std::string_view const contents(text.as<char const>(), text.bytes());
   if (contents.starts_with("\x1f\x8b"))

@@ -25,7 +25,7 @@ COHORT_CORE_INLINE void rescale(mutable_tensor_view examples, std::span<channel_
                                 .type = examples.type,
                                 .channels = maps_in_memory(examples.dims.example(), maps)};
   std::size_t const each = static_cast<std::size_t>(part.example.elements()) / part.channels.size();
-  if (which == direction::forth) {  // the bits of a batch that the writer rescales
+  if (which == direction::forth) {  // the same bits as in a batch, because the writer rescales both
     part_writer const writer(part);
     for (int row = 0; row < examples.dims[0]; ++row) {
       std::byte* const at = examples.data + static_cast<std::size_t>(row) * writer.bytes;

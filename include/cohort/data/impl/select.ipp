@@ -55,7 +55,8 @@ COHORT_CORE_INLINE dataset select(dataset const& data, std::vector<std::int64_t>
     if (indices[k] < 0 || indices[k] >= data.size())
       throw setting_error({.what = "the data set has no such example",
                            .where = {"select, index ", k},
-                           .expected = {"0 to ", data.size() - 1},
+                           .expected = data.size() > 0 ? detail::text_of({"0 to ", data.size() - 1})
+                                                       : std::string("a data set with examples"),
                            .got = {indices[k]}});
   // A selection of a selection refers to the original data set, so that an example is translated once.
   auto const* const inner = dynamic_cast<detail::selected_examples const*>(&data.model());

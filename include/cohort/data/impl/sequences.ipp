@@ -16,7 +16,7 @@ COHORT_CORE_INLINE std::string place_of(series_view const& from, std::size_t ser
   return text_of({from.name, ", series ", series});
 }
 
-/// Requires labels in range, or finite numbers.
+/// Throws data_error unless all labels are in range, or all numbers are finite.
 template <class T>
 void require_usable(series_view const& from, std::size_t series) {
   tensor_view const one = from.values[series];
@@ -64,16 +64,22 @@ COHORT_CORE_INLINE std::vector<tensor_view> series_of(tensor_view rows, std::spa
   std::int64_t used = 0;
   std::int64_t const all = rows.dims.rank > 0 ? rows.dims[0] : 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] < 1 || used + lengths[i] > all)
-      throw shape_error({.what = "the lengths of series do not fit the rows",
+    if (lengths[i] < 1)
+      throw shape_error({.what = "the length of a series is not positive",
                          .where = {"series ", i},
-                         .expected = {"1 to ", all - used, " rows"},
+                         .expected = "at least 1 row",
+                         .got = {lengths[i]}});
+    if (used + lengths[i] > all)
+      throw shape_error({.what = "the series have more rows than the tensor",
+                         .where = {"series ", i},
+                         .expected = {"at most the remaining ", all - used, " of ", all, " rows"},
                          .got = {lengths[i]}});
     series.push_back(rows.rows(static_cast<int>(used), lengths[i]));
     used += lengths[i];
   }
   if (used != all)
-    throw shape_error({.what = "the lengths of series do not fit the rows",
+    throw shape_error({.what = "the series have fewer rows than the tensor",
+                       .where = "series_of",
                        .expected = {all, " rows in all series"},
                        .got = {used}});
   return series;
@@ -82,26 +88,36 @@ COHORT_CORE_INLINE std::vector<tensor_view> series_of(tensor_view rows, std::spa
 COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_settings const& how)
     : owner_(how.owner) {
   if (input.values.empty())
-    throw shape_error({.what = "a data set needs an input",
+    throw shape_error({.what = "a data set has no series",
                        .where = "sequences",
                        .expected = "at least 1 series",
                        .got = "0"});
   for (std::size_t i = 0; i < input.values.size(); ++i) {
     shape const& dims = input.values[i].dims;
-    if (dims.rank < 1 || dims.rank > 2 || dims.elements() < 1)
-      throw shape_error({.what = "a series needs steps",
+    if (dims.rank < 1 || dims.rank > 2)
+      throw shape_error({.what = "a series has the wrong number of dimensions",
                          .where = detail::place_of(input, i),
                          .expected = "T x C or T",
+                         .got = to_string(dims)});
+    if (dims.elements() < 1)
+      throw shape_error({.what = "a series is empty",
+                         .where = detail::place_of(input, i),
+                         .expected = "T x C or T of at least 1 element",
                          .got = to_string(dims)});
     lengths_.push_back(dims[0]);
   }
   int const longest = std::ranges::max(lengths_), steps = how.length > 0 ? how.length : longest;
-  if (how.length < 0 || longest > steps)
+  if (how.length < 0)
+    throw setting_error({.what = "the length of the sequences is negative",
+                         .where = "sequence_settings::length",
+                         .expected = "at least 0; 0 is the length of the longest series",
+                         .got = {how.length}});
+  if (longest > steps)
     throw setting_error(
         {.what = "a series is longer than the sequences of the data set",
          .where = detail::place_of(
              input, static_cast<std::size_t>(std::ranges::find(lengths_, longest) - lengths_.begin())),
-         .expected = {"at most length, ", how.length, " steps; 0: the longest series"},
+         .expected = {"at most ", steps, " steps (length; 0 is the length of the longest series)"},
          .got = {longest}});
   description_.masks.push_back(
       {.name = "mask", .example = shape(steps), .stored = element_type::u8, .type = element_type::u8});
@@ -111,7 +127,7 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_setti
 COHORT_CORE_INLINE sequences::sequences(series_view const& input, array_view const& target,
                                         sequence_settings const& how)
     : sequences(input, how) {
-  array_view unused = target;  // as the input that arrays need
+  array_view unused = target;  // because `arrays` requires an input
   target_.emplace(std::vector{std::move(unused)}, std::vector{target});
   if (target_->size() != size())
     throw shape_error({.what = "the numbers of series and targets differ",
@@ -154,7 +170,7 @@ COHORT_CORE_INLINE tensor_description sequences::add_series(series_view const& f
                                       " of ", name_of(first.type)},
                          .got = {to_string(one.dims), " of ", name_of(one.type)}});
     if (from.classes > 0 && (!integers || one.dims.rank != 1))
-      throw shape_error({.what = "class labels must be integers, one per step",
+      throw shape_error({.what = "class labels are not integers, one per step",
                          .where = detail::place_of(from, i),
                          .expected = "T of u8, i32 or i64",
                          .got = {to_string(one.dims), " of ", name_of(one.type)}});

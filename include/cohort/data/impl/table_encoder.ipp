@@ -25,12 +25,12 @@ COHORT_CORE_INLINE std::vector<std::string> texts_that_occur(text_column const& 
   return texts;
 }
 
-/// Returns the mean or median of a column's numbers that are not missing.
+/// Returns the replacement of a column's missing numbers: the mean or median of the others, or the constant.
 template <class T>
 double fill_of(data_table const& table, std::string const& column, encoder_settings const& settings) {
   if (settings.impute == imputation::constant) {
     if (!is_finite(settings.constant))
-      throw setting_error({.what = "missing numbers cannot be replaced by this one",
+      throw setting_error({.what = "the replacement of missing numbers is not finite",
                            .where = "encoder_settings::constant",
                            .expected = "a finite number",
                            .got = {settings.constant}});
@@ -96,7 +96,8 @@ class code_translation {
                        .got = listed_columns(table.columns())});
 }
 
-/// A column of texts. Without any text, read_table takes a column for one of missing numbers.
+/// A column of texts. A column without any text counts as missing texts; read_table stores it as missing
+/// numbers.
 class texts_of {
  public:
   texts_of(data_table const& table, std::string const& column) {
@@ -116,7 +117,7 @@ class texts_of {
   text_column texts_{};
 };
 
-/// Writes the indices of a column of texts to write(row, index).
+/// Calls write(row, index) with the vocabulary index of each text of a column.
 template <class Write>
 void encode_texts(data_table const& table, encoded_column const& column, Write write) {
   texts_of const texts(table, column.name);
@@ -125,7 +126,7 @@ void encode_texts(data_table const& table, encoded_column const& column, Write w
     std::int32_t index = index_of(texts->codes[row]);
     if (index < 0 && !column.other)
       refuse_text(table, "a text is not in the vocabulary", column.name, row, *texts, column.vocabulary,
-                  " (encoder_settings::other gives others a slot)");
+                  " (encoder_settings::other adds a slot for other texts)");
     if (index < 0) index = static_cast<std::int32_t>(column.vocabulary.size());
     write(row, index);
   }
@@ -172,7 +173,7 @@ COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, enco
     }
     for (std::string const& name : settings.indexed)
       if (!column(name).is_text)
-        throw setting_error({.what = "only texts can become indices",
+        throw setting_error({.what = "an indexed column contains numbers",
                              .where = "encoder_settings::indexed",
                              .expected = "columns of texts",
                              .got = {"the numbers of ", name}});

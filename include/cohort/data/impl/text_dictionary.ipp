@@ -28,13 +28,13 @@ COHORT_CORE_INLINE std::int32_t text_dictionary::add(key const& one) {
   return code;
 }
 
-/// A text in the order of its key.
+/// The code of a text, and the key by which it is sorted.
 struct keyed_code {
   std::uint64_t key;
   std::int32_t code;
 };
 
-/// Sorts by key: least significant byte first, without the bytes that are equal in all keys.
+/// Radix sort by key, least significant byte first. Skips bytes that are equal in all keys.
 COHORT_CORE_INLINE void sort_by_key(std::vector<keyed_code>& list) {
   std::array<std::array<std::uint32_t, 256>, 8> counts{};
   for (keyed_code const& one : list)

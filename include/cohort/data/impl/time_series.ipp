@@ -33,7 +33,7 @@ COHORT_CORE_INLINE time_series::time_series(tensor_view values, std::vector<std:
     : values_(values), columns_(std::move(columns)), owner_(std::move(owner)) {
   if (values_.dims.rank != 2 || values_.dims.elements() == 0
       || (values_.type != element_type::f32 && values_.type != element_type::f64))
-    throw shape_error({.what = "a series needs rows of numbers",
+    throw shape_error({.what = "a series does not consist of rows of numbers",
                        .where = "time_series",
                        .expected = "rows x columns of f32 or f64",
                        .got = {to_string(values_.dims), " of ", name_of(values_.type)}});
@@ -52,7 +52,12 @@ COHORT_CORE_INLINE time_series::time_series(tensor_view values, std::vector<std:
 }
 
 COHORT_CORE_INLINE int time_series::rows_in(std::size_t elements, int columns) {
-  if (columns < 1 || elements % static_cast<std::size_t>(columns) != 0
+  if (columns < 1)
+    throw shape_error({.what = "the number of columns is not positive",
+                       .where = "time_series",
+                       .expected = "at least 1",
+                       .got = {columns}});
+  if (elements % static_cast<std::size_t>(columns) != 0
       || elements / static_cast<std::size_t>(columns) > 0x7fffffffU)
     throw shape_error({.what = "the values do not form rows",
                        .where = "time_series",
@@ -86,7 +91,7 @@ COHORT_CORE_INLINE time_series time_series::slice(int first, int count) const {
 
 COHORT_CORE_INLINE series_split split_series(time_series const& series, double training_fraction) {
   if (!(training_fraction > 0 && training_fraction < 1))
-    throw setting_error({.what = "the fraction of a split must be between 0 and 1",
+    throw setting_error({.what = "the fraction of a split is not between 0 and 1",
                          .where = "split_series",
                          .expected = "a fraction above 0 and below 1",
                          .got = {training_fraction}});

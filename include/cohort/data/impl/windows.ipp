@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Overlapping rows of a series as a data set with rows().
+/// Data set of the overlapping windows of a series, with rows().
 class series_windows {
  public:
   series_windows(time_series const& series, window_settings const& settings) : series_(series) {

@@ -27,7 +27,7 @@ COHORT_CORE_INLINE std::size_t edit_distance(std::string_view a, std::string_vie
 
 COHORT_CORE_INLINE std::string_view nearest_name(std::string_view wanted,
                                                  std::span<std::string_view const> names) {
-  constexpr std::size_t longest = 100;  // of an untrusted name: the distance takes a product of two lengths
+  constexpr std::size_t longest = 100;  // bounds the time for an untrusted name
   std::string_view nearest;
   std::size_t least = wanted.size();
   if (wanted.size() > longest) return nearest;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// Eight bytes of a text in one word, the first byte lowest. A mark is bit 7 of a byte. Marks above the
-/// lowest one may be false, because of carries.
+/// Eight bytes of a text in one word, the first byte lowest. A mark is bit 7 of a byte. Only the lowest mark
+/// is reliable: carries may set false marks above it.
 namespace cohort::detail {
 
 static_assert(std::endian::native == std::endian::little);
@@ -45,7 +45,7 @@ constexpr std::uint64_t mark_below(std::uint64_t word, std::uint64_t bound) {
   return (word - bound * each_byte) & ~word & marks_of_all;
 }
 
-/// Returns the index of the first marked byte.  Before: there is one.
+/// Returns the index of the first marked byte.  Before: a byte is marked.
 constexpr int first_marked(std::uint64_t marks) { return std::countr_zero(marks) / 8; }
 
 }  // namespace cohort::detail

@@ -16,7 +16,7 @@ std::size_t utf8_length(std::string_view text);
 /// Returns the position of the first byte that is not valid UTF-8; text.size() if all bytes are valid.
 std::size_t invalid_utf8_at(std::string_view text);
 
-/// Appends the UTF-8 encoding of a code point.  Before: code ≤ 0x10ffff and no surrogate.
+/// Appends the UTF-8 encoding of a code point.  Before: code ≤ 0x10ffff and not a surrogate.
 void append_utf8(std::string& out, std::uint32_t code);
 
 /// Appends the text in quotes, with only the escapes that JSON requires.  Before: `text` is valid UTF-8.

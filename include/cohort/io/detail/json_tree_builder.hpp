@@ -18,11 +18,12 @@ struct text_position {
   std::uint32_t column = 1;
 };
 
-/// Makes a json_tree from the events of a parser of another format.
+/// Creates a json_tree from the events of a parser of another format.
 ///
 /// Order     key precedes each value of an object. begin and end are balanced; one value is the root.
 /// Before    keys and strings are UTF-8, and have at most `text_bytes` bytes together.
-/// Errors    data_error for a second field of one name, or beyond a limit. `what` is the error's beginning.
+/// Errors    data_error, which begins with `what`, if a field occurs twice in an object or a limit is
+///           exceeded.
 class json_tree_builder {
  public:
   json_tree_builder(std::string what, std::string_view name, std::size_t text_bytes, io::json_limits limits);
@@ -34,12 +35,12 @@ class json_tree_builder {
   void null(text_position at) { add(io::json_kind::null, at); }
   void boolean(bool truth, text_position at);
   void string(std::string_view text, text_position at);
-  /// A number; `integer`: its magnitude, if it is one of 64 bits.
+  /// Adds a number. `integer`: the magnitude of a number that is an integer of at most 64 bits.
   void number(double value, bool negative, std::optional<std::uint64_t> integer, text_position at);
 
-  /// Whether the next event must be a key, or the end of an object.
+  /// Returns whether the next event must be a key, or the end of an object.
   bool needs_key() const { return !open_.empty() && is_object(open_.back()) && !after_key_; }
-  /// Whether a root has been made.
+  /// Returns whether the root value is complete.
   bool is_complete() const { return !tree_->nodes.empty() && open_.empty(); }
 
   /// Throws data_error at a position.

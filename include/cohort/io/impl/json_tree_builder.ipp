@@ -26,7 +26,8 @@ COHORT_CORE_INLINE void json_tree_builder::refuse(text_position at, std::string 
 
 COHORT_CORE_INLINE std::string_view json_tree_builder::keep(std::string_view text) {
   std::string& all = tree_->strings;
-  if (all.size() + text.size() > all.capacity()) refuse({}, "strings that fit the text", "longer ones");
+  if (all.size() + text.size() > all.capacity())
+    refuse({}, "strings of at most the announced size", "longer strings");
   std::size_t const begin = all.size();
   all += text;
   return std::string_view(all).substr(begin);

@@ -63,7 +63,7 @@ COHORT_CORE_INLINE std::uint64_t json_value::unsigned_integer(std::uint64_t high
 COHORT_CORE_INLINE json_value json_value::at(std::size_t index) const {
   detail::json_node const& n = expect(json_kind::array, "an array");
   if (index >= n.children) {
-    refuse("an array of at least " + std::to_string(index + 1));
+    refuse("an array of at least " + std::to_string(index + 1) + (index > 0 ? " elements" : " element"));
   }
   return {*tree_, tree_->order[n.first_child + index]};
 }

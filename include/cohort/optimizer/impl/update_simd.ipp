@@ -104,12 +104,14 @@ void apply_update([[maybe_unused]] isa which, updater const& settings, update_sc
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
   if (n % 16 != 0)
     throw shape_error({.what = "the length of an update is not padded",
+                       .where = "apply_update",
                        .expected = "a multiple of 16 elements",
                        .got = {n}});
   if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
     throw setting_error({.what = "the norms for an updater are missing",
                          .where = {settings.name()},
-                         .expected = "update_scalars::needed_norm and parameter_norm of at least 0"});
+                         .expected = "update_scalars::needed_norm and parameter_norm of at least 0",
+                         .got = {now.needed_norm, " and ", now.parameter_norm}});
   detail::update_constants const k = detail::constants_of(settings, now);
   if constexpr (std::is_same_v<T, double>) {
     detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);

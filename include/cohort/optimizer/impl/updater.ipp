@@ -10,7 +10,11 @@ namespace cohort {
 COHORT_CORE_INLINE void updater::check() const {
   rate_.check();
   if (rule_ == rule_of::no_op && rate_ != rate_schedule(1))
-    throw setting_error({.what = "updater no_op has no rate", .where = "no_op.rate", .expected = "1"});
+    throw setting_error({.what = "the rate of updater no_op is not 1",
+                         .where = "no_op.rate",
+                         .expected = "1, because no_op has no rate",
+                         .got = rate_.is_fixed() ? detail::text_of({rate_.value(0, 0)})
+                                                 : "schedule " + std::string(rate_.name())});
   if (has_momentum()) momentum_.check("momentum", true);
   for (named_number const& field : fields()) {
     auto const require = [&](bool allowed, char const* expected) {

@@ -25,17 +25,17 @@ inline constexpr int longest_lead = 32;
 ///
 ///     all() += s_own + Σ factor·s / τ     over the messages that have arrived; τ = 1, or the age in steps
 ///
-/// Shapes    all arrays: codec.table().elements() of f32.
-/// Units     `factor`: weight of a message; `slower_if_stale`: it is also divided by the message's age, at
+/// Shapes    all arrays have codec.table().elements() elements of f32.
+/// Units     `factor`: weight of a message; with `slower_if_stale` it is divided by the message's age, at
 ///           least 1.
 /// Order     fill mine(), step, use all() and clear() it, repeatedly; synchronise after the same number of
 ///           steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
 /// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
-///           arrived. That bounds the lead of every rank and the messages in flight. A single rank gets its
+///           arrived. This bounds the lead of every rank and the messages in flight. A single rank gets its
 ///           own votes at once. A rank whose numbers are not finite or out of range votes not_finite, keeps
 ///           its residual, and applies what other ranks have sent.
-/// Moves     its message P−1 times. At most 2·(longest_lead + 1) are stored.
+/// Moves     per step this rank's message to P−1 ranks. At most 2·(longest_lead + 1) messages are stored.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
 ///           for a message that is not the expected one.
 /// Exact     every message is applied once, those of one sender in order: over a run Σ x = Σ s + r for each
@@ -72,6 +72,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::span<double const> state() const { return codec_.state(); }
   void clear() { std::fill(all_.begin(), all_.end(), 0.0F); }
 
+  /// Restores the state of a checkpoint.
+  ///
   /// Errors    data_error for arrays of other sizes.
   void restore(std::span<float const> residual, std::span<double const> state,
                std::span<float const> not_applied) {
@@ -82,7 +84,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
     std::copy(not_applied.begin(), not_applied.end(), all_.begin());
   }
 
-  /// Steps since the ranks were synchronised; 0: no message is in flight.
+  /// Returns the number of steps since the last synchronisation; 0 if no message is in flight.
   std::int64_t steps() const { return steps_; }
   message_ages const& ages() const { return ages_; }
 
@@ -99,22 +101,23 @@ class asynchronous_exchange : public compressed_exchange<C> {
     agreed = {agreed.meetings + 1, met.examples, met.weight, met.all};
   }
 
-  /// Exchanges without messages: mine() becomes the sum of all ranks' arrays, to rounding; the residual
-  /// stays.
+  /// Exchanges without messages: mine() becomes the sum of all ranks' arrays, up to rounding. The residual is
+  /// unchanged.
   ///
   /// Order     collective, before the first step.
   void sum_densely(step_info const& now, agreement& agreed) {
     this->measure_dense(world_.size(), [&] { dense_.run(world_, now, mine_, agreed); });
   }
 
-  /// Waits for all messages that other ranks send in as many steps as this rank has made.
+  /// Waits for the other ranks' messages of all steps that this rank has made.
   void receive_all() { receive_first(steps_); }
 
-  /// Waits for all messages and starts counting steps anew. Returns the votes of all steps that `step` has
+  /// Waits for all messages and restarts the count of steps. Returns the votes of all steps that `step` has
   /// not returned yet: the same on every rank.
   agreement synchronise() {
     receive_all();
-    if (steps_ > 0) world_.barrier();  // other ranks may still receive: no new message may reach them before
+    // Other ranks may still receive. They must not get a new message before they have received all.
+    if (steps_ > 0) world_.barrier();
     agreement rest;
     for (std::int64_t k = std::max<std::int64_t>(0, steps_ - lead_); k < steps_; ++k) {
       rest.examples += votes_of(k).examples;
@@ -127,8 +130,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
     stop_pending_until_ = save_pending_until_ = -1;
     return rest;
   }
-  /// Waits for all messages in flight; the object is not used afterwards. Has no barrier, so that a rank that
-  /// fails does not wait for the others.
+  /// Waits for all messages in flight; the object must not be used afterwards. Has no barrier, so that a rank
+  /// that fails does not wait for the others.
   void end() {
     receive_all();
     for (slot& one : slots_) one.wait();
@@ -193,7 +196,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
     return times_[static_cast<std::size_t>(step) % times_.size()];
   }
 
-  /// Clears a vote while an earlier message with it is pending.
+  /// Clears a vote that a pending message of this rank already has.
   void vote_once(bool& vote, std::int64_t& pending_until) const {
     if (!vote) return;
     vote = steps_ > pending_until;
@@ -228,8 +231,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
     add_votes(codec_.decode_add(message, expected, static_cast<float>(factor), all_), votes_of(step));
   }
 
-  /// Votes of step k since the last synchronisation. Messages are at most longest_lead + 1 steps ahead of
-  /// this rank; the oldest incomplete step is about longest_lead behind it.
+  /// Returns the votes of step k since the last synchronisation. Messages are at most longest_lead + 1 steps
+  /// ahead of this rank; the oldest incomplete step is about longest_lead behind it.
   agreement& votes_of(std::int64_t k) { return votes_[static_cast<std::size_t>(k) % votes_.size()]; }
 
   communicator& world_;

@@ -24,9 +24,10 @@ namespace cohort::detail {
 /// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers`
 ///           steps.
 /// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At
-///           an epoch's end, when all have arrived, the mean of the ranks' w, which have added the same
-///           messages in different orders.
-/// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs differ.
+///           an epoch's end, when all messages have arrived, w is the mean of the ranks' w, which have added
+///           the same messages in different orders.
+/// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs may have
+///           different bits.
 template <class Make>
 class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_exchange<codec_of<Make>>> {
   using base = sharing_strategy<Make, asynchronous_exchange<codec_of<Make>>>;
@@ -98,7 +99,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
     if (exchange_) world_->abort(std::string(why));
   }
 
-  /// Collective, as a checkpoint is: waits for all messages in flight.
+  /// Collective: waits for all messages in flight.
   strategy_state state() const override {
     strategy_state now{
         .counts = {{"unsynced steps", unsynced_steps_}, {"own updater state", own_state_ ? 1 : 0}}};
@@ -135,7 +136,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
  private:
   static constexpr std::string_view not_applied_name = "not applied";
 
-  /// Makes the exchange before the first step.
+  /// Creates the exchange before the first step.
   void prepare(replica const& mine) {
     if (exchange_) return;
     auto codec = this->make_codec(mine);
@@ -182,7 +183,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
 
   own_step step_;
   std::int64_t unsynced_steps_ = 0;  // since all ranks had the same parameters
-  bool own_state_ = false;           // whether each rank has its own updaters' state
+  bool own_state_ = false;           // whether the ranks' updater states differ
   std::vector<float> not_applied_;   // of a checkpoint, until the first step
 };
 

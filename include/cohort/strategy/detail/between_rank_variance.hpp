@@ -10,8 +10,8 @@ namespace cohort::detail {
 enum class parameters_in { dense, arena };
 
 /// Completes the mean of running variances: adds the variance of the ranks' means to the mean of the ranks'
-/// variances, which gives the variance over all examples. Networks without running statistics exchange
-/// nothing here.
+/// variances, which gives the variance over all examples. Does nothing for networks without running
+/// statistics.
 ///
 /// Shapes    `means`: the mean of all ranks' parameters, in the layout `how`.
 /// Order     collective.

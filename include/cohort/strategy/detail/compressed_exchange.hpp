@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// Flags of a message that carries these votes.
+/// Returns the message flags of these votes.
 constexpr std::uint32_t flags_of(votes const& all) {
   return (all.stop ? 1U : 0U) | (all.save ? 2U : 0U) | (all.not_finite ? 4U : 0U);
 }
@@ -24,12 +24,12 @@ constexpr std::uint32_t flags_of(votes const& all) {
 /// Adds the examples, weight and votes of a message.
 void add_votes(message_header const& from, agreement& to);
 
-/// Errors    data_error if a residual of a checkpoint has another size than the table of elements.
+/// Throws data_error if a checkpoint's residual has another size than the table of elements.
 void require_residual_size(std::size_t saved, std::size_t expected);
 
-/// Sums the ranks' arrays without a compressor, in the first steps.
+/// Sums the ranks' arrays without a compressor, in the `warm_up` steps.
 ///
-/// Order     run, collective, in as many steps; then end, which frees the memory.
+/// Order     run is collective, in the same steps on every rank. Then end, which frees the memory.
 class dense_exchange {
  public:
   /// After     `x` is the sum of all ranks' arrays, with the same bits on each rank; zeros if a rank's
@@ -56,10 +56,10 @@ class compressed_exchange {
 
   std::size_t elements() const { return codec_.table().elements(); }
 
-  /// Returns the message of `mine` in a step. If this rank has no examples, or its numbers are not finite
-  /// (`wanted`), the message has no elements.
+  /// Returns the message of `mine` in a step. If this rank has no examples, or `wanted` reports numbers that
+  /// are not finite, the message has no elements.
   ///
-  /// After     the residual has the rest. The bytes are valid until the next call.
+  /// After     the residual contains the part that was not sent. The bytes are valid until the next call.
   std::span<std::byte const> encode_step(std::int64_t step, int rank, step_info const& now,
                                          votes const& wanted, std::span<float> residual,
                                          std::span<float> mine) {
@@ -82,7 +82,7 @@ class compressed_exchange {
     return {run_, number, number, static_cast<std::uint32_t>(ranks)};
   }
 
-  /// Calls exchange() and records it as a dense exchange among `ranks`.
+  /// Calls exchange() and records it as a dense exchange among `ranks` ranks.
   template <class Exchange>
   void measure_dense(int ranks, Exchange exchange) {
     auto const begin = clock::now();

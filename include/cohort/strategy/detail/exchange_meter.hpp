@@ -10,14 +10,14 @@ namespace cohort::detail {
 
 /// Measures how long a rank's exchanges were in flight, and how long the rank waited for them.
 ///
-/// Units     seconds since the meter was made.
+/// Units     seconds, summed since the meter was constructed.
 ///             `transfer_seconds`  from an exchange's first start until its last part is complete on this
 ///                                 rank; includes the time until other ranks start theirs
 ///             `hideable_seconds`  from the first start until the final wait begins
 ///             `waited_seconds`    in waits
 ///             `hidden`            1 − waited / transfer, at least 0: the fraction of the transfers that
 ///                                 overlapped with other work
-///             `message_bytes`     bytes that the rank gave to its exchanges
+///             `message_bytes`     bytes that the rank passed to its exchanges
 ///             `dense_bytes`       bytes of the same arrays without compression
 ///             `exchanges`         number of finished exchanges
 /// Order     start for each part, measure_wait for each part, finish. One thread at a time.
@@ -25,9 +25,9 @@ class exchange_meter {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Records the start of a part of `bytes`, which are `dense` bytes without compression.
+  /// Records the start of a part that sends `bytes` bytes. Without compression it would send `dense` bytes.
   void start(std::size_t bytes, std::size_t dense);
-  /// Measures wait(), which blocks and returns when its operation was complete.
+  /// Measures wait(), which blocks until its operation is complete and returns the time of completion.
   template <class Wait>
   void measure_wait(Wait wait) {
     auto const begin = clock::now();

@@ -26,7 +26,7 @@ class f32_buffer {
   void add(f32_buffer const& other);
   void copy(f32_buffer const& other);
 
-  /// Returns whether all elements can be encoded: within_range.
+  /// Returns whether all elements can be encoded (within_range).
   bool is_within_range() const;
   double square_sum() const;
 

@@ -11,11 +11,11 @@
 
 namespace cohort::detail {
 
-/// Shares gradients: all ranks take one step with the mean of what was sent. The first `warm_up` steps use
+/// Shares gradients: all ranks take one step with the mean of the sent parts. The first `warm_up` steps use
 /// allreduce.
 ///
-/// With a staleness the first steps of an epoch apply nothing, and what the last steps have sent is returned
-/// to the residuals.
+/// With a staleness of s, the first s steps of an epoch apply nothing, and what the last s steps have sent is
+/// returned to the residuals.
 template <class Make>
 class gradient_sharing final : public synchronous_sharing<Make> {
   using base = synchronous_sharing<Make>;
@@ -87,8 +87,9 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  /// Sets the statistics' gradients of a rank without examples, or whose numbers are not finite: a shift of 0
-  /// of the mean and the variance itself leave both unchanged, to rounding.
+  /// Sets the gradients of running statistics on a rank without examples, or whose numbers are not finite,
+  /// such that the statistics are unchanged up to rounding: 0 for a mean, whose gradient is a shift; the
+  /// variance itself for a variance.
   static void keep_statistics(gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
     for_each_statistic(parameters, [&](int, parameter const& one) {

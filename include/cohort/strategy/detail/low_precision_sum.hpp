@@ -41,11 +41,12 @@ void widen(bf16 const* q, double* w, std::size_t n);
 /// error to its next gradient.
 ///
 /// Shapes    one array of all buckets: dense, canonical, of f32 or f64; an element of `wire` has fewer bytes.
-/// Order     for each bucket: fill data(), start. After all were started: wait, is_finite, keep or not, mean.
+/// Order     for each bucket: fill data(), start. After all have started: wait, is_finite, keep if the step
+///           is taken, mean.
 /// Before    e is the rounding error so far, x this rank's weighted gradient.
 /// After     q = round(x + e) was sent; keep sets e to x + e − q. Without keep, e is unchanged.
-/// Exact     x + e is rounded once, to its own type; q and the new e add up to it exactly. Partial sums of
-///           several q are rounded to the wire's type, and these errors are not kept.
+/// Exact     x + e is rounded once, to the gradients' type; q and the new e add up to it exactly. Partial
+///           sums of several q are rounded to the wire's type, and these errors are not kept.
 /// Source    Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
 class low_precision_sum {
  public:
@@ -60,9 +61,10 @@ class low_precision_sum {
   std::chrono::steady_clock::time_point wait();
   /// Returns whether the sums are finite: the same on every rank.  Before: wait.
   bool is_finite() const;
-  /// Keeps the rounding errors of this step: the step is taken.
+  /// Keeps the rounding errors of this step.  Before: the step is taken.
   void keep() { std::swap(kept_, work_); }
-  /// Returns data(one) with the mean: the sum, scaled if the ranks' weight differs from `expected`.
+  /// Writes the mean to data(one) and returns it: the sum, scaled if the ranks' weight differs from
+  /// `expected`.
   std::byte* mean(bucket const& one, double weight, std::int64_t expected);
 
   std::span<std::byte const> kept() const { return {kept_.data(), kept_.bytes()}; }

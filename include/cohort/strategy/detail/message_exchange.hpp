@@ -27,20 +27,20 @@ enum class combination { weighted_mean, sum, mean };
 
 /// Exchanges one array of each rank per step, as messages of a compressor; all ranks wait for all messages.
 ///
-/// Shapes    all arrays: codec.table().elements() of f32, in the codec's memory space.
-/// Order     collective: fill mine(), start, finish, read all(). Up to `staleness` more exchanges may be
-///           started before the first is finished, and no more, so that the number of pending messages is
-///           bounded.
-/// Before    all ranks have the same codec, route and combination. Merged: a staleness of 0.
-///           The ranks of a group send one message, of their mean or sum; the leader has its residual.
-/// After     finish: `agreed` has the votes of all ranks in the oldest exchange; all() the combined messages,
-///           added in rank order, unless a rank's numbers were not finite or out of range. Then that rank's
-///           residual is unchanged, and what other ranks sent is returned to a residual and sent later.
+/// Shapes    all arrays have codec.table().elements() elements of f32, in the codec's memory space.
+/// Order     collective: fill mine(), start, finish, read all(). At most `staleness` more exchanges may be
+///           started before the first is finished, so the number of pending messages is bounded.
+/// Before    all ranks have the same codec, route and combination. If messages are merged, `staleness` is 0.
+///           The ranks of a group send one message, which contains their mean or sum. Its residual is stored
+///           on the group's leader.
+/// After     finish: `agreed` has the votes of all ranks in the oldest exchange, and all() the combined
+///           messages, added in rank order. Exception: if a rank's numbers were not finite or out of range,
+///           its residual is unchanged, and what other ranks sent is returned to a residual and sent later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages can only be added, so for a weighted mean they are
-///           encoded from the array times m_r / (expected mean weight). Otherwise decoded messages are
-///           weighted.
+///           encoded from the array times m_r / (expected mean weight). Otherwise the weights multiply the
+///           decoded messages.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;
@@ -86,6 +86,8 @@ class message_exchange : public compressed_exchange<C> {
     return group_.is_leader() ? std::span<double const>(codec_.state()) : std::span<double const>();
   }
 
+  /// Restores the state of a checkpoint.
+  ///
   /// Errors    data_error for arrays of other sizes.
   void restore(std::span<float const> residual, std::span<double const> state) {
     require_residual_size(residual.size(), residual_.size());
@@ -106,7 +108,7 @@ class message_exchange : public compressed_exchange<C> {
     remove_pending_votes(now.mine);
     auto const begin = clock::now();
     now.mine.not_finite |= !mine_.is_within_range();
-    step_info const own = now;  // of this rank: its votes are sent once (remove_pending_votes)
+    step_info const own = now;  // this rank's step: its votes are sent once (remove_pending_votes)
     in_group(mine_,
              [&](std::span<float> x) { group_.sum(x, now, combination_ != combination::weighted_mean); });
     dense_.end();
@@ -117,11 +119,11 @@ class message_exchange : public compressed_exchange<C> {
     send(message, own, {.encode = {begin, encoded}, .transfer = {encoded, clock::now()}});
   }
 
-  /// Restarts the pending exchanges of a checkpoint, from this rank's messages, the oldest first, and the
-  /// size that the group of its residual had.
+  /// Restarts the pending exchanges of a checkpoint. `messages`: those of this rank, the oldest first.
+  /// `saved_group_size`: number of ranks whose mean or sum this rank's residual accumulated.
   ///
-  /// After     the messages are in flight again; if the leaders have changed, they are added to residuals
-  ///           instead. The sum that the residuals send later equals these messages if all ranks have the
+  /// After     the messages are in flight again. If the leaders have changed, the messages are added to
+  ///           residuals instead; what the residuals send later equals these messages if all ranks have the
   ///           same number of examples.
   /// Errors    data_error for a message of another run.
   void resume(std::span<std::vector<std::byte> const> messages, int saved_group_size) {
@@ -136,16 +138,17 @@ class message_exchange : public compressed_exchange<C> {
     in_group(residual_, [&](std::span<float> x) { group_.reduce_to_leader(x); });
   }
 
-  /// Adds factor · the decoded message of one of `ranks` to the residual.
+  /// Adds factor · the decoded message of one of `ranks` ranks to the residual.
   void add_to_residual(std::span<std::byte const> message, int ranks, float factor) {
     expected_messages const any{
         .run = run_, .last_step = ~std::uint64_t{0}, .ranks = static_cast<std::uint32_t>(ranks)};
     codec_.decode_add(codec_.parse(message, any), factor, residual_.span());
   }
 
-  /// Waits for the oldest exchange. With `apply` false all() stays, and this rank's message is returned to
-  /// its residual.
-  /// Before: not merged.
+  /// Waits for the oldest exchange. If `apply` is false, all() is unchanged, and this rank's message is
+  /// returned to its residual.
+  ///
+  /// Before    `apply` is true, or messages are not merged.
   void finish(agreement& agreed, bool apply = true) {
     auto const wait_begin = clock::now();
     slot& oldest = slots_[static_cast<std::size_t>(finished_) % slots_.size()];
@@ -167,7 +170,7 @@ class message_exchange : public compressed_exchange<C> {
     in_group(all_, [&](std::span<float> x) { group_.broadcast(agreed, x); });
     times.apply.end = clock::now();
     if (!group_.is_leader())
-      times.transfer.end = times.apply.begin = times.apply.end;  // it has waited for its leader
+      times.transfer.end = times.apply.begin = times.apply.end;  // this rank has waited for its leader
     auto const waited = merges_              ? times.transfer.end - times.transfer.begin
                         : group_.is_leader() ? times.apply.begin - wait_begin
                                              : times.apply.end - wait_begin;
@@ -179,8 +182,8 @@ class message_exchange : public compressed_exchange<C> {
     for (slot& one : slots_) one.pending.wait();
   }
 
-  /// Exchanges mine() without a message: all() is the sum or mean of all ranks' arrays, to rounding; the
-  /// residual stays.
+  /// Exchanges mine() without a message: all() is the sum or mean of all ranks' arrays, up to rounding. The
+  /// residual is unchanged.
   ///
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {
@@ -195,7 +198,8 @@ class message_exchange : public compressed_exchange<C> {
   /// Adds the times that another strategy has reported.
   void add_times(std::vector<measurement> const& others) { meter_.add_times(others); }
 
-  /// Measurements of message_totals and exchange_meter; `others`: times added in this report only.
+  /// Returns the measurements of message_totals and exchange_meter; `others`: times added in this report
+  /// only.
   std::vector<measurement> report(std::vector<measurement> const& others = {}) const {
     std::vector<measurement> all = totals_.report();
     all.push_back({"staleness", static_cast<double>(slots_.size() - 1)});
@@ -229,7 +233,7 @@ class message_exchange : public compressed_exchange<C> {
     if (double const weight = now.weight * group_.groups() / static_cast<double>(now.expected);
         merges_ && combination_ == combination::weighted_mean && weight != 1)
       mine_.scale(static_cast<float>(weight));
-    if (wanted.not_finite && other_ranks_finite) residual_.add(mine_);  // of the group: sent later
+    if (wanted.not_finite && other_ranks_finite) residual_.add(mine_);  // the group's array is sent later
     return this->encode_step(now.step, group_.leaders().rank(), now, wanted, residual_.span(), mine_.span());
   }
 
@@ -245,7 +249,7 @@ class message_exchange : public compressed_exchange<C> {
     return base::expected_in(step.step, group_.groups());
   }
 
-  /// Removes the votes of pending exchanges: they would count twice.
+  /// Removes votes that a pending exchange already has, because they would count twice.
   void remove_pending_votes(votes& mine) const {
     for (std::int64_t k = finished_; k < started_; ++k) {
       votes const& sent = slots_[static_cast<std::size_t>(k) % slots_.size()].step.mine;
@@ -265,7 +269,7 @@ class message_exchange : public compressed_exchange<C> {
       next.pending = group_.leaders().start_allgatherv(next.own, next.all);
   }
 
-  /// Whether a single message contains the contributions of all groups.
+  /// Returns whether a single message contains the contributions of all groups.
   bool has_one_message() const { return merges_ || group_.groups() == 1; }
   std::size_t own_index() const {
     return has_one_message() ? 0 : static_cast<std::size_t>(group_.leaders().rank());

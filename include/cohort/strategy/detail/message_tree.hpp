@@ -11,15 +11,16 @@
 
 namespace cohort::detail {
 
-/// ⌈log2 P⌉
+/// Returns ⌈log2 P⌉ for P ranks.
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 /// Returns whether merging in the tree is expected to be faster than sending all messages to all ranks.
-/// Assumes a cost of latency_equivalent_bytes per message, and one in a thousand elements sent, in 12 bits.
+/// Assumes that the latency of a message is the transfer time of latency_equivalent_bytes, and that one in a
+/// thousand elements is sent, in 12 bits.
 ///
 /// The ring of an allgatherv takes 2(P−1) messages one after another, and each rank receives P−1
-/// contributions. The tree takes 2⌈log2 P⌉ messages; its root receives P−1 contributions, and all P go down
-/// ⌈log2 P⌉ times.
+/// contributions. The tree takes 2⌈log2 P⌉ messages. Its root receives P−1 contributions, and then all P
+/// contributions are sent down ⌈log2 P⌉ levels.
 constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
   int const rounds = rounds_of(ranks);
   double const contribution = 96 + 1.5e-3 * static_cast<double>(elements);
@@ -35,7 +36,7 @@ constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
 ///
 /// Shapes    residual: of the merging rank, which adds the remainders of its merges to it.
 /// Order     collective.
-/// Moves     each rank sends and receives at most 2⌈log2 P⌉ messages together.
+/// Moves     each rank sends and receives at most 2⌈log2 P⌉ messages in total.
 /// Exact     each pair is merged by one rank, so all ranks get the same bytes. (In a butterfly both ranks of
 ///           a pair would merge with their own residuals and get different sums.)
 template <compressor C>
@@ -45,8 +46,8 @@ class message_tree {
                                    expected_messages const& expected, std::span<float> residual) {
     int const rank = world.rank(), size = world.size();
     merged_.assign(mine.begin(), mine.end());
-    int step =
-        1;  // ends as the rank's lowest set bit: it has merged the ranks from rank + 1 to rank + step − 1
+    // Ends at the rank's lowest set bit, after merging ranks rank + 1 to rank + step − 1.
+    int step = 1;
     for (; step < size && (rank & step) == 0; step *= 2) {
       if (rank + step >= size) continue;
       receive(world, rank + step, up, received_);

@@ -17,7 +17,7 @@ void for_each_trained(parameter_set const& parameters, F f) {
 
 /// State of the outer step: the parameters of the last meeting, and the velocity. The same on every rank.
 ///
-/// Shapes    two dense arrays of the canonical view; none if the step is the mean itself.
+/// Shapes    two dense arrays of the canonical view; none if the outer step is the plain mean.
 /// Exact     an element is computed in double and rounded once. Parameters that are not trained are
 ///           unchanged.
 class outer_optimizer {
@@ -26,7 +26,7 @@ class outer_optimizer {
   outer_optimizer copy() const;
 
   /// Sets the start of the next outer step to the replica's parameters, which are the same on all ranks.
-  /// Discards the state of a checkpoint with other elements.
+  /// Discards the state of a checkpoint that has another type or size.
   void start_from(replica const& mine);
   /// Returns whether the state has the type and size of the replica.
   bool fits(replica const& mine) const;

@@ -15,13 +15,13 @@ namespace cohort::detail {
 ///
 /// Shapes    two arrays of the dense canonical view: the sent parameters, and the sum with votes.
 /// Order     start, then finish or discard; repeatedly. The object must outlive each pending mean.
-/// Exact     w ← g + (w − sent), where g is the mean after its outer step. If w is unchanged since start, the
-///           bits of g.
+/// Exact     w ← g + (w − sent), where g is the mean after its outer step. If w has not changed since start,
+///           the result has the bits of g.
 class overlapped_mean {
  public:
   bool is_pending() const { return pending_; }
-  /// Returns whether the mean has the type and size of the replica's parameters; that of a checkpoint may
-  /// differ.
+  /// Returns whether the mean has the type and size of the replica's parameters. The mean of a checkpoint may
+  /// have others.
   bool fits(replica const& mine) const;
 
   void start(communicator& world, replica const& mine, weighted_sum::contribution const& own,
@@ -32,7 +32,7 @@ class overlapped_mean {
   /// Waits for the mean and applies it to the trained elements of w. Returns the agreement of all ranks.
   agreement apply_to(replica const& mine, outer_optimizer& outer, std::byte* w);
 
-  /// Applies the mean to the replica; it is no longer pending.
+  /// Applies the mean to the replica. Afterwards no mean is pending.
   agreement finish(replica const& mine, outer_optimizer& outer);
   /// Waits for the mean and ignores it.
   void discard();

@@ -21,8 +21,8 @@ std::uint64_t random_process_id();
 ///
 /// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on those of the
 ///           group.
-/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. broadcast: both
-///           broadcast.
+/// Moves     inside the group. sum: an allreduce of the elements and one of 5 words. broadcast: a broadcast
+///           of the elements and one of the agreement. reduce_to_leader: an allreduce of the elements.
 class process_group {
  public:
   /// Makes each rank its own group.
@@ -38,7 +38,7 @@ class process_group {
   int groups() const { return groups_; }
   /// Number of ranks in this group.
   int size() const { return members_ ? members_->size() : 1; }
-  /// Whether any group has more than one rank.
+  /// Returns whether any group has more than one rank.
   bool is_grouped() const { return members_ != nullptr; }
 
   /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Returns a count of a checkpoint, or `otherwise` if the checkpoint has none of that name.
+/// Returns the count `name` of a checkpoint; `otherwise` if the checkpoint has no count of that name.
 std::int64_t count_of(strategy_state const& from, std::string_view name, std::int64_t otherwise);
 
 /// Checks an array of a checkpoint.

@@ -14,14 +14,14 @@ namespace cohort::detail {
 /// The elements of a network that are exchanged as messages: the trained parameters as packed f32. Running
 /// statistics and frozen layers are not exchanged.
 ///
-/// Shapes    parameter p has the elements [first, first + its elements) of table().elements().
+/// Shapes    each trained parameter has a contiguous range of the table().elements() elements, in the order
+///           of the parameters.
 class shared_elements {
  public:
   explicit shared_elements(parameter_set const& parameters);
 
   tensor_table const& table() const { return table_; }
-  /// Whether the shared elements that read and write are given are on the arenas' device; at first they are
-  /// not.
+  /// Sets whether the arrays `shared` of read and write are on the arenas' device. Initially they are not.
   void set_on_device(bool on_device) { on_device_ = on_device; }
 
   /// Copies parameters [begin, end) of an arena to the shared elements.
@@ -70,7 +70,7 @@ class own_step {
   void begin(replica const& mine);
   /// x = parameters before the step − parameters now.
   void read(replica const& mine, shared_elements const& elements, std::span<float> x);
-  /// Replaces the step: parameters = those before it − factor·x, with constraints.
+  /// Replaces the step: parameters = parameters before the step − factor·x, with constraints.
   void replace(replica const& mine, shared_elements const& elements, std::span<float const> x, double factor);
 
  private:

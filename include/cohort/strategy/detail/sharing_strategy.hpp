@@ -91,7 +91,10 @@ class sharing_strategy : public strategy {
   codec_of<Make> make_codec(replica const& mine, threshold_device_source* device = nullptr) {
     elements_.emplace(mine.parameters);
     if (elements_->table().elements() == 0)
-      throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
+      throw setting_error({.what = "there is nothing to share: no parameter is trained",
+                           .where = text_,
+                           .expected = "at least 1 trained parameter",
+                           .got = "0"});
     has_statistics_ = has_statistics(mine.parameters);
     return threads_.make(make_, elements_->table(), device);
   }

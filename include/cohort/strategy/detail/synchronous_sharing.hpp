@@ -100,7 +100,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
       pending_names_.push_back(text_of({message_name, k / 10, k % 10}));
   }
 
-  /// Makes the exchange before the first step.
+  /// Creates the exchange before the first step.
   void prepare(replica const& mine) {
     if (exchange_) return;
     auto* const device = mine.parameters.type() == element_type::f32
@@ -155,18 +155,18 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     return settings_.slower_if_stale && settings_.max_staleness > 1 ? 1.0 / settings_.max_staleness : 1;
   }
 
-  /// As count_statistics; a single rank has nothing to average.
+  /// As count_statistics, but does nothing on a single rank.
   void count_own_statistics(step_info const& now, replica const& mine, int examples) {
     if (world_->size() > 1) this->count_statistics(now, mine, examples);
   }
-  /// Whether a step is one of the first, which are exchanged densely.
+  /// Returns whether a step is one of the first, which are exchanged densely.
   bool is_dense(step_info const& now) const { return now.step < settings_.warm_up; }
 
  private:
   static constexpr std::string_view message_name = "message ", lost_name = "lost ",
                                     former_ranks_name = "former ranks", group_size_name = "group size";
 
-  /// Pending message of a run with other ranks, and the number of ranks whose mean or sum it has.
+  /// Pending message of a run with another number of ranks, and how many ranks' mean or sum it contains.
   struct lost_message {
     std::string name;
     std::vector<std::byte> bytes;

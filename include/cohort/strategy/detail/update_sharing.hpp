@@ -11,11 +11,11 @@
 
 namespace cohort::detail {
 
-/// Shares steps: each rank computes its own step by its own updater; all ranks then apply the sum of what was
-/// sent instead.
+/// Shares steps: the updater of each rank computes a step; all ranks then replace it by the sum of the sent
+/// steps (`mean`: by their mean).
 ///
-/// Each rank has its own updaters' state. Models, and checkpoints for other numbers of ranks, contain the
-/// mean.
+/// The ranks' updater states differ. Saved models, and checkpoints that another number of ranks continues,
+/// contain the mean of these states.
 template <class Make>
 class update_sharing final : public synchronous_sharing<Make> {
   using base = synchronous_sharing<Make>;
@@ -97,7 +97,7 @@ class update_sharing final : public synchronous_sharing<Make> {
       step_.read(mine, this->elements(), x.span());
     }
   }
-  /// Parameters = those before the step − late_factor()·x.  After: x may have other values.
+  /// Sets the parameters to those before the step − late_factor()·x.  After: x may have been overwritten.
   void replace_step(replica const& mine, f32_buffer& x) {
     if (!device_before_) return step_.replace(mine, this->elements(), x.span(), this->late_factor());
     x.scale(static_cast<float>(-this->late_factor()));

@@ -19,7 +19,7 @@ namespace cohort::detail {
 /// Shapes    `count` elements of f32 or f64; with votes, `vote_words` more after them. Without votes the
 ///           array may be in an arena, reduced in place.
 /// Order     fill data(), or set_data; start, wait, read_agreement, make_mean; repeatedly.
-/// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of
+/// Exact     with one rank no bit changes; for 2ᵏ ranks of equal weight, the scaling is exact. Counts of
 ///           examples are exact in f32 up to 2²⁴.
 class weighted_sum {
  public:
@@ -48,7 +48,7 @@ class weighted_sum {
 
   /// Waits for the allreduce. Returns the time of its completion, also if called again.
   std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, pending_.wait()); }
-  /// Returns the examples, weight and votes of all ranks.  Before: wait; made with votes.
+  /// Returns the examples, weight and votes of all ranks.  Before: wait; constructed with votes.
   agreement read_agreement(std::int64_t meetings);
   /// Clears the votes to stop and to save.
   void clear_requests();

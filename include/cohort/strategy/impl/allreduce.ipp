@@ -251,7 +251,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE std::unique_ptr<strategy> allreduce::on(communicator& world) const {
   if (resync < 0)
-    throw setting_error({.what = "invalid period",
+    throw setting_error({.what = "the period of resync is negative",
                          .where = "allreduce.resync",
                          .expected = "0 (never) or a number of steps",
                          .got = {resync}});

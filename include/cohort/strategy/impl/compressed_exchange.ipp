@@ -18,8 +18,10 @@ COHORT_CORE_INLINE void add_votes(message_header const& from, agreement& to) {
 
 COHORT_CORE_INLINE void require_residual_size(std::size_t saved, std::size_t expected) {
   if (saved != expected)
-    throw data_error(
-        {.what = "cannot restore a residual", .expected = {expected, " elements"}, .got = {saved}});
+    throw data_error({.what = "cannot restore a residual of another size",
+                      .where = "strategy/array/residual",
+                      .expected = {expected, " elements"},
+                      .got = {saved}});
 }
 
 COHORT_CORE_INLINE void dense_exchange::run(communicator& world, step_info const& now, std::span<float> x,

@@ -96,8 +96,8 @@ class averaging_strategy final : public strategy {
   }
   bool meets_each_step() const override { return false; }
   agreement const* agreed() const override { return &agreed_; }
-  /// One array for the sum, two for the outer step, two for an overlapped mean, and one more during a
-  /// meeting.
+  /// The averaged arrays in the sum, two arrays for the outer step, two for an overlapped mean, and one more
+  /// during a meeting.
   std::size_t bytes(replica const& mine) const override {
     int const arrays = (how_.average_updater_state ? mine.arrays() : 1) + (how_.outer.is_plain() ? 0 : 2)
                        + (how_.overlap && world_->size() > 1 ? 2 : 0) + 1;
@@ -121,7 +121,7 @@ class averaging_strategy final : public strategy {
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
-    sum_.reset();  // prepare creates it again and checks that the state fits
+    sum_.reset();  // prepare creates it again and checks the state's sizes
     late_->discard();
     votes_ = {};
     busy_steps_ = 0;
@@ -148,7 +148,7 @@ class averaging_strategy final : public strategy {
     return static_cast<std::size_t>(mine.parameters.elements());
   }
 
-  /// Steps between this one and the next meeting that a rank skips because its data has ended.
+  /// Returns the number of steps before the next meeting that this rank skips because its data has ended.
   std::int64_t steps_to_skip(step_info const& now) const {
     return now.data_ended ? std::max<std::int64_t>(period_ - steps_ - 1, 0) : 0;
   }
@@ -185,7 +185,7 @@ class averaging_strategy final : public strategy {
            + static_cast<std::size_t>(array) * (in_place_ ? mine.parameters.arena_bytes() : mine.bytes());
   }
 
-  /// Averages with all ranks; afterwards all have the same parameters.
+  /// Averages the arrays of all ranks. Afterwards all ranks have the same parameters.
   void meet(replica const& mine) {
     prepare(mine);
     votes const earlier = late_->is_pending() ? finish_overlapped(mine).all : votes{};

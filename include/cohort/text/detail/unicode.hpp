@@ -26,6 +26,8 @@ std::string utf8_of(char32_t code);
 /// Class of a character in the pattern that splits texts for byte pair encoding.
 enum class character_class : std::uint8_t { letter, number, space, other };
 
+/// Returns the class of a character.
+///
 /// Source    Unicode's categories L and N, and its property White_Space.
 character_class class_of(char32_t code);
 

@@ -17,7 +17,7 @@ enum class token_kind : std::uint8_t { bytes, characters, byte_pairs };
 /// The tokens of a tokenizer and, for byte pairs, the merges in their order.
 struct vocabulary {
   struct merge {
-    std::int32_t rank = 0;  // merges of a lower rank come first
+    std::int32_t rank = 0;  // merges of a lower rank are applied first
     std::int32_t token = 0;
   };
 
@@ -52,10 +52,10 @@ struct vocabulary {
 /// Adds merges to a vocabulary of the 256 bytes: see tokenizer::byte_pairs.
 void learn_byte_pairs(vocabulary& learned, std::string_view text, int size);
 
-/// Convert between bytes and the printable characters that GPT-2's files have instead: bytes that are
-/// printable in Latin-1 are themselves, the others are the characters from 0x100 on.
+/// Returns the printable form of bytes in GPT-2's files: a byte that is printable in Latin-1 is that
+/// character; the other bytes are the characters from 0x100 on.
 std::string printable_of(std::string_view bytes);
-/// Returns false if the text contains other characters.
+/// Converts the printable form back to bytes. Returns false if the text contains other characters.
 bool bytes_of_printable(std::string_view printable, std::string& bytes);
 
 }  // namespace cohort::detail

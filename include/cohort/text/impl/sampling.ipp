@@ -14,29 +14,31 @@ namespace cohort {
 COHORT_CORE_INLINE std::int32_t drawn_token(std::span<float const> probabilities, sampling const& rules,
                                             random_stream const& draws, std::uint64_t i) {
   auto const refuse = [](char const* field, char const* expected, double got) {
-    throw setting_error(
-        {.what = "invalid rule for drawing tokens", .where = field, .expected = expected, .got = {got}});
+    throw setting_error({.what = "a sampling rule is out of range",
+                         .where = {"sampling.", field},
+                         .expected = expected,
+                         .got = {got}});
   };
   if (!(rules.temperature >= 0) || std::isinf(rules.temperature))
-    refuse("temperature", "at least 0", rules.temperature);
+    refuse("temperature", "a finite number of at least 0", rules.temperature);
   if (rules.top_k < 0) refuse("top_k", "at least 0", rules.top_k);
-  if (!(rules.top_p > 0 && rules.top_p <= 1)) refuse("top_p", "above 0, at most 1", rules.top_p);
+  if (!(rules.top_p > 0 && rules.top_p <= 1)) refuse("top_p", "above 0 and at most 1", rules.top_p);
 
   std::vector<std::pair<double, std::int32_t>> tokens;
   tokens.reserve(probabilities.size());
   for (std::size_t k = 0; k < probabilities.size(); ++k) {
     float const p = probabilities[k];
     if (!(p >= 0) || std::isinf(p))
-      throw numeric_error({.what = "cannot draw a token",
-                           .where = {"probability of token ", k},
-                           .expected = "a finite number, at least 0",
+      throw numeric_error({.what = "a probability is negative or not finite",
+                           .where = {"token ", k},
+                           .expected = "a finite number of at least 0",
                            .got = {static_cast<double>(p)}});
     if (p > 0) tokens.emplace_back(p, static_cast<std::int32_t>(k));
   }
   if (tokens.empty())
-    throw numeric_error({.what = "cannot draw a token",
-                         .where = {},
-                         .expected = "a probability above 0",
+    throw numeric_error({.what = "no token has a probability above 0",
+                         .where = "drawn_token",
+                         .expected = "at least 1 token",
                          .got = {"none of ", probabilities.size()}});
   std::sort(tokens.begin(), tokens.end(), [](auto const& a, auto const& b) {
     return a.first > b.first || (a.first == b.first && a.second < b.second);

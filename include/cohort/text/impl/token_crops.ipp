@@ -65,7 +65,7 @@ class crops_of_tokens {
 
   void require(std::int32_t token, std::int64_t place) const {
     if (token < 0 || token >= how_.vocabulary)
-      throw data_error({.what = "a token is outside of the vocabulary",
+      throw data_error({.what = "a token is outside the vocabulary",
                         .where = {"token ", place, " of the stream"},
                         .expected = {"0 to ", how_.vocabulary - 1},
                         .got = {token}});

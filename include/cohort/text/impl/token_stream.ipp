@@ -120,7 +120,7 @@ COHORT_CORE_INLINE void write_tokens(std::string const& path, std::span<std::int
   auto const wrong = std::find_if(tokens.begin(), tokens.end(),
                                   [&](std::int32_t token) { return token < 0 || token > highest; });
   if (wrong != tokens.end())
-    throw data_error({.what = "a token does not fit the file's element type",
+    throw data_error({.what = "a token is out of the range of the file's element type",
                       .where = {path, ", token ", wrong - tokens.begin()},
                       .expected = {"0 to ", highest},
                       .got = {*wrong}});

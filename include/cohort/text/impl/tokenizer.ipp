@@ -50,7 +50,7 @@ COHORT_CORE_INLINE void add_checked_merge(vocabulary& made, std::string_view lef
   auto const number = [&](std::string_view text) {
     auto const found = made.ids.find(text);
     if (found == made.ids.end())
-      throw data_error({.what = "a merge needs a token that the vocabulary lacks",
+      throw data_error({.what = "a merge contains a token that is not in the vocabulary",
                         .where = std::move(where),
                         .expected = "a token of the vocabulary",
                         .got = {"'", printable_of(text), "'"}});
@@ -70,9 +70,10 @@ COHORT_CORE_INLINE void read_numbered_tokens(vocabulary& made, io::json_value fi
         field.unsigned_integer(fields.size() == 0 ? 0 : static_cast<std::uint64_t>(fields.size() - 1)));
     if (set[id] != 0) field.refuse("a number that no other token has");
     set[id] = 1;
-    // Special tokens such as <|endoftext|> are plain text; their characters are themselves.
+    // Special tokens such as <|endoftext|> are stored as plain text, not in the printable form.
     if (!bytes_of_printable(field.key(), bytes))
-      field.refuse("a token of printable characters as in GPT-2's files", "another");
+      field.refuse("a token of printable characters as in GPT-2's files",
+                   detail::text_of({"'", field.key().substr(0, 60), "'"}));
     made.texts[id] = bytes;
   }
 }
@@ -99,10 +100,10 @@ COHORT_CORE_INLINE tokenizer tokenizer::characters(std::string_view text) {
     at += one.bytes;
   }
   if (found.empty())
-    throw data_error({.what = "a tokenizer of characters needs a text",
-                      .where = {},
-                      .expected = "at least one character",
-                      .got = "an empty text"});
+    throw data_error({.what = "the text for a tokenizer is empty",
+                      .where = "tokenizer::characters",
+                      .expected = "at least 1 character",
+                      .got = "0"});
   auto made = std::make_shared<detail::vocabulary>();
   made->kind = detail::token_kind::characters;
   for (char32_t const code : found) made->texts.push_back(detail::utf8_of(code));
@@ -225,7 +226,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view 
         if (bytes == 0 || found == v.ids.end())
           throw data_error({.what = "the text contains a character that is not a token",
                             .where = {"byte ", at},
-                            .expected = "characters of the text that the tokenizer was made from",
+                            .expected = "characters of the text from which the tokenizer was created",
                             .got = bytes == 0 ? detail::clause("a byte that is not UTF-8")
                                               : detail::clause({"'", text.substr(at, bytes), "'"})});
         tokens.push_back(found->second);
@@ -236,7 +237,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view 
       struct span_of_tokens {
         std::size_t first, count;
       };
-      std::unordered_map<std::string_view, span_of_tokens> known;  // where the tokens of a word are already
+      std::unordered_map<std::string_view, span_of_tokens> known;  // words that have been encoded
       for (std::size_t bytes = 0; !text.empty(); text.remove_prefix(bytes)) {
         bytes = detail::first_word(text);
         auto const [found, is_new] =

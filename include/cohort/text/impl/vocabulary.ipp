@@ -87,8 +87,8 @@ class pair_counts {
     offer_changed();
   }
 
-  /// Merges the most frequent pair into `token` everywhere; returns the pair, or nothing if no pair occurs
-  /// twice.
+  /// Merges the most frequent pair into `token` everywhere, and sets `pair` to it. Returns false
+  /// if no pair occurs twice.
   bool merge_best(std::int32_t token, std::pair<std::int32_t, std::int32_t>& pair) {
     while (!offers_.empty()) {
       offer const best = offers_.top();
@@ -116,7 +116,7 @@ class pair_counts {
   };
   struct counted_pair {
     std::int64_t count = 0;
-    std::vector<std::size_t> words;  // that contain it, or did; in order of insertion
+    std::vector<std::size_t> words;  // that contain or contained the pair, in order of insertion
   };
   struct offer {
     std::int64_t count;

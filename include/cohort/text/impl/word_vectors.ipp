@@ -42,7 +42,7 @@ class vector_file {
     return static_cast<unsigned char>(chunk_[next_++]);
   }
 
-  /// Returns the bytes before the next separator, which is read too, after any leading ones.
+  /// Skips leading separators, then reads a field and the separator after it. Returns the field.
   std::string field(std::size_t longest, char const* what) {
     std::string text;
     int byte = get();
@@ -55,7 +55,7 @@ class vector_file {
     if (text.empty()) refuse(what, "the end of the file");
     return text;
   }
-  /// Whether the last field ended with a line end.
+  /// Returns whether the last field ended with a line end.
   bool ended_line() const { return last_ == '\n'; }
 
   std::int64_t natural(char const* what) {
@@ -88,7 +88,7 @@ class vector_file {
     if (!is_finite(value)) refuse("a finite number", "NaN or infinity");
     return value;
   }
-  /// Requires that only line ends and spaces follow.
+  /// Throws data_error unless only line ends and spaces follow.
   void end() {
     int byte = get();
     while (is_separator(byte)) byte = get();
@@ -124,11 +124,20 @@ COHORT_CORE_INLINE double wide_dot(std::span<float const> a, std::span<double co
 COHORT_CORE_INLINE word_vectors::word_vectors(std::vector<std::string> words, int width,
                                               std::vector<float> values)
     : words_(std::move(words)), width_(width), values_(std::move(values)) {
-  if (words_.empty() || width < 1 || words_.size() > std::numeric_limits<std::int32_t>::max()
-      || values_.size() != words_.size() * static_cast<std::size_t>(width))
-    throw setting_error({.what = "word vectors need words, each with a vector",
+  if (words_.empty() || words_.size() > std::numeric_limits<std::int32_t>::max())
+    throw setting_error({.what = "the number of words is out of range",
                          .where = "word_vectors",
-                         .expected = {words_.size(), " x ", width, " numbers"},
+                         .expected = "1 to 2^31 - 1 words",
+                         .got = {words_.size()}});
+  if (width < 1)
+    throw setting_error({.what = "the width of the vectors is not positive",
+                         .where = "word_vectors",
+                         .expected = "at least 1",
+                         .got = {width}});
+  if (values_.size() != words_.size() * static_cast<std::size_t>(width))
+    throw setting_error({.what = "the number of values is not the number of words times the width",
+                         .where = "word_vectors",
+                         .expected = {words_.size(), " x ", width, " values"},
                          .got = {values_.size()}});
   for (std::size_t i = 0; i < words_.size(); ++i) {
     if (words_[i].empty() || words_[i].find_first_of(" \t\r\n") != std::string::npos)
@@ -240,8 +249,10 @@ COHORT_CORE_INLINE std::vector<neighbour> word_vectors::analogy(std::string_view
 COHORT_CORE_INLINE std::vector<neighbour> word_vectors::nearest(std::span<double const> direction, int count,
                                                                 std::span<std::int32_t const> except) const {
   if (count < 0)
-    throw setting_error(
-        {.what = "invalid number of neighbours", .where = "count", .expected = "at least 0", .got = {count}});
+    throw setting_error({.what = "the number of neighbours is negative",
+                         .where = "count",
+                         .expected = "at least 0",
+                         .got = {count}});
   double square = 0;
   for (double const x : direction) square += x * x;
   double const scale = square > 0 ? 1 / std::sqrt(square) : 0;
@@ -285,7 +296,7 @@ COHORT_CORE_INLINE word_vectors word_vectors::load(std::string const& path, vect
   auto const count = static_cast<std::uint64_t>(file.natural("the number of words"));
   auto const width = static_cast<std::uint64_t>(file.natural("the width"));
   bool const text = format == vector_format::text;
-  // A word has at least one byte and a separator; a number as text likewise.
+  // A word, and a number in text, takes at least one byte and a separator.
   std::uint64_t const row_bytes =
       width > file.size() ? file.size() : 2 + width * (text ? 2 : sizeof(float)) - 1;
   if (width > file.size() || count > file.size() / row_bytes)

@@ -73,12 +73,16 @@ COHORT_CORE_INLINE word_vocabulary word_vocabulary::of(std::string_view text,
 
 COHORT_CORE_INLINE word_vocabulary::word_vocabulary(std::vector<std::string> words,
                                                     std::vector<std::int64_t> counts) {
-  if (words.empty() || words.size() != counts.size()
-      || words.size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-    throw setting_error({.what = "a vocabulary needs words, each with a count",
+  if (words.empty() || words.size() >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+    throw setting_error({.what = "the number of words is out of range",
                          .where = "word_vocabulary",
-                         .expected = {words.size(), " counts of 1 to 2^31 - 2 words"},
-                         .got = {counts.size(), " counts of ", words.size(), " words"}});
+                         .expected = "1 to 2^31 - 2 words",
+                         .got = {words.size()}});
+  if (words.size() != counts.size())
+    throw setting_error({.what = "the numbers of words and counts differ",
+                         .where = "word_vocabulary",
+                         .expected = {words.size(), " counts"},
+                         .got = {counts.size()}});
   std::vector<std::size_t> order(words.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
