@@ -190,7 +190,7 @@ constexpr char const* after_seed = R"(
   --profile        prints the time of each kernel of rank 0
   --help           prints this text
 
-A value follows its flag after a space or an equals sign; if a flag is repeated, the last one counts. Exit status 75 means:
+A value follows its flag after a space or an equals sign; the last of repeated flags counts. Exit status 75 means:
 the same command can be restarted with --resume.
 )";
 
