@@ -25,8 +25,8 @@ struct zip_entry {
 
 /// The central directory of a zip archive in memory, also with 64-bit fields (zip64).
 ///
-/// Before    the bytes are untrusted and outlive the directory. The caller checks the CRC-32 of the entries that
-///           it reads.
+/// Before    the bytes are untrusted and outlive the directory. The caller checks the CRC-32 of the entries
+///           that it reads.
 /// After     no entry is encrypted. Names differ. The data of all entries are inside the archive and do not
 ///           overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes than
 ///           deflate can produce.
