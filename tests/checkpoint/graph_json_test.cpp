@@ -301,6 +301,18 @@ TEST(graph_json, names_the_refused_layer) {
             "got 65x16777216");
 }
 
+TEST(graph_json, refuses_extents_of_more_than_31_bits) {
+  std::string const tall =
+      R"({"kind": "upsampling", "name": "u", "inputs": ["in"], "fields": {"factor": [32767, 1]}})";
+  for (char const* const next :
+       {R"(, {"kind": "upsampling", "name": "v", "inputs": ["u"], "fields": {"factor": [32767, 1]}})",
+        R"(, {"kind": "conv2d_transposed", "name": "v", "inputs": ["u"],
+            "fields": {"filters": 1, "kernel": 1, "stride": [32767, 1]}})"})
+    EXPECT_EQ(refusal_of<graph_error>([&] { from_json(layers(tall + next)); }),
+              "a layer is too large ($.layers[2], layer \"v\"): expected tensors of 1 to 1073741824 "
+              "elements, got an extent of 8589410312");
+}
+
 TEST(graph_json, reads_a_long_chain_without_recursion) {
   std::string text;
   for (int i = 9'000; i > 0; --i) {

@@ -31,12 +31,30 @@ TEST(imported_model, becomes_a_run_with_its_parameters_and_settings) {
   EXPECT_EQ(run.settings().updater.name(), "adam");
 }
 
+TEST(imported_model, stores_a_temporary_without_a_copy) {
+  imported_model made(small(), "a.onnx");
+  std::vector<float> values = weights;
+  made.set("head.weights", {3, 2}, std::move(values));
+  made.set("head.bias", {3}, std::vector<float>(bias));
+  training run = load_imported<reference<double>>(made);
+  std::vector<double> read(9);
+  run.parameters().read_all(run.parameters().master(), reinterpret_cast<std::byte*>(read.data()));
+  EXPECT_EQ(read, (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
 TEST(imported_model, refuses_parameters_that_the_network_does_not_have) {
   imported_model made(small(), "a.onnx");
   EXPECT_EQ(refusal_of<data_error>([&] {
               made.set("tail.weights", {3, 2}, weights);
             }),
-            "the network has no such parameter (a.onnx, parameter tail.weights)");
+            "the network has no such parameter (a.onnx, parameter tail.weights): expected a parameter of the "
+            "network; "
+            "the nearest name is head.weights, got tail.weights");
+  EXPECT_EQ(
+      refusal_of<data_error>([&] {
+        made.set("x", {3, 2}, weights);
+      }),
+      "the network has no such parameter (a.onnx, parameter x): expected one of its 2 parameters, got x");
   EXPECT_EQ(refusal_of<data_error>([&] {
               made.set("head.weights", {2, 3}, weights);
             }),

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -138,6 +139,39 @@ TEST(npy, refuses_types_by_name) {
               written(tensor_view(reinterpret_cast<std::byte const*>(&one), element_type::bf16, {1}));
             }),
             "cannot write the array for NumPy (type bf16): expected f32, f64, i32, i64, u64 or u8");
+}
+
+TEST(npy, refuses_booleans_that_are_neither_0_nor_1) {
+  std::string const header = "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}";
+  EXPECT_EQ(refused(file_of(header, "\1\0\2"s)), "cannot read the .npy file (a.npy, byte "
+                                                     + std::to_string(10 + header.size() + 2)
+                                                     + "): expected a boolean: 0 or 1, got 2");
+}
+
+TEST(npy, loads_a_file_as_it_parses_its_bytes) {
+  scratch_folder folder;
+  auto const load = [&](std::string const& bytes) {
+    std::ofstream(folder / "x.npy", std::ios::binary) << bytes;
+    return npy_array::load(folder / "x.npy");
+  };
+  std::vector<std::uint8_t> numbers(200'000);  // more than the bytes that are read with the header
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint8_t>(i % 251);
+  EXPECT_EQ(numbers_of<std::uint8_t>(load(written(tensor_view(numbers.data(), {200'000})))), numbers);
+  std::string const fortran =
+      file_of("{'descr': '|u1', 'fortran_order': True, 'shape': (400, 500)}", bytes_of_numbers(numbers));
+  EXPECT_EQ(numbers_of<std::uint8_t>(load(fortran)), numbers_of<std::uint8_t>(parse(fortran)));
+  EXPECT_EQ(load(written(tensor_view(numbers.data(), {2, 0}))).view().dims, (shape{2, 0}));
+  std::string const whole = written(tensor_view(numbers.data(), {3}));
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    std::string text = refusal_of<data_error>([&] { load(whole.substr(0, n)); });
+    text.replace(text.find(folder / "x.npy"), (folder / "x.npy").size(), "a.npy");
+    EXPECT_EQ(text, refused(whole.substr(0, n)));
+  }
+  // A header that claims 2^31 bytes costs no memory.
+  EXPECT_NE(refusal_of<data_error>([&] {
+              load(file_of("{'descr': '<f8', 'fortran_order': False, 'shape': (268435456,)}", "1234"));
+            }).find("expected 2147483648 bytes for 268435456 f64, got 4"),
+            std::string::npos);
 }
 
 TEST(npy, refuses_damaged_files) {

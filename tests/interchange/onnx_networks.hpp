@@ -4,7 +4,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/graph/with_state.hpp>
-#include <cohort/interchange/onnx_export.hpp>
+#include <cohort/interchange/export_onnx.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/layer/rms_norm.hpp>

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
+#include <cohort/interchange/export_onnx.hpp>
 #include <cohort/interchange/import_onnx.hpp>
-#include <cohort/interchange/onnx_export.hpp>
 #include <filesystem>
 
 namespace onnx_page_test {

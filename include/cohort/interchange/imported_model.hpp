@@ -6,6 +6,8 @@
 #include <cohort/trainer/settings.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +42,8 @@ class imported_model {
   /// Errors    data_error if the network has no such parameter or it has another shape, or if the parameter
   ///           was set before.
   void set(std::string_view parameter, shape const& dims, std::span<float const> values);
+  /// The same without a copy of the values.
+  void set(std::string_view parameter, shape const& dims, std::vector<float>&& values);
 
   /// Copies all parameters into those of the same network.
   ///
@@ -48,17 +52,20 @@ class imported_model {
 
  private:
   struct values_of {
-    std::string name;
     shape dims;
     std::optional<std::vector<float>> values{};
   };
 
   [[noreturn]] void refuse(std::string_view parameter, std::string what, std::string expected,
                            std::string got) const;
+  /// The parameter of a name; null if there is none.
+  values_of const* find(std::string_view parameter) const;
+  /// The parameter to be set, whose values have this shape.
+  values_of& unset(std::string_view parameter, shape const& dims, std::size_t values);
 
   cohort::graph network_;
   std::string origin_;
-  std::vector<values_of> parameters_;
+  std::map<std::string, values_of, std::less<>> parameters_;
 };
 
 /// Makes a run with an imported network and its parameters: to predict, to evaluate or to train on.

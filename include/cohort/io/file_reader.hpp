@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <unistd.h>
+#include <cohort/detail/build_check.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +40,8 @@ class file_reader {
   std::string const& path() const { return path_; }
   /// Returns the file's size in bytes at the time of opening.
   std::uint64_t size() const { return size_; }
+  /// Throws file_error if the file is larger than `max_bytes`.
+  void expect_at_most(std::uint64_t max_bytes) const;
 
   /// Reads the next `bytes` bytes and returns their number, which is smaller only at the end of the file.
   std::size_t read(void* into, std::size_t bytes);

@@ -180,30 +180,34 @@ std::vector<std::byte> archive_of(std::vector<zip_entry> const& entries) {
 
 TEST(keras_archives, are_not_decompressed) {
   scratch const file("bomb.keras");
-  std::string const where = " (" + file.path + ")";
+  std::string const where = " (" + file.path + ", byte ";
+  std::string const entry = "cannot read the zip archive: the entry \"metadata.json\" ";
   file.write(archive_of({{"metadata.json", "x", 8, 1 << 30}}));
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json is compressed"
-                                       + where + ": expected stored, as Keras writes it, got method 8");
+  EXPECT_EQ(refusal_of(file.path), entry + "claims more bytes than deflate can produce" + where
+                                       + "0): expected at most 1032 bytes from 1, got 1073741824");
+  file.write(archive_of({{"metadata.json", "x", 8, 1032}}));
+  EXPECT_EQ(refusal_of(file.path),
+            entry + "is compressed" + where + "0): expected stored, as Keras writes it, got method 8");
   file.write(archive_of({{"metadata.json", "x", 0, 1 << 30}}));
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: the entry metadata.json has two sizes"
-                                       + where + ": expected 1, got 1073741824");
+  EXPECT_EQ(refusal_of(file.path), entry + "is stored with different compressed and uncompressed sizes"
+                                       + where + "0): expected 1, got 1073741824");
   file.write(archive_of({{"metadata.json", "x", 0}}));
   EXPECT_EQ(refusal_of(file.path),
-            "cannot read the zip archive: the entry metadata.json is damaged: its CRC-32 differs" + where);
+            entry + "is damaged" + where + "0): expected CRC-32 0, got CRC-32 2363233923");
   file.write(archive_of({{"metadata.json", "", 0}, {"metadata.json", "", 0}}));
-  EXPECT_EQ(refusal_of(file.path),
-            "cannot read the zip archive: it has the entry metadata.json twice" + where);
+  EXPECT_EQ(refusal_of(file.path), entry + "exists twice" + where + "43)");
   file.write(archive_of({{"../metadata.json", "", 0}}));  // names are never paths of files
-  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has no entry metadata.json" + where
-                                       + ": expected a file of Keras 3");
+  EXPECT_EQ(refusal_of(file.path), "cannot read the zip archive: it has no entry \"metadata.json\" ("
+                                       + file.path + "): expected a file of Keras 3");
   file.write({});
   EXPECT_EQ(refusal_of(file.path),
-            "cannot read the zip archive: it has no end record: it is truncated or no zip archive" + where);
+            "cannot read the zip archive: it has no end record: it is truncated or not a zip archive" + where
+                + "0)");
   std::vector<std::byte> const whole = io::read_file(folder + "cnn.keras");
   file.write(whole);
-  EXPECT_EQ(
-      refusal_of(file.path, {.max_bytes = 100}),
-      "the file is too large" + where + ": expected at most 100 bytes, got " + std::to_string(whole.size()) + " bytes");
+  EXPECT_EQ(refusal_of(file.path, {.max_bytes = 100}), "the file is too large (" + file.path
+                                                           + "): expected at most 100 bytes, got "
+                                                           + std::to_string(whole.size()) + " bytes");
 }
 
 // ---- HDF5 files ------------------------------------------------------------------------------------------
@@ -241,10 +245,10 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
   EXPECT_EQ(refusal_of_array([](hid_t, char const*) {}),
             cannot + "there is no such array in this file" + where);
   EXPECT_EQ(with(huge, H5T_NATIVE_FLOAT, nothing),
-            cannot + "the array has other extents than the layer" + where
+            cannot + "the array's shape differs from the layer's" + where
                 + ": expected (3, 3, 1, 3), got (1048576, 1048576, 1048576, 1048576)");
-  EXPECT_EQ(with(right, H5T_NATIVE_FLOAT, nothing),
-            cannot + "the array is not in the file" + where + ": expected 27 numbers, got 0 bytes");
+  EXPECT_EQ(with(right, H5T_NATIVE_FLOAT, nothing), cannot + "the array's data is missing or incomplete"
+                                                        + where + ": expected 27 elements, got 0 elements");
   EXPECT_EQ(with(right, H5T_NATIVE_FLOAT,
                  [&](hid_t how) {
                    H5Pset_chunk(how, 4, right);
@@ -255,7 +259,7 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
   EXPECT_EQ(with(right, H5T_NATIVE_FLOAT, [](hid_t how) { H5Pset_external(how, "/etc/passwd", 0, 108); }),
             cannot + "the array is chunked, compressed or in another file" + where
                 + ": expected contiguous, as Keras writes it");
-  EXPECT_EQ(with(right, H5T_C_S1, nothing), cannot + "the array has no numbers" + where);
+  EXPECT_EQ(with(right, H5T_C_S1, nothing), cannot + "the array's elements are not numbers" + where);
   EXPECT_EQ(refusal_of_array([](hid_t file, char const* path) {
               H5Lcreate_external("/etc/passwd", "x", file, path, H5P_DEFAULT, H5P_DEFAULT);
             }),
@@ -288,7 +292,7 @@ TEST(keras_configurations, that_are_hostile_are_errors) {
       refusal_of_config("{}"),
       "cannot read JSON (Keras configuration:1:1, $): expected a field \"class_name\", got no such field");
   EXPECT_EQ(refusal_of_config(R"({"class_name": "MyModel", "module": "mine", "config": {}})"),
-            cannot + "the model is of an own class, whose layers are not in the file (Keras configuration): expected a Sequential or functional model, got MyModel");
+            cannot + "the model is of a custom class, whose layers are not in the file (Keras configuration): expected a Sequential or functional model, got MyModel");
   auto const dense = [](std::string const& name, std::string const& from) {
     return R"({"class_name": "Dense", "module": "keras.layers", "config": {"name": ")" + name
            + R"(", "units": 2}, "inbound_nodes": [[[")" + from + R"(", 0, 0, {}]]]})";
@@ -311,7 +315,7 @@ TEST(keras_configurations, that_are_hostile_are_errors) {
   EXPECT_NE(refusal_of_config(deep).find("JSON"), std::string::npos);
   EXPECT_EQ(refusal_of_config(R"({"class_name": "Sequential", "module": "keras", "config": {"layers": [)" + input
                               + R"(, {"class_name": "Own", "module": "mine.layers", "config": {"name": "d"}}]}})"),
-            cannot + "the layer's class Own is not of Keras (Keras configuration, layer d): expected a class of keras.layers, got mine.layers");
+            cannot + "the layer's class Own is not of Keras (Keras configuration, layer d): expected a class of keras.layers: rebuild a custom class from such layers, got mine.layers");
 }
 
 /// Numbers from 0 to `below` − 1, the same in every run.

@@ -73,12 +73,13 @@ TEST(keras_1, has_three_arrays_for_each_gate) {
 TEST(keras_1, with_theano_is_refused) {
   try {
     from_keras_config(
-        R"({"class_name": "Sequential", "keras_version": "1.2.2", "backend": "theano", "config": []})");
+        R"({"class_name": "Sequential", "keras_version": "1.2.2", "backend": "theano", "config": [
+          {"class_name": "Convolution2D", "config": {"name": "c"}}]})");
     FAIL();
   } catch (data_error const& problem) {
     EXPECT_EQ(std::string(problem.what()),
-              "cannot import the Keras model: models of Keras 1 with Theano have flipped kernels (Keras "
-              "configuration): expected TensorFlow");
+              "cannot import the Keras model: Theano flips the kernels of convolutions (Keras "
+              "configuration): expected a model that TensorFlow trained, got theano");
   }
 }
 

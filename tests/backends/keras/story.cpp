@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/interchange/onnx_export.hpp>
+#include <cohort/interchange/export_onnx.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/keras.hpp>
 #include <cstdint>

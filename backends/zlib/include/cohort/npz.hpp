@@ -26,8 +26,7 @@ namespace cohort {
 /// Units     `max_bytes`: largest size of the file, and of all its arrays together.
 /// Order     `tensors` has the order of the archive. The names lack ".npy".
 /// Errors    file_error if the file cannot be read; data_error naming the entry for damage (a CRC-32 is
-///           checked), encryption, another compression, an archive of more than 4 GiB (zip64), or an array
-///           that npy_array refuses.
+///           checked), encryption, another compression, or an array that npy_array refuses.
 /// Source    APPNOTE.TXT of the zip format, 6.3.
 class npz_file {
  public:

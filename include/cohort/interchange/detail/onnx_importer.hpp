@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/error/exceptions.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
 #include <cohort/interchange/imported_model.hpp>
@@ -15,6 +16,12 @@
 #include <vector>
 
 namespace cohort::detail {
+
+/// Limits on an untrusted file, as those of model files.
+inline constexpr std::int64_t max_onnx_extent = std::int64_t{1} << 24;
+inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
+inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
+inline constexpr std::size_t max_onnx_nodes = 10'000;
 
 /// A value of an ONNX graph: a constant, or a layer's output seen through permuted axes.
 ///
@@ -60,8 +67,25 @@ class onnx_importer {
     std::int64_t before = 1, along = 1, after = 1;
   };
 
-  static handler handler_of(std::string_view op);
+  /// What the attributes and inputs of a node that fuse_patterns made do not contain.
+  struct fusion {
+    bool has_bias = false;         // MatMul: input 2 is a bias
+    bool is_packed = false;        // Attention: the input contains queries, keys and values, side by side
+    std::vector<extents> heads{};  // Attention: targets of the Reshape nodes of queries, keys and values
+    extents joined{};              // Attention: target of the Reshape node of the result
+    extents mask{};                // Attention: extents of the causal mask; empty: there is none
+  };
+  /// An operator: the function that imports it, and how many inputs it has in ONNX at most.
+  struct known_operator {
+    std::string_view name;
+    handler import;
+    std::size_t inputs;
+  };
+  static constexpr std::size_t any_number = ~std::size_t{};
+
+  static known_operator const* find_operator(std::string_view op);
   void check_model();
+  void check_names();
   void fuse_patterns();
   void fuse_gelu();
   void fuse_rms_norm();
@@ -74,7 +98,11 @@ class onnx_importer {
   std::vector<int> add_outputs();
 
   // The current node.
-  [[noreturn]] void refuse(std::string reason) const;
+  [[noreturn]] void refuse(std::string reason, std::string expected = {}, std::string got = {}) const;
+  fusion const* fused() const {
+    auto const found = fusions_.find(node_);
+    return found == fusions_.end() ? nullptr : &found->second;
+  }
   std::int64_t integer(char const* name, std::int64_t otherwise);
   double real(char const* name, double otherwise);
   std::string text(char const* name, char const* otherwise);
@@ -165,9 +193,9 @@ class onnx_importer {
   void recurrent();
   int recurrent_layer(onnx_value const& x, std::size_t direction, std::size_t directions, bool last_step,
                       bool returns_state);
-  std::pair<fields, std::vector<std::string>> recurrent_functions(std::size_t direction,
-                                                                  std::size_t directions);
+  fields recurrent_functions(std::size_t direction, std::size_t directions);
   void attention();
+  void check_heads(fusion const& of) const;
   void constant();
 
   onnx_model model_;
@@ -175,6 +203,8 @@ class onnx_importer {
   std::int64_t version_ = 0;
   builder net_{};
   std::map<std::string, onnx_value, std::less<>> values_{};
+  std::map<std::string, graph_error, std::less<>> refused_{};  // constants, until a node reads them
+  std::map<onnx_node const*, fusion> fusions_{};
   std::map<std::string, int, std::less<>> uses_{};
   std::vector<bool> live_{};
   std::map<std::string, std::string, std::less<>> lengths_{};  // input of lengths -> input of the sequences
@@ -182,15 +212,35 @@ class onnx_importer {
   std::vector<stored_parameter> parameters_{};
   std::vector<std::string> frozen_{};
   std::vector<std::string> inputs_{};
-  std::vector<std::unique_ptr<onnx_tensor>> constants_{};
-  std::size_t bytes_ = 0;  // of constants and parameters
+  std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed ones
+  std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
   std::set<std::string, std::less<>> read_{};  // attributes of the node
   std::string layer_{};                        // the layer appended last
 };
 
+/// The node's name, or else that of its first output.
+std::string name_of(onnx_node const& node);
+/// Whether the operator is LSTM, GRU or RNN.
+bool is_recurrent_operator(std::string_view op);
+/// Whether the program knows a kind of layer: see load_trained.
+bool has_kind(std::string_view name);
+/// The extents of a value without the first one.
+std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
+/// The values of a field for padding.
+std::vector<double> encoded_padding(padding const& p);
+/// The values of a field for an extent of two axes.
+std::vector<double> encoded_extent(extent2 const& e);
+
 }  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/onnx_import_activations.ipp>
+#include <cohort/interchange/impl/onnx_import_patterns.ipp>
+#include <cohort/interchange/impl/onnx_import_products.ipp>
+#include <cohort/interchange/impl/onnx_import_sequences.ipp>
+#include <cohort/interchange/impl/onnx_import_shapes.ipp>
+#include <cohort/interchange/impl/onnx_import_values.ipp>
+#include <cohort/interchange/impl/onnx_import_windows.ipp>
 #include <cohort/interchange/impl/onnx_importer.ipp>
 #endif

@@ -5,6 +5,8 @@
 #include <cohort/interchange/import_onnx.hpp>
 #include <cohort/io/file.hpp>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cohort {
 
@@ -14,8 +16,11 @@ COHORT_CORE_INLINE imported_model import_onnx(std::span<std::byte const> bytes, 
 }
 
 COHORT_CORE_INLINE imported_model import_onnx(std::string const& path) {
-  std::vector<std::byte> const bytes = io::read_file(path);
-  return import_onnx(bytes, path);
+  std::vector<std::byte> bytes = io::read_file(path);
+  std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+  detail::onnx_model model = detail::read_onnx_model(text, path);
+  bytes = {};  // the model has copies of the tensors
+  return detail::onnx_importer(std::move(model), path).run();
 }
 
 }  // namespace cohort

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/imported_model.hpp>
 #include <cohort/tensor/view.hpp>
@@ -15,7 +15,7 @@ COHORT_CORE_INLINE imported_model::imported_model(cohort::graph network, std::st
   for (int id = 0; id < net.size(); ++id) {
     if (net.owner(id) != id) continue;
     for (parameter_spec const& spec : net.parameters(id))
-      parameters_.push_back({net.name(id) + '.' + std::string(spec.name), spec.dims});
+      parameters_.try_emplace(net.name(id) + '.' + std::string(spec.name), values_of{.dims = spec.dims});
   }
 }
 
@@ -27,25 +27,49 @@ COHORT_CORE_INLINE void imported_model::refuse(std::string_view parameter, std::
                     .got = std::move(got)});
 }
 
+COHORT_CORE_INLINE imported_model::values_of const* imported_model::find(std::string_view parameter) const {
+  auto const found = parameters_.find(parameter);
+  return found == parameters_.end() ? nullptr : &found->second;
+}
+
+COHORT_CORE_INLINE imported_model::values_of& imported_model::unset(std::string_view parameter,
+                                                                    shape const& dims, std::size_t values) {
+  auto const found = parameters_.find(parameter);
+  if (found == parameters_.end()) {
+    std::vector<std::string_view> names;
+    for (auto const& [name, one] : parameters_) names.push_back(name);
+    std::string_view const near = detail::nearest_name(parameter, names);
+    refuse(parameter, "the network has no such parameter",
+           near.empty() ? "one of its " + std::to_string(names.size()) + " parameters"
+                        : "a parameter of the network; the nearest name is " + std::string(near),
+           std::string(parameter));
+  }
+  values_of& made = found->second;
+  if (made.values) refuse(parameter, "the parameter is set twice", {}, {});
+  if (made.dims != dims || static_cast<std::int64_t>(values) != dims.elements())
+    refuse(parameter, "the parameter has another shape", to_string(made.dims),
+           to_string(dims) + " with " + std::to_string(values) + " values");
+  return made;
+}
+
 COHORT_CORE_INLINE void imported_model::set(std::string_view parameter, shape const& dims,
                                             std::span<float const> values) {
-  auto const found = std::ranges::find(parameters_, parameter, &values_of::name);
-  if (found == parameters_.end()) refuse(parameter, "the network has no such parameter", {}, {});
-  if (found->values) refuse(parameter, "the parameter is set twice", {}, {});
-  if (found->dims != dims || static_cast<std::int64_t>(values.size()) != dims.elements())
-    refuse(parameter, "the parameter has another shape", to_string(found->dims),
-           to_string(dims) + " with " + std::to_string(values.size()) + " values");
-  found->values.emplace(values.begin(), values.end());
+  unset(parameter, dims, values.size()).values.emplace(values.begin(), values.end());
+}
+
+COHORT_CORE_INLINE void imported_model::set(std::string_view parameter, shape const& dims,
+                                            std::vector<float>&& values) {
+  unset(parameter, dims, values.size()).values.emplace(std::move(values));
 }
 
 COHORT_CORE_INLINE void imported_model::read_parameters(parameter_set& into) const {
   std::vector<detail::tensor_to_load> all;
   for (int p = 0; p < static_cast<int>(into.table().size()); ++p) {
     parameter const& one = into.table()[static_cast<std::size_t>(p)];
-    auto const found = std::ranges::find(parameters_, one.name, &values_of::name);
-    if (found == parameters_.end() || found->dims != one.spec.dims)
+    values_of const* const found = find(one.name);
+    if (!found || found->dims != one.spec.dims)
       refuse(one.name, "the parameters belong to another network", to_string(one.spec.dims),
-             found == parameters_.end() ? "no such parameter" : to_string(found->dims));
+             found ? to_string(found->dims) : "no such parameter");
     if (!found->values)
       refuse(one.name, "the file has no values of the parameter", to_string(one.spec.dims), {});
     all.push_back({tensor_view(found->values->data(), found->dims), p, into.master()});

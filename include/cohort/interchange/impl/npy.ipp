@@ -5,14 +5,16 @@
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/interchange/npy.hpp>
 #include <cohort/io/detail/json_string.hpp>
-#include <cohort/io/file.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -138,22 +140,103 @@ COHORT_CORE_INLINE element_type npy_type(std::string const& name, std::string co
 /// Copies an array whose first axis is the fastest one into row-major order.
 template <class Word>
 void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte* to) {
-  std::array<std::int64_t, shape::max_rank> steps{};
-  std::int64_t step = 1;
-  for (int axis = 0; axis < dims.rank; step *= dims[axis++]) steps[static_cast<std::size_t>(axis)] = step;
-  std::array<int, shape::max_rank> index{};
-  std::int64_t place = 0;
-  for (std::int64_t i = 0; i < dims.elements(); ++i) {
-    std::memcpy(to + static_cast<std::size_t>(i) * sizeof(Word),
-                from + static_cast<std::size_t>(place) * sizeof(Word), sizeof(Word));
-    for (int axis = dims.rank; axis-- > 0;) {
-      auto const a = static_cast<std::size_t>(axis);
-      place += steps[a];
-      if (++index[a] < dims[axis]) break;
-      place -= steps[a] * dims[axis];
-      index[a] = 0;
-    }
+  std::vector<std::int64_t> extents;
+  std::vector<int> axes;
+  for (int axis = dims.rank; axis-- > 0;) {
+    extents.push_back(dims[axis]);
+    axes.push_back(axis);
   }
+  visit_permuted(extents, axes, [&](std::int64_t i) {
+    std::memcpy(to, from + static_cast<std::size_t>(i) * sizeof(Word), sizeof(Word));
+    to += sizeof(Word);
+  });
+}
+
+/// Most bytes in front of the data: six extents and a type need less than 200.
+inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 12 + longest_npy_header;
+
+[[noreturn]] COHORT_CORE_INLINE void refuse_npy(std::string const& where, std::size_t byte,
+                                                std::string expected, std::string got) {
+  throw data_error({.what = "cannot read the .npy file",
+                    .where = {where, ", byte ", byte},
+                    .expected = std::move(expected),
+                    .got = std::move(got)});
+}
+
+/// What the header of a .npy file says about its data.
+struct npy_layout {
+  element_type type = element_type::f32;
+  shape dims{};
+  bool is_boolean = false, is_fortran = false;
+  std::size_t first = 0;  // byte of the data
+  std::size_t bytes = 0;  // of the data
+};
+
+/// Reads the header, and compares the file's size with it. `begin`: the file, or its first bytes up to
+/// longest_npy_prefix.
+COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
+                                              std::string const& where) {
+  std::string_view const all(reinterpret_cast<char const*>(begin.data()), begin.size());
+  if (!all.starts_with(npy_magic))
+    refuse_npy(where, 0, "the magic of NumPy",
+               all.empty() ? "an empty file" : quote_for_error(all.substr(0, 6)));
+  auto const at = [&](std::size_t i) { return std::to_integer<std::size_t>(begin[i]); };
+  std::size_t const version = begin.size() > 6 ? at(6) : 0;
+  if (version != 1 && version != 2)
+    refuse_npy(where, 6, "version 1 or 2 of the format",
+               begin.size() > 6 ? std::to_string(version) : "the end of the file");
+  std::size_t const prefix = version == 1 ? 10 : 12;
+  if (begin.size() < prefix)
+    refuse_npy(where, begin.size(), std::to_string(prefix) + " bytes before the header",
+               "the end of the file");
+  std::size_t length = 0;
+  for (std::size_t i = prefix; i-- > 8;) length = length * 256 + at(i);
+  std::uint64_t const most = std::min<std::uint64_t>(longest_npy_header, file_bytes - prefix);
+  if (length > most)
+    refuse_npy(where, 8, "a header of at most " + std::to_string(most) + " bytes", std::to_string(length));
+  npy_header_reader header{.text = all.substr(prefix, length), .first = prefix, .where = where};
+  header.read();
+
+  npy_layout made{.type = npy_type(header.type, where),
+                  .dims = header.dims,
+                  .is_boolean = header.type == "|b1",
+                  .is_fortran = header.fortran_order && header.dims.rank > 1,
+                  .first = prefix + length};
+  std::uint64_t size = bytes_of(made.type);
+  for (int axis = 0; axis < header.dims.rank; ++axis) {
+    if (header.dims[axis] == 0) size = 0;
+    if (__builtin_mul_overflow(size, static_cast<std::uint64_t>(header.dims[axis]), &size))
+      refuse_npy(where, prefix, "less than 2^64 bytes", "the shape " + to_string(header.dims));
+  }
+  if (size != file_bytes - made.first)
+    refuse_npy(
+        where, made.first,
+        std::to_string(size) + " bytes for " + to_string(header.dims) + ' ' + std::string(name_of(made.type)),
+        std::to_string(file_bytes - made.first));
+  made.bytes = static_cast<std::size_t>(size);
+  return made;
+}
+
+/// Copies data in Fortran order into row-major order.
+COHORT_CORE_INLINE void copy_from_fortran_order(npy_layout const& layout, std::byte const* from,
+                                                std::byte* to) {
+  std::size_t const width = bytes_of(layout.type);
+  if (width == 8)
+    copy_from_fortran_order<std::uint64_t>(layout.dims, from, to);
+  else if (width == 4)
+    copy_from_fortran_order<std::uint32_t>(layout.dims, from, to);
+  else
+    copy_from_fortran_order<std::uint8_t>(layout.dims, from, to);
+}
+
+/// Refuses booleans that are neither 0 nor 1.
+COHORT_CORE_INLINE void check_booleans(npy_layout const& layout, std::span<std::byte const> data,
+                                       std::string const& where) {
+  if (!layout.is_boolean) return;
+  auto const wrong = std::ranges::find_if(data, [](std::byte one) { return one > std::byte{1}; });
+  if (wrong != data.end())
+    refuse_npy(where, layout.first + static_cast<std::size_t>(wrong - data.begin()), "a boolean: 0 or 1",
+               std::to_string(std::to_integer<int>(*wrong)));
 }
 
 COHORT_CORE_INLINE std::string npy_header(element_type type, shape const& dims) {
@@ -180,65 +263,39 @@ COHORT_CORE_INLINE std::string npy_header(element_type type, shape const& dims) 
 namespace cohort {
 
 COHORT_CORE_INLINE npy_array npy_array::load(std::string const& path, std::size_t max_bytes) {
-  return parse(io::read_file(path, max_bytes), path);
+  io::file_reader file(path);
+  file.expect_at_most(max_bytes);
+  std::vector<std::byte> begin(
+      static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), detail::longest_npy_prefix)));
+  file.read_exactly(begin.data(), begin.size());
+  detail::npy_layout const layout = detail::read_npy_layout(begin, file.size(), path);
+
+  npy_array made;
+  made.type_ = layout.type;
+  made.dims_ = layout.dims;
+  made.memory_ = buffer(layout.bytes);
+  buffer apart = layout.is_fortran ? buffer(layout.bytes) : buffer();
+  std::byte* const data = layout.is_fortran ? apart.data() : made.memory_.data();
+  std::size_t const known = std::min(begin.size() - layout.first, layout.bytes);
+  if (known > 0) std::memcpy(data, begin.data() + layout.first, known);
+  if (known < layout.bytes) file.read_exactly(data + known, layout.bytes - known);
+  detail::check_booleans(layout, {data, layout.bytes}, path);
+  if (layout.is_fortran) detail::copy_from_fortran_order(layout, data, made.memory_.data());
+  return made;
 }
 
 COHORT_CORE_INLINE npy_array npy_array::parse(std::span<std::byte const> bytes, std::string const& where) {
-  auto const refuse = [&](std::size_t byte, std::string expected, std::string got) {
-    throw data_error({.what = "cannot read the .npy file",
-                      .where = {where, ", byte ", byte},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  };
-  auto const* const text = reinterpret_cast<char const*>(bytes.data());
-  std::string_view const all(text, bytes.size());
-  if (!all.starts_with(detail::npy_magic))
-    refuse(0, "the magic of NumPy",
-           all.empty() ? "an empty file" : detail::quote_for_error(all.substr(0, 6)));
-  auto const at = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
-  std::size_t const version = bytes.size() > 6 ? at(6) : 0;
-  if (version != 1 && version != 2)
-    refuse(6, "version 1 or 2 of the format",
-           bytes.size() > 6 ? std::to_string(version) : "the end of the file");
-  std::size_t const begin = version == 1 ? 10 : 12;
-  if (bytes.size() < begin)
-    refuse(bytes.size(), std::to_string(begin) + " bytes before the header", "the end of the file");
-  std::size_t length = 0;
-  for (std::size_t i = begin; i-- > 8;) length = length * 256 + at(i);
-  constexpr std::size_t longest = 1 << 16;  // six extents and a type need less than 200 bytes
-  if (length > longest || length > bytes.size() - begin)
-    refuse(8, "a header of at most " + std::to_string(std::min(longest, bytes.size() - begin)) + " bytes",
-           std::to_string(length));
-  detail::npy_header_reader header{.text = all.substr(begin, length), .first = begin, .where = where};
-  header.read();
-
+  detail::npy_layout const layout = detail::read_npy_layout(bytes, bytes.size(), where);
+  std::span<std::byte const> const data = bytes.subspan(layout.first);
+  detail::check_booleans(layout, data, where);
   npy_array made;
-  made.type_ = detail::npy_type(header.type, where);
-  made.dims_ = header.dims;
-  std::uint64_t size = bytes_of(made.type_);
-  for (int axis = 0; axis < header.dims.rank; ++axis) {
-    if (header.dims[axis] == 0) size = 0;
-    if (__builtin_mul_overflow(size, static_cast<std::uint64_t>(header.dims[axis]), &size))
-      refuse(begin, "less than 2^64 bytes", "the shape " + to_string(header.dims));
-  }
-  std::size_t const first = begin + length;
-  if (size != bytes.size() - first)
-    refuse(first,
-           std::to_string(size) + " bytes for " + to_string(header.dims) + ' '
-               + std::string(name_of(made.type_)),
-           std::to_string(bytes.size() - first));
-  made.memory_ = buffer(static_cast<std::size_t>(size));
-  std::byte const* const data = bytes.data() + first;
-  if (header.fortran_order && header.dims.rank > 1 && size > 0) {
-    if (bytes_of(made.type_) == 8)
-      detail::copy_from_fortran_order<std::uint64_t>(made.dims_, data, made.memory_.data());
-    else if (bytes_of(made.type_) == 4)
-      detail::copy_from_fortran_order<std::uint32_t>(made.dims_, data, made.memory_.data());
-    else
-      detail::copy_from_fortran_order<std::uint8_t>(made.dims_, data, made.memory_.data());
-  } else if (size > 0) {
-    std::memcpy(made.memory_.data(), data, static_cast<std::size_t>(size));
-  }
+  made.type_ = layout.type;
+  made.dims_ = layout.dims;
+  made.memory_ = buffer(layout.bytes);
+  if (layout.is_fortran)
+    detail::copy_from_fortran_order(layout, data.data(), made.memory_.data());
+  else if (!data.empty())
+    std::memcpy(made.memory_.data(), data.data(), data.size());
   return made;
 }
 

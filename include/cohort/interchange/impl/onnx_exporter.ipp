@@ -6,6 +6,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_exporter.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/version.hpp>
 #include <limits>
@@ -250,7 +251,7 @@ COHORT_CORE_INLINE void onnx_exporter::refuse(std::string reason) const {
 COHORT_CORE_INLINE double onnx_exporter::field(std::string_view name, int slot) const {
   for (field_info const& info : net_.kind(id_).fields)
     if (info.name == name) return net_.fields(id_)[info.first_slot + slot];
-  refuse("it has no field " + std::string(name));
+  refuse("the layer has no field " + std::string(name));
 }
 
 COHORT_CORE_INLINE shape const& onnx_exporter::input_shape(std::size_t which) const {
@@ -414,8 +415,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::lengths(int begin) {
   if (!made.empty()) return made;
   if (!how_.padding_at_end)
     refuse(
-        "ONNX's operator reads lengths, not masks: set onnx_export_settings::padding_at_end if index 0 of "
-        "the embedding only follows a sequence's last step");
+        "ONNX's operator takes sequence lengths, not masks. If index 0 of the embedding occurs only after a "
+        "sequence's last step, set onnx_export_settings::padding_at_end");
   std::string const exist = mask(begin);
   return made = emit(
              "ReduceSum",
@@ -483,19 +484,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::transposed_convolution() {
   if (moving.padding.mode == padding_mode::strict) moving.padding = padding::valid;
   shape const& in = input_shape();
   shape const& out = output_shape();
-  auto const groups = static_cast<std::size_t>(integer("groups"));
-  std::size_t const filters = static_cast<std::size_t>(out[0]) / groups,
-                    channels = static_cast<std::size_t>(in[0]) / groups,
-                    area = static_cast<std::size_t>(moving.size.height)
-                           * static_cast<std::size_t>(moving.size.width);
-  std::vector<float> const from = values_of("weights");
-  std::vector<float> to(from.size());
-  for (std::size_t g = 0; g < groups; ++g)
-    for (std::size_t k = 0; k < filters; ++k)
-      for (std::size_t c = 0; c < channels; ++c)
-        std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(((g * filters + k) * channels + c) * area),
-                    area,
-                    to.begin() + static_cast<std::ptrdiff_t>(((g * channels + c) * filters + k) * area));
+  std::int64_t const groups = integer("groups"), filters = out[0] / groups, channels = in[0] / groups,
+                     area = std::int64_t{moving.size.height} * moving.size.width;
   attributes how = window_attributes(moving, out);
   std::vector<std::int64_t>& pads = how[2].ints;
   std::vector<std::int64_t> more(2);
@@ -509,11 +499,11 @@ COHORT_CORE_INLINE std::string onnx_exporter::transposed_convolution() {
   }
   how.push_back(with("output_padding", more));
   how.push_back(with("dilations", std::vector<std::int64_t>{moving.dilation.height, moving.dilation.width}));
-  how.push_back(with("group", static_cast<std::int64_t>(groups)));
+  how.push_back(with("group", groups));
   names operands{
       input(),
-      parameter("weights", "/transposed",
-                {in[0], static_cast<std::int64_t>(filters), moving.size.height, moving.size.width}, to)};
+      parameter("weights", "/transposed", {in[0], filters, moving.size.height, moving.size.width},
+                permute_axes(values_of("weights"), {groups, filters, channels, area}, {0, 2, 1, 3}))};
   if (is_set("bias")) operands.push_back(parameter("bias"));
   return layer("ConvTranspose", operands, how);
 }
@@ -573,13 +563,9 @@ COHORT_CORE_INLINE std::string onnx_exporter::dense() {
     if (is_set("bias")) from.push_back(parameter("bias"));
     return layer("Gemm", from, {with("transB", std::int64_t{1})});
   }
-  std::vector<float> const from = values_of("weights");
-  std::vector<float> to(from.size());
-  auto const u = static_cast<std::size_t>(units), n = static_cast<std::size_t>(width);
-  for (std::size_t row = 0; row < u; ++row)
-    for (std::size_t column = 0; column < n; ++column) to[column * u + row] = from[row * n + column];
   std::string const product =
-      layer("MatMul", {input(), parameter("weights", "/transposed", {width, units}, to)});
+      layer("MatMul", {input(), parameter("weights", "/transposed", {width, units},
+                                          permute_axes(values_of("weights"), {units, width}, {1, 0}))});
   return is_set("bias") ? emit("Add", {product, parameter("bias")}) : product;
 }
 
@@ -762,17 +748,6 @@ COHORT_CORE_INLINE onnx_exporter::attributes onnx_exporter::activations_of(std::
   return made;
 }
 
-/// Blocks of `block` numbers in another order.
-COHORT_CORE_INLINE std::vector<float> in_order(std::vector<float> const& from,
-                                               std::vector<std::size_t> const& order) {
-  std::vector<float> to;
-  std::size_t const block = from.size() / order.size();
-  for (std::size_t const one : order)
-    to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(one * block),
-              from.begin() + static_cast<std::ptrdiff_t>((one + 1) * block));
-  return to;
-}
-
 /// `order`: ONNX's order of the gates, as numbers of Cohort's gates.
 COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
                                                         std::vector<std::size_t> const& order) {
@@ -783,23 +758,25 @@ COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
   std::string const kind = op;
   if (kind == "GRU") how.push_back(with("linear_before_reset", std::int64_t{is_set("reset_after")}));
 
-  names from{
-      transposed(input(), {1, 0, 2}),
-      parameter("weights", "/gates", {1, columns, input_shape()[1]}, in_order(values_of("weights"), order)),
-      parameter("recurrent_weights", "/gates", {1, columns, units},
-                in_order(values_of("recurrent_weights"), order))};
+  names from{transposed(input(), {1, 0, 2}),
+             parameter("weights", "/gates", {1, columns, input_shape()[1]},
+                       reorder_blocks(values_of("weights"), order)),
+             parameter("recurrent_weights", "/gates", {1, columns, units},
+                       reorder_blocks(values_of("recurrent_weights"), order))};
   from.resize(8);
   if (is_set("bias")) {
-    std::vector<float> both = in_order(values_of("bias"), order);
-    std::vector<float> const second = has("recurrent_bias") ? in_order(values_of("recurrent_bias"), order)
-                                                            : std::vector<float>(both.size());
+    std::vector<float> both = reorder_blocks(values_of("bias"), order);
+    std::vector<float> const second = has("recurrent_bias")
+                                          ? reorder_blocks(values_of("recurrent_bias"), order)
+                                          : std::vector<float>(both.size());
     both.insert(both.end(), second.begin(), second.end());
     from[3] = parameter("bias", "/gates", {1, 2 * columns}, both);
   }
   if (int const begin = net_.input_mask(id_); begin >= 0) from[4] = lengths(begin);
   for (std::size_t x = 1; x < inputs(); ++x) from[4 + x] = emit("Unsqueeze", {input(x), integers({0})});
   if (has("peepholes"))  // i f o become i o f
-    from[7] = parameter("peepholes", "/gates", {1, 3 * units}, in_order(values_of("peepholes"), {0, 2, 1}));
+    from[7] =
+        parameter("peepholes", "/gates", {1, 3 * units}, reorder_blocks(values_of("peepholes"), {0, 2, 1}));
   while (from.back().empty()) from.pop_back();
 
   bool const last = is_set("last_step"), returns = is_set("returns_state");

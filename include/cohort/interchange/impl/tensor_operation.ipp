@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/interchange/detail/tensor_operation.hpp>
 #include <span>
 #include <system_error>
@@ -91,29 +92,12 @@ COHORT_CORE_INLINE std::string expand_pattern(std::string_view pattern,
 }
 
 COHORT_CORE_INLINE void element_order::permute(std::vector<int> const& axes) {
-  std::array<std::int64_t, shape::max_rank> strides{}, steps{};
-  std::int64_t stride = 1;
-  for (int axis = dims.rank; axis-- > 0; stride *= dims[axis])
-    strides[static_cast<std::size_t>(axis)] = stride;
-  shape permuted = dims;
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-    permuted[static_cast<int>(axis)] = dims[axes[axis]];
-    steps[axis] = strides[static_cast<std::size_t>(axes[axis])];
-  }
-  std::vector<std::int64_t> order(static_cast<std::size_t>(dims.elements()));
-  std::array<int, shape::max_rank> index{};
-  std::int64_t place = 0;
-  for (std::int64_t& one : order) {
-    one = at(place);
-    for (int axis = permuted.rank; axis-- > 0;) {
-      auto const a = static_cast<std::size_t>(axis);
-      place += steps[a];
-      if (++index[a] < permuted[axis]) break;
-      place -= steps[a] * permuted[axis];
-      index[a] = 0;
-    }
-  }
-  dims = permuted;
+  std::vector<std::int64_t> const extents(dims.extents.begin(), dims.extents.begin() + dims.rank);
+  std::vector<std::int64_t> order;
+  order.reserve(static_cast<std::size_t>(dims.elements()));
+  visit_permuted(extents, axes, [&](std::int64_t i) { order.push_back(at(i)); });
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    dims[static_cast<int>(axis)] = static_cast<int>(extents[static_cast<std::size_t>(axes[axis])]);
   from = std::move(order);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_reader.hpp>
 
@@ -9,11 +8,7 @@ namespace cohort::io {
 
 COHORT_CORE_INLINE std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes) {
   file_reader file(path);
-  if (file.size() > max_bytes)
-    throw file_error({.what = "the file is too large",
-                      .where = path,
-                      .expected = {"at most ", max_bytes, " bytes"},
-                      .got = {file.size(), " bytes"}});
+  file.expect_at_most(max_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
   file.read_exactly(bytes.data(), bytes.size());
   return bytes;

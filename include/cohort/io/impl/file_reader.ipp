@@ -48,6 +48,14 @@ COHORT_CORE_INLINE file_reader::file_reader(std::string path) : path_(std::move(
   size_ = opened.size;
 }
 
+COHORT_CORE_INLINE void file_reader::expect_at_most(std::uint64_t max_bytes) const {
+  if (size_ > max_bytes)
+    throw file_error({.what = "the file is too large",
+                      .where = path_,
+                      .expected = {"at most ", max_bytes, " bytes"},
+                      .got = {size_, " bytes"}});
+}
+
 COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,7 @@ class hdf5_file {
  public:
   /// Opens a file, or the bytes of one: `bytes` may be empty.
   hdf5_file(std::string name, std::string const& path);
-  hdf5_file(std::string name, std::vector<std::byte> const& bytes);
+  hdf5_file(std::string name, std::span<std::byte const> bytes);
 
   std::string const& name() const { return name_; }
   /// Whether all parts of the path are objects of this file.

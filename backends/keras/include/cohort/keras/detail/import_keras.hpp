@@ -10,9 +10,10 @@ namespace cohort::detail {
 /// Imports a configuration, with the arrays of `weights` if there are any.
 ///
 /// `training`     the text of a training configuration; null: that of the configuration, if it has one
+/// `backend`      with which the model was saved; empty: that of the configuration, if it has one
 imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
                             keras_version given, std::string const* training,
-                            keras_weight_source const* weights);
+                            keras_weight_source const* weights, std::string_view backend = {});
 
 }  // namespace cohort::detail
 

@@ -3,8 +3,11 @@
 #include <cohort/detail/build_check.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/layer/field.hpp>
+#include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +19,10 @@ namespace keras_limits {
 
 /// Extents above this bound are refused: products of three fit into 64 bits.
 inline constexpr int largest_extent = 1 << 20;
+/// Sides, strides and dilations of windows, and factors: products of two fit into 31 bits.
+inline constexpr int largest_window = (1 << 15) - 1;
+/// Elements of a tensor of one example.
+inline constexpr std::int64_t most_elements = std::int64_t{1} << 30;
 
 }  // namespace keras_limits
 
@@ -36,7 +43,7 @@ std::optional<keras_object> read_keras_object(io::json_value from);
 /// The fields of one object's configuration.
 ///
 /// Order     the names of a field: that of Keras 3 first, then those of earlier versions. Fields that are
-///           null are treated as missing.
+///           null are treated as missing. Copies share the set of the fields that were read.
 class keras_fields {
  public:
   using names = std::initializer_list<std::string_view>;
@@ -57,6 +64,8 @@ class keras_fields {
   int integer(names of) const;
   int integer(names of, int otherwise) const;
   double number(names of, double otherwise) const;
+  /// A required whole number from 1 to 2^53.
+  std::int64_t count(names of) const;
   std::string text(names of, std::string otherwise) const;
   /// A number or a list of `count` numbers.
   std::vector<int> numbers(names of, std::size_t count, std::vector<int> otherwise) const;
@@ -64,13 +73,22 @@ class keras_fields {
 
   /// Refuses a field with another value than null, false, 0, "" or an empty list.
   void expect_unset(names of, char const* reason) const;
+  /// Refuses fields that were neither read nor are unset, unless they cannot change what a layer computes.
+  /// `predicts`: fields that act in training only need not be read.
+  void expect_read(bool predicts) const;
+  /// Counts all fields as read.
+  void mark_read() const;
   [[noreturn]] void refuse(std::string what, std::string expected = {}, std::string got = {}) const;
 
  private:
   std::optional<io::json_value> config_;
   std::string where_;
   int version_;
+  std::shared_ptr<std::set<std::string_view>> read_ = std::make_shared<std::set<std::string_view>>();
 };
+
+/// A whole number of at most `most` in magnitude, which Keras writes as 2 or as 2.0.
+std::int64_t keras_whole_number(io::json_value from, std::int64_t most);
 
 /// "ConvLSTM2D" → "conv_lstm2d": the names of groups in files of weights.
 std::string keras_snake_case(std::string_view class_name);

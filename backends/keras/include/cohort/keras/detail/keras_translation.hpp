@@ -26,16 +26,33 @@ struct keras_slot {
   int logits = -1;           // the tensor before that activation
 };
 
+/// A permutation that tensors share: element i in Keras is element [i] in the network. Empty: the same order.
+class keras_order {
+ public:
+  keras_order() = default;
+  explicit keras_order(std::vector<int> from)
+      : at_(from.empty() ? nullptr : std::make_shared<std::vector<int> const>(std::move(from))) {}
+
+  bool empty() const { return !at_; }
+  std::size_t size() const { return at_ ? at_->size() : 0; }
+  int operator[](std::size_t i) const { return (*at_)[i]; }
+  bool operator==(keras_order const& other) const {
+    return at_ == other.at_ || (at_ && other.at_ && *at_ == *other.at_);
+  }
+
+ private:
+  std::shared_ptr<std::vector<int> const> at_{};
+};
+
 /// A tensor of Keras.
 ///
 /// Shapes    `dims` without the batch, in Keras' order: images of channels-last models are H×W×C, and C×H×W
 ///           in the network.
-/// Order     `order`: of a flattened image. Element i in Keras is element order[i] in the network; empty: the
-///           same order.
+/// Order     `order`: of a flattened image.
 struct keras_value {
   std::shared_ptr<keras_slot> slot{};
   std::vector<int> dims{};
-  std::vector<int> order{};
+  keras_order order{};
   bool has_zero_padding = false;  // masked steps are 0
 };
 
@@ -112,8 +129,15 @@ class keras_translation {
   keras_value make_input(std::string const& name, keras_fields const& fields, bool masked);
 
   // ---- recording ----
+  /// Records a layer. Later calls share the parameters of the first one if `is_shared`.
   template <class L>
-  int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {});
+  int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {},
+             bool is_shared = true);
+  /// Bounds the work for a hostile file: of layers, calls and references, counted for each call of a model.
+  void count_work(std::size_t parts);
+  /// The order of a flattened image H×W×C.
+  keras_order order_of_image(std::vector<int> const& dims);
+  void expect_elements(double elements) const;
   template <class L>
   keras_value one(call const& c, L const& layer, std::vector<int> dims, std::string_view suffix = {});
   keras_value value(int id, std::vector<int> dims) const;
@@ -140,7 +164,7 @@ class keras_translation {
   };
   /// One array of the current layer → a parameter of a recorded node, axes permuted.
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
-             std::vector<int> axes = {}, std::vector<int> const& order = {}, std::size_t offset = 0);
+             std::vector<int> axes = {}, keras_order const& order = {}, std::size_t offset = 0);
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
              std::function<std::vector<float>(std::vector<float> const&)> convert, std::size_t offset = 0);
   void fill(int node, std::string_view parameter, float with);
@@ -156,8 +180,7 @@ class keras_translation {
 
   // ---- layers: impl/keras_layers.ipp, keras_shapes.ipp, keras_recurrent.ipp, keras_attention.ipp ----
   keras_value activate(keras_value const& x, std::optional<keras_object> const& how, call const& c);
-  keras_value activate(keras_value const& x, std::string const& name, keras_fields const& fields,
-                       call const& c);
+  keras_value activate(keras_value const& x, std::string const& name, keras_fields const& fields);
   keras_value deferred(keras_value const& x, std::string activation);
   values activation(call const& c);
   values advanced_activation(call const& c);
@@ -173,6 +196,7 @@ class keras_translation {
   values normalisation(call const& c);
   values layer_normalisation(call const& c);
   values fixed_normalisation(call const& c);
+  int record_fixed(keras_value const& x);
   values embedding_layer(call const& c);
   values one_hot(call const& c);
   values flatten_layer(call const& c);
@@ -218,7 +242,10 @@ class keras_translation {
                   std::string const& name);
   void read_optimizer(io::json_value compile);
   rate_schedule read_rate(keras_fields const& of) const;
-  void read_metrics(io::json_value compile);
+  void read_metrics(io::json_value compile, std::vector<std::string> const& names, std::size_t first_loss);
+  metric metric_of(keras_object const& from) const;
+
+  static constexpr double fixed_epsilon = 1e-14;  // of normalisations that are not trained
 
   std::string origin_;
   keras_options how_;
@@ -234,6 +261,9 @@ class keras_translation {
   std::vector<keras_weight> weights_{};
   std::vector<std::pair<std::string, float>> filled_{};
   std::vector<std::pair<std::string, std::vector<float>>> constant_parameters_{};
+  std::vector<std::pair<std::string, std::string>> copied_parameters_{};  // to, from
+  std::size_t work_ = 0;                                                  // see count_work
+  std::int64_t order_elements_ = 0;                                       // of all keras_orders
   bool has_other_groups_ = false;  // an array of Keras is a part of a parameter, or two parameters
   int recurrent_node_ = -1;        // the one recorded last
   std::vector<std::string> input_names_{}, output_names_{};

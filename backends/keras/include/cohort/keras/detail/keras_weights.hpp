@@ -63,12 +63,4 @@ class keras_weight_source {
   virtual std::string const& name() const = 0;
 };
 
-/// The array with its axes in another order: axis i of the result is axis `axes[i]`.
-std::vector<float> permute_axes(std::vector<float> const& from, std::vector<int> const& dims,
-                                std::vector<int> const& axes);
-
 }  // namespace cohort::detail
-
-#ifndef COHORT_KERAS_COMPILED
-#include <cohort/keras/impl/keras_weights.ipp>
-#endif

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// While it lives, this thread alone is in HDF5, and HDF5 prints no errors.
+/// Locks HDF5 for this thread and suppresses the error messages that HDF5 prints.
 class hdf5_file::scope {
  public:
   scope() : lock_(mutex()) {
@@ -46,7 +46,7 @@ COHORT_KERAS_INLINE void hdf5_file::refuse(std::string const& path, std::string 
 
 COHORT_KERAS_INLINE void hdf5_file::open(hid_t access, std::string const& path) {
   file_ = hdf5_handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
-  if (!file_) refuse({}, "it is damaged, truncated, or no HDF5 file");
+  if (!file_) refuse({}, "it is damaged, truncated, or not an HDF5 file");
 }
 
 COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path) : name_(std::move(name)) {
@@ -54,13 +54,13 @@ COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& pa
   open(H5P_DEFAULT, path);
 }
 
-COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::vector<std::byte> const& bytes)
+COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
     : name_(std::move(name)) {
   scope const in_hdf5;
   hdf5_handle const access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   if (bytes.empty() || !access || H5Pset_fapl_core(access.get(), 1 << 20, false) < 0
       || H5Pset_file_image(access.get(), const_cast<std::byte*>(bytes.data()), bytes.size()) < 0)
-    refuse({}, "HDF5 cannot open its bytes");
+    refuse({}, "the HDF5 library cannot open it from memory");
   open(access.get(), "model.weights.h5");
 }
 
@@ -96,13 +96,10 @@ COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
   if (!from || !type || !space) refuse(where, "the attribute is damaged");
   hssize_t const count = H5Sget_simple_extent_npoints(space.get());
   if (count < 0 || static_cast<std::size_t>(count) > hdf5_limits::texts)
-    refuse(where, "the attribute has too many texts", "at most 100000", std::to_string(count));
+    refuse(where, "the attribute has too many strings", "at most 100000", std::to_string(count));
   std::vector<std::string> made;
   if (count == 0) return made;
-  if (H5Tget_class(type.get()) != H5T_STRING) {
-    // h5py writes an empty list as numbers.
-    refuse(where, "the attribute is no text");
-  }
+  if (H5Tget_class(type.get()) != H5T_STRING) refuse(where, "the attribute is not a string");
   if (H5Tis_variable_str(type.get()) > 0) {
     hdf5_handle const memory(H5Tcopy(H5T_C_S1), H5Tclose);
     std::vector<char*> texts(static_cast<std::size_t>(count), nullptr);
@@ -116,12 +113,12 @@ COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
       if (!is_too_large) made.emplace_back(text ? text : "", size);
     }
     H5Dvlen_reclaim(memory.get(), space.get(), H5P_DEFAULT, texts.data());
-    if (is_too_large) refuse(where, "the text is too large", "at most 64 MiB");
+    if (is_too_large) refuse(where, "the string is too long", "at most 64 MiB");
     return made;
   }
   std::size_t const size = H5Tget_size(type.get());
   if (size == 0 || size > hdf5_limits::text_bytes / static_cast<std::size_t>(count))
-    refuse(where, "the text is too large", "at most 64 MiB", std::to_string(size) + " bytes");
+    refuse(where, "the string is too long", "at most 64 MiB", std::to_string(size) + " bytes");
   std::vector<char> texts(size * static_cast<std::size_t>(count));
   if (H5Aread(from.get(), type.get(), texts.data()) < 0) refuse(where, "the attribute is damaged");
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
@@ -155,7 +152,7 @@ COHORT_KERAS_INLINE std::size_t hdf5_file::members(std::string const& group) con
   if (!is_inside(group)) refuse(group, "there is no such object in this file");
   hdf5_handle const from(H5Gopen2(file_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
   H5G_info_t info{};
-  if (!from || H5Gget_info(from.get(), &info) < 0) refuse(group, "this is no group");
+  if (!from || H5Gget_info(from.get(), &info) < 0) refuse(group, "this is not a group");
   return static_cast<std::size_t>(info.nlinks);
 }
 
@@ -166,10 +163,10 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
   hdf5_handle const space(from ? H5Dget_space(from.get()) : -1, H5Sclose);
   hdf5_handle const type(from ? H5Dget_type(from.get()) : -1, H5Tclose);
   hdf5_handle const how(from ? H5Dget_create_plist(from.get()) : -1, H5Pclose);
-  if (!from || !space || !type || !how) refuse(path, "this is no array, or it is damaged");
+  if (!from || !space || !type || !how) refuse(path, "this is not an array, or it is damaged");
   int const rank = H5Sget_simple_extent_ndims(space.get());
   if (rank < 0 || rank > 8)
-    refuse(path, "the array has a wrong number of axes", keras_text(dims), std::to_string(rank) + " axes");
+    refuse(path, "the array has the wrong number of axes", keras_text(dims), std::to_string(rank) + " axes");
   hsize_t extents[8]{};
   if (rank > 0) H5Sget_simple_extent_dims(space.get(), extents, nullptr);
   bool is_same = static_cast<std::size_t>(rank) == dims.size();
@@ -180,20 +177,21 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
     is_same = is_same && extents[axis] == static_cast<hsize_t>(dims[static_cast<std::size_t>(axis)]);
     if (is_same) count *= static_cast<std::size_t>(extents[axis]);
   }
-  if (!is_same) refuse(path, "the array has other extents than the layer", keras_text(dims), got + ")");
+  if (!is_same) refuse(path, "the array's shape differs from the layer's", keras_text(dims), got + ")");
   H5T_class_t const kind = H5Tget_class(type.get());
-  if (kind != H5T_FLOAT && kind != H5T_INTEGER) refuse(path, "the array has no numbers");
+  if (kind != H5T_FLOAT && kind != H5T_INTEGER) refuse(path, "the array's elements are not numbers");
   H5D_layout_t const layout = H5Pget_layout(how.get());
   if ((layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) || H5Pget_external_count(how.get()) != 0)
     refuse(path, "the array is chunked, compressed or in another file", "contiguous, as Keras writes it");
   std::size_t const bytes = static_cast<std::size_t>(H5Dget_storage_size(from.get()));
-  if (bytes / std::max<std::size_t>(H5Tget_size(type.get()), 1) != count)
-    refuse(path, "the array is not in the file", std::to_string(count) + " numbers",
-           std::to_string(bytes) + " bytes");
+  std::size_t const stored = bytes / std::max<std::size_t>(H5Tget_size(type.get()), 1);
+  if (stored != count)
+    refuse(path, "the array's data is missing or incomplete", std::to_string(count) + " elements",
+           std::to_string(stored) + " elements");
   keras_array made{.dims = dims};
   made.values.resize(count);
   if (H5Dread(from.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, made.values.data()) < 0)
-    refuse(path, "the array is truncated or damaged");
+    refuse(path, "the array's data is truncated or damaged");
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include <cohort/keras/detail/stored_zip.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace cohort {
 
@@ -46,8 +47,38 @@ inline keras_version guess_version(io::json_value model) {
   return made;
 }
 
-inline std::string text_of(std::vector<std::byte> const& bytes) {
+/// Whether a layer of the model, or a layer inside of a layer, is a convolution.
+inline bool has_convolution(io::json_value model) {
+  std::vector<io::json_value> pending{model};
+  while (!pending.empty()) {
+    io::json_value const at = pending.back();
+    pending.pop_back();
+    if (at.kind() != io::json_kind::object && at.kind() != io::json_kind::array) continue;
+    if (at.kind() == io::json_kind::object)
+      if (auto const name = at.find("class_name"); name && name->kind() == io::json_kind::string
+                                                   && name->string().find("Conv") != std::string_view::npos)
+        return true;
+    for (io::json_value const one : at.items()) pending.push_back(one);
+  }
+  return false;
+}
+
+inline std::string_view text_of(std::span<std::byte const> bytes) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+/// Throws file_error for a file that does not exist or is too large: HDF5 calls both damaged.
+inline void expect_file(std::string const& path, std::size_t max_bytes) {
+  io::file_reader(path).expect_at_most(max_bytes);
+}
+
+inline imported_model import_config(std::string_view config, keras_options const& how,
+                                    std::string const& origin) {
+  if (how.weights.empty()) return detail::import_keras(config, origin, how, {}, nullptr, nullptr);
+  expect_file(how.weights, how.max_bytes);
+  hdf5_file const file(how.weights, how.weights);
+  hdf5_weights const weights(file);
+  return import_keras(config, origin, how, {}, nullptr, &weights);
 }
 
 }  // namespace detail::keras_files
@@ -57,7 +88,8 @@ namespace detail {
 COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::string const& origin,
                                                 keras_options const& how, keras_version given,
                                                 std::string const* training,
-                                                keras_weight_source const* weights) {
+                                                keras_weight_source const* weights,
+                                                std::string_view backend) {
   auto const document = io::parse_json(config, origin);
   io::json_value const model = document.root();
   if (given.major == 0)
@@ -66,10 +98,12 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
   if (given.major == 0) given = keras_files::guess_version(model);
   if (given.major < 1 || given.major > 3)
     refuse_keras(origin, "the version of Keras is unknown", "1, 2 or 3", std::to_string(given.major));
-  if (given.major == 1)
-    if (auto const backend = model.find("backend");
-        backend && backend->kind() == io::json_kind::string && backend->string() == "theano")
-      refuse_keras(origin, "models of Keras 1 with Theano have flipped kernels", "TensorFlow");
+  if (auto const named = model.find("backend");
+      backend.empty() && named && named->kind() == io::json_kind::string)
+    backend = named->string();
+  if (given.major < 3 && backend == "theano" && keras_files::has_convolution(model))
+    refuse_keras(origin, "Theano flips the kernels of convolutions", "a model that TensorFlow trained",
+                 "theano");
   std::optional<io::json_document> training_text;
   std::optional<io::json_value> compile = model.find("compile_config");
   if (training) {
@@ -84,22 +118,22 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
 
 COHORT_KERAS_INLINE imported_model from_keras_config(std::string_view json, keras_options const& how,
                                                      std::string const& origin) {
-  return detail::import_keras(json, origin, how, {}, nullptr, nullptr);
+  return detail::keras_files::import_config(json, how, origin);
 }
 
 COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_options const& how) {
   using namespace detail::keras_files;
   if (path.ends_with(".json")) {
-    std::string const config = io::read_text(path);
-    if (how.weights.empty()) return from_keras_config(config, how, path);
-    detail::hdf5_file const file(how.weights, how.weights);
-    detail::hdf5_weights const weights(file);
-    return detail::import_keras(config, path, how, {}, nullptr, &weights);
+    expect_file(path, how.max_bytes);
+    return import_config(io::read_text(path), how, path);
   }
+  if (!how.weights.empty())
+    detail::refuse_keras(path, "only a configuration .json needs a file of weights",
+                         "no keras_options::weights", how.weights);
   if (path.ends_with(".keras")) {
     detail::stored_zip const archive(path, how.max_bytes);
     auto const metadata = io::parse_json(text_of(archive.read("metadata.json")), path + ", metadata.json");
-    std::string const config = text_of(archive.read("config.json"));
+    std::string_view const config = text_of(archive.read("config.json"));
     detail::hdf5_file const file(path + ", model.weights.h5", archive.read("model.weights.h5"));
     detail::hdf5_weights const weights(file);
     return detail::import_keras(config, path, how, read_version(metadata.root().at("keras_version").string()),
@@ -109,22 +143,17 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
     detail::refuse_keras(path, "a file of weights has no layers",
                          "the model's configuration .json, with keras_options::weights");
   if (path.ends_with(".h5") || path.ends_with(".hdf5")) {
-    {
-      io::file_reader const file(path);  // a missing file is a file_error
-      if (file.size() > how.max_bytes)
-        detail::refuse_keras(path, "the file is too large", std::to_string(how.max_bytes) + " bytes",
-                             std::to_string(file.size()));
-    }
+    expect_file(path, how.max_bytes);
     detail::hdf5_file const file(path, path);
     auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
-               version = file.text("/", "keras_version");
+               version = file.text("/", "keras_version"), backend = file.text("/", "backend");
     if (!config)
       detail::refuse_keras(path, "the file has no model_config: it has weights only",
                            "a file of model.save()");
     detail::hdf5_weights const weights(file);
     return detail::import_keras(*config, path, how,
                                 version ? read_version(*version) : detail::keras_version{},
-                                training ? &*training : nullptr, &weights);
+                                training ? &*training : nullptr, &weights, backend.value_or(""));
   }
   detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json");
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/keras/detail/keras_fields.hpp>
-#include <limits>
+#include <iterator>
 #include <utility>
 
 namespace cohort::detail {
@@ -34,9 +36,13 @@ COHORT_KERAS_INLINE std::optional<keras_object> read_keras_object(io::json_value
 
 COHORT_KERAS_INLINE std::optional<io::json_value> keras_fields::find(names of) const {
   if (!config_ || config_->kind() != io::json_kind::object) return {};
+  std::optional<io::json_value> made;
   for (std::string_view const name : of)
-    if (auto const found = config_->find(name); found && !found->is_null()) return found;
-  return {};
+    if (auto const found = config_->find(name); found && !found->is_null()) {
+      read_->insert(found->key());
+      if (!made) made = found;
+    }
+  return made;
 }
 
 COHORT_KERAS_INLINE bool keras_fields::has_null(std::string_view name) const {
@@ -50,18 +56,122 @@ COHORT_KERAS_INLINE bool keras_fields::flag(names of, bool otherwise) const {
   return found ? found->boolean() : otherwise;
 }
 
+COHORT_KERAS_INLINE std::int64_t keras_whole_number(io::json_value from, std::int64_t most) {
+  double const number = from.number();
+  // A number beyond the bounds, which 64 bits may not hold, is not converted.
+  if (!(std::abs(number) <= static_cast<double>(most)) || number != std::floor(number))
+    from.refuse("a whole number of at most " + std::to_string(most));
+  return static_cast<std::int64_t>(number);
+}
+
 namespace keras_numbers {
 
-/// Keras writes whole numbers as 2 or as 2.0.
 inline int keras_integer(io::json_value from) {
-  double const number = from.number();
-  if (number != static_cast<double>(static_cast<std::int64_t>(number))
-      || number < -keras_limits::largest_extent || number > keras_limits::largest_extent)
-    from.refuse("a whole number of at most 1048576");
-  return static_cast<int>(number);
+  return static_cast<int>(keras_whole_number(from, keras_limits::largest_extent));
+}
+
+inline bool is_unset(io::json_value value) {
+  switch (value.kind()) {
+    case io::json_kind::null:
+      return true;
+    case io::json_kind::boolean:
+      return !value.boolean();
+    case io::json_kind::number:
+      return value.number() == 0;
+    case io::json_kind::string:
+      return value.string().empty();
+    default:
+      return value.size() == 0;
+  }
+}
+
+/// Fields that do not change what a layer computes, that have been read elsewhere, or that describe how
+/// parameters are initialised.
+inline constexpr std::string_view ignored[]{
+    "adjustment",
+    "arguments",
+    "autocast",
+    "batch_input_shape",
+    "batch_shape",
+    "batch_size",
+    "build_config",
+    "build_input_shape",
+    "class_name",
+    "concat_axis",
+    "consume_less",
+    "data_format",
+    "dim_ordering",
+    "dot_axes",
+    "dtype",
+    "flash_attention",
+    "forget_bias_init",
+    "fused",
+    "gptq_unpacked_column_size",
+    "implementation",
+    "init",
+    "inner_init",
+    "input_dim",
+    "input_dtype",
+    "input_length",
+    "input_shape",
+    "key_shape",
+    "lora_alpha",
+    "lora_rank",
+    "mode_type",
+    "module",
+    "name",
+    "optional",
+    "output_mask_type",
+    "output_shape_type",
+    "quantization_config",
+    "quantization_mode",
+    "query_shape",
+    "registered_name",
+    "renorm_clipping",
+    "renorm_momentum",
+    "seed",
+    "shared_object_id",
+    "supports_masking",
+    "trainable",
+    "unroll",
+    "value_shape",
+    "virtual_batch_size",
+};
+
+/// Fields that act in training only.
+inline constexpr std::string_view of_training[]{"dropout", "dropout_U", "dropout_W", "recurrent_dropout"};
+
+inline bool is_ignored(std::string_view field, bool predicts) {
+  if (std::ranges::find(ignored, field) != std::end(ignored) || field.ends_with("_initializer")
+      || field.ends_with("_init"))
+    return true;
+  return predicts
+         && (field.ends_with("_regularizer") || field.ends_with("_constraint")
+             || std::ranges::find(of_training, field) != std::end(of_training));
 }
 
 }  // namespace keras_numbers
+
+COHORT_KERAS_INLINE void keras_fields::expect_read(bool predicts) const {
+  if (!config_ || config_->kind() != io::json_kind::object) return;
+  for (io::json_value const one : config_->items())
+    if (!read_->contains(one.key()) && !keras_numbers::is_unset(one)
+        && !keras_numbers::is_ignored(one.key(), predicts))
+      refuse("the field " + std::string(one.key()) + " is not imported", "no such field, or null");
+}
+
+COHORT_KERAS_INLINE void keras_fields::mark_read() const {
+  if (!config_ || config_->kind() != io::json_kind::object) return;
+  for (io::json_value const one : config_->items()) read_->insert(one.key());
+}
+
+COHORT_KERAS_INLINE std::int64_t keras_fields::count(names of) const {
+  auto const found = find(of);
+  if (!found) refuse("the configuration has no field " + std::string(*of.begin()));
+  std::int64_t const made = keras_whole_number(*found, std::int64_t{1} << 53);
+  if (made < 1) found->refuse("a whole number of at least 1");
+  return made;
+}
 
 COHORT_KERAS_INLINE int keras_fields::integer(names of) const {
   auto const found = find(of);
@@ -104,23 +214,7 @@ COHORT_KERAS_INLINE std::optional<keras_object> keras_fields::object(names of) c
 
 COHORT_KERAS_INLINE void keras_fields::expect_unset(names of, char const* reason) const {
   auto const found = find(of);
-  if (!found) return;
-  switch (found->kind()) {
-    case io::json_kind::boolean:
-      if (!found->boolean()) return;
-      break;
-    case io::json_kind::number:
-      if (found->number() == 0) return;
-      break;
-    case io::json_kind::string:
-      if (found->string().empty()) return;
-      break;
-    case io::json_kind::array:
-      if (found->size() == 0) return;
-      break;
-    default:
-      break;
-  }
+  if (!found || keras_numbers::is_unset(*found)) return;
   refuse(std::string(reason) + " (" + std::string(found->key()) + ')');
 }
 

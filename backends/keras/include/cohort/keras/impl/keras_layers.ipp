@@ -176,7 +176,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
     return {only(c)};
   }
   auto const found = table.find(c.class_name);
-  if (found == table.end()) refuse("the layer's class " + c.class_name + " is unknown");
+  if (found == table.end())
+    refuse("the layer's class is unknown", "a class of keras.layers: rebuild a custom class from such layers",
+           c.class_name);
   bool const takes_arguments = c.class_name.ends_with("Attention");
   if (!takes_arguments && !c.options.empty())
     refuse("the call of the layer has an argument that is not imported", {}, c.options.begin()->first);
@@ -188,7 +190,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
   if (c.inputs.empty()) refuse("the layer has no input");
   for (keras_value const& v : c.inputs)
     if (!v.slot) refuse("the layer reads a tensor that its layer does not return");
-  return (this->*found->second)(c);
+  values made = (this->*found->second)(c);
+  if (is_first_call()) c.fields.expect_read(!how_.training || c.inference);
+  return made;
 }
 
 /// A function of keras.ops between tensors, for example x + y in a functional model.
@@ -234,11 +238,11 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
                                                             std::optional<keras_object> const& how,
                                                             call const& c) {
   if (!how) return x;
-  return activate(x, how->class_name, keras_fields(how->config, c.fields.where(), version_), c);
+  return activate(x, how->class_name, keras_fields(how->config, c.fields.where(), version_));
 }
 
 COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x, std::string const& name,
-                                                            keras_fields const& fields, call const& c) {
+                                                            keras_fields const& fields) {
   auto const with = [&](auto const& layer, std::string_view suffix) {
     return like(x, record(layer, {id_of(x)}, suffix));
   };
@@ -311,7 +315,6 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
     return like(x, record(add{}, {id_of(x), negated}, "tanh_shrink"));
   }
   if (is("PReLU")) refuse("an activation with parameters must be a layer of its own");
-  (void)c;
   refuse("Cohort has no activation " + name);
 }
 
@@ -322,7 +325,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::activation(call
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::advanced_activation(call const& c) {
-  return {activate(only(c), c.class_name, c.fields, c)};
+  return {activate(only(c), c.class_name, c.fields)};
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(call const& c) {
@@ -344,7 +347,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(cal
   bool const per_channel = dims[channel] != 1 || x.dims[channel] == 1;
   int const id = record(prelu{.per_channel = per_channel}, {id_of(x)});
   override_layer(id, c.fields, "alpha", "");
-  weigh(id, "slope", {}, dims, {}, per_channel ? x.order : std::vector<int>{});
+  weigh(id, "slope", {}, dims, {}, per_channel ? x.order : keras_order());
   return {like(x, id)};
 }
 
@@ -546,32 +549,36 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
     }
   } else {
     f.expect_unset({"invert"}, "the inverse of a normalisation is not imported");
-    auto const axis = f.find({"axis"});
-    bool has_channel_axis = false;
+    auto const axis = f.find({"axis"});  // null or an empty list: one mean of all elements
+    bool has_channel_axis = !axis && !f.has_null("axis");
     if (axis && axis->kind() == io::json_kind::array && axis->size() == 1)
       has_channel_axis = is_channel_axis(static_cast<int>(axis->at(std::size_t{0}).integer(-8, 8)), x);
     if (axis && axis->kind() == io::json_kind::number)
       has_channel_axis = is_channel_axis(static_cast<int>(axis->integer(-8, 8)), x);
-    if (!axis && f.version() < 3) has_channel_axis = true;
-    if (!f.has("mean") || !f.has("variance")) {
+    expect_plain_order(x);
+    bool const has_mean = f.has("mean"), has_variance = f.has("variance");
+    if (has_mean != has_variance) refuse("mean and variance are given together", "both", "one of them");
+    if (!has_mean) {
       // Adapted to data: mean, variance and their count are arrays of the layer.
       if (!has_channel_axis) refuse("an adapted normalisation is imported for each channel", "axis -1");
-      int const id = record(batch_norm{.momentum = 0.99, .epsilon = 1e-14}, {id_of(x)});
+      int const id = record_fixed(x);
       fill(id, "scale", 1);
       fill(id, "shift", 0);
-      auto const at_least = [](std::vector<float> const& from) {
+      // Keras divides by max(√v, 1e-7), Cohort by √(v + 1e-14).
+      auto const without_epsilon = [](std::vector<float> const& from) {
         std::vector<float> made = from;
-        for (float& one : made) one = std::max(one, 1e-14F);
+        for (float& one : made) one = std::max(one - static_cast<float>(fixed_epsilon), 0.0F);
         return made;
       };
-      expect_plain_order(x);
       weigh(id, "running_mean", {.index = 0, .is_trained = false}, {channels});
-      weigh(id, "running_variance", {.index = 1, .is_trained = false}, {channels}, at_least);
+      weigh(id, "running_variance", {.index = 1, .is_trained = false}, {channels}, without_epsilon);
       weigh(id, "", {.index = 2, .is_trained = false}, {}, nullptr);
-      if (is_first_call() && state_->trainable) freeze(id);
       return {like(x, id)};
     }
     auto mean = numbers("mean", 0), variance = numbers("variance", 1);
+    if ((mean.size() > 1 || variance.size() > 1) && !has_channel_axis)
+      refuse("mean and variance of a normalisation are imported for each channel",
+             "the channel axis, or one number", "another axis");
     for (auto* const one : {&mean, &variance}) {
       if (one->size() == 1) one->resize(static_cast<std::size_t>(channels), one->front());
       if (one->size() != static_cast<std::size_t>(channels))
@@ -584,15 +591,27 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
     }
   }
   expect_plain_order(x);
-  // A depthwise 1×1 product would be trained: a frozen batch normalisation with mean 0 and variance 1 is not.
-  int const id = record(batch_norm{.momentum = 0.99, .epsilon = 1e-14}, {id_of(x)});
-  std::vector<float> scales(factor.begin(), factor.end()), shifts(offset.begin(), offset.end());
-  constant_parameters_.emplace_back(name_of(id) + ".scale", scales);
-  constant_parameters_.emplace_back(name_of(id) + ".shift", shifts);
+  int const id = record_fixed(x);
+  if (is_first_call()) {
+    constant_parameters_.emplace_back(name_of(id) + ".scale",
+                                      std::vector<float>(factor.begin(), factor.end()));
+    constant_parameters_.emplace_back(name_of(id) + ".shift",
+                                      std::vector<float>(offset.begin(), offset.end()));
+  }
   fill(id, "running_mean", 0);
   fill(id, "running_variance", 1);
-  if (is_first_call() && state_->trainable) freeze(id);
   return {like(x, id)};
+}
+
+/// x·scale + shift with numbers that are not trained: a frozen batch normalisation. A depthwise 1×1 product
+/// would be trained. Statistics cannot be shared, so each call has copies of the parameters.
+COHORT_KERAS_INLINE int keras_translation::record_fixed(keras_value const& x) {
+  int const id = record(batch_norm{.momentum = 0.99, .epsilon = fixed_epsilon}, {id_of(x)}, {}, false);
+  if (!is_first_call() || state_->trainable) freeze(id);
+  if (!is_first_call())
+    for (char const* const parameter : {".scale", ".shift", ".running_mean", ".running_variance"})
+      copied_parameters_.emplace_back(name_of(id) + parameter, name_of(state_->nodes.at(0)) + parameter);
+  return id;
 }
 
 // ---- indices ---------------------------------------------------------------------------------------------
@@ -618,10 +637,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
   if (tokens > 4096)
     refuse("CategoryEncoding is imported for up to 4096 tokens", "at most 4096", std::to_string(tokens));
   int const id = record(embedding{.vocabulary = tokens, .width = tokens}, {id_of(x)});
-  std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);
-  for (std::size_t i = 0; i < unit.size(); i += static_cast<std::size_t>(tokens) + 1) unit[i] = 1;
-  constant_parameters_.emplace_back(name_of(id) + ".weights", std::move(unit));
-  if (is_first_call() && state_->trainable) freeze(id);
+  if (is_first_call()) {  // later calls share it
+    std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);
+    for (std::size_t i = 0; i < unit.size(); i += static_cast<std::size_t>(tokens) + 1) unit[i] = 1;
+    constant_parameters_.emplace_back(name_of(id) + ".weights", std::move(unit));
+    if (state_->trainable) freeze(id);
+  }
   if (x.dims[0] == 1) return {value(reshaped(id, {tokens}, "vector"), {tokens})};
   return {value(id, {x.dims[0], tokens})};
 }
@@ -631,6 +652,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
 COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(call const& c) {
   keras_value const& x = only(c);
   keras_fields const& f = c.fields;
+  f.mark_read();
   if (!how_.training || c.inference) return {x};
   auto const with = [&](auto const& layer) {
     keras_value made = like(x, record(layer, {id_of(x)}));

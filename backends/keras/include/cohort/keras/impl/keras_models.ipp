@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/zero_masked.hpp>
@@ -115,7 +116,8 @@ inline io::json_value layers_of(io::json_value config) {
   return config.kind() == io::json_kind::array ? config : config.at("layers");
 }
 
-inline constexpr std::size_t most_layers = 20'000;
+/// Limits on an untrusted file. The network and the work are larger than the file if a model is called often.
+inline constexpr std::size_t most_layers = 20'000, most_work = 200'000;
 
 }  // namespace keras_nodes
 
@@ -137,8 +139,24 @@ COHORT_KERAS_INLINE std::string keras_translation::unique_name(std::string_view 
   return made;
 }
 
+COHORT_KERAS_INLINE void keras_translation::count_work(std::size_t parts) {
+  if ((work_ += parts) > keras_nodes::most_work)
+    refuse("the model is too large: nested models are counted once for each call",
+           "at most " + std::to_string(keras_nodes::most_work) + " layers, calls and inputs", "more");
+}
+
+COHORT_KERAS_INLINE void keras_translation::expect_elements(double elements) const {
+  if (!(elements <= static_cast<double>(keras_limits::most_elements)))
+    refuse("a tensor is too large", "at most 2^30 elements for an example",
+           std::to_string(static_cast<std::int64_t>(std::min(elements, 1e18))));
+}
+
 template <class L>
-int keras_translation::record(L const& layer, std::vector<int> const& inputs, std::string_view suffix) {
+int keras_translation::record(L const& layer, std::vector<int> const& inputs, std::string_view suffix,
+                              bool is_shared) {
+  if (static_cast<std::size_t>(net_.view().size()) >= keras_nodes::most_layers)
+    refuse("the network has too many layers: those of a nested model are counted once for each call",
+           "at most " + std::to_string(keras_nodes::most_layers), "more");
   auto const encoded = encode(layer);
   int owner = -1;
   std::vector<shape> shapes;
@@ -146,7 +164,7 @@ int keras_translation::record(L const& layer, std::vector<int> const& inputs, st
   auto const& kind = kind_of<L>;
   bool const has_parameters = !kind.infer(encoded.data(), shapes).problem.found()
                               && kind.parameters(encoded.data(), shapes).count > 0;
-  if (has_parameters && !is_first_call()) {
+  if (has_parameters && !is_first_call() && is_shared) {
     if (state_->cursor >= state_->nodes.size())
       refuse("a later call of the layer needs other parameters than the first one");
     owner = state_->nodes[state_->cursor++];
@@ -159,9 +177,9 @@ int keras_translation::record(L const& layer, std::vector<int> const& inputs, st
     if (message.starts_with("graph: ")) message.remove_prefix(7);
     refuse(std::string(message));
   }
-  if (net_.view()[id].output.elements() > (std::int64_t{1} << 30))
-    refuse("a tensor is too large", "at most 2^30 elements for an example",
-           to_string(net_.view()[id].output));
+  double elements = 1;
+  for (int axis = 0; axis < net_.view()[id].output.rank; ++axis) elements *= net_.view()[id].output[axis];
+  expect_elements(elements);
   if (has_parameters && is_first_call()) {
     state_->nodes.push_back(id);
     if (!state_->trainable) freeze(id);
@@ -277,8 +295,8 @@ COHORT_KERAS_INLINE void keras_translation::weigh(
 
 COHORT_KERAS_INLINE void keras_translation::weigh(int node, std::string_view parameter, weight_place place,
                                                   std::vector<int> dims, std::vector<int> axes,
-                                                  std::vector<int> const& order, std::size_t offset) {
-  auto const shared_dims = dims;
+                                                  keras_order const& order, std::size_t offset) {
+  std::vector<std::int64_t> const shared_dims(dims.begin(), dims.end());
   // `order`: the last axis of the result, or its only one, has Cohort's order of a flattened image.
   weigh(
       node, parameter, place, std::move(dims),
@@ -348,12 +366,14 @@ COHORT_KERAS_INLINE parameter_constraint keras_translation::constraint_of(std::o
   return constraint::unit_norm{};
 }
 
-/// Takes over regularisers and constraints of a node. `unit` fields are named as in Keras.
+/// Sets the regularisers and constraints of a node. The prefixes are those of the fields: "kernel", "bias".
 COHORT_KERAS_INLINE void keras_translation::override_layer(int node, keras_fields const& fields,
                                                            char const* weights_prefix,
                                                            char const* bias_prefix) {
   fields.expect_unset({"activity_regularizer"}, "Cohort has no penalty of activations");
   if (!is_first_call() || !how_.training) return;
+  for (std::string_view const field : {"W_regularizer", "b_regularizer", "W_constraint", "b_constraint"})
+    fields.expect_unset({field}, "penalties and constraints of Keras 1 are not imported");
   layer_override row{.layer = name_of(node)};
   std::string const weights = weights_prefix, bias = bias_prefix;
   add_penalties(row, fields.object({weights + "_regularizer"}), false);
@@ -450,11 +470,17 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
     to.values = values;
     to.written = values.size();
   }
+  for (auto const& [name, source] : copied_parameters_) {
+    target const& of = targets.at(source);
+    target& to = targets.at(name);
+    to.values = of.values;
+    to.written = of.written;
+  }
   for (auto& [name, to] : targets) {
     if (to.written != static_cast<std::size_t>(to.dims.elements()))
       refuse_keras(from.name() + ", parameter " + name, "the arrays do not fill the parameter",
                    std::to_string(to.dims.elements()) + " values", std::to_string(to.written));
-    into.set(name, to.dims, to.values);
+    into.set(name, to.dims, std::move(to.values));
   }
 }
 
@@ -554,6 +580,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
     bool inference) {
   std::string const class_name(layer.at("class_name").string());
   auto* const before = std::exchange(state_, &state);
+  count_work(1);
   auto const suffix_before = std::exchange(suffix_, {});
   state.cursor = 0;
   auto const config = layer.find("config");
@@ -586,11 +613,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
     if (c.inference && how_.training && state.trainable && !inference)
       refuse("the model is called with training=False but is trained",
              "trainable=False for the model, or keras_options::training false");
-    made = translate_model(*config, class_name, state, c.inputs, &c.wanted, c.inference);
+    made = translate_model(layer.at("config"), class_name, state, c.inputs, &c.wanted, c.inference);
   } else if (!from.starts_with("keras") && !from.starts_with("tensorflow") && !from.starts_with("tf_keras")
              && !from.empty() && from != "builtins") {
-    refuse("the layer's class " + class_name + " is not of Keras", "a class of keras.layers",
-           std::string(from));
+    refuse("the layer's class " + class_name + " is not of Keras",
+           "a class of keras.layers: rebuild a custom class from such layers", std::string(from));
   } else if (from.find(".ops") != std::string_view::npos) {
     made = translate_operation(c, how.has_constants);
   } else {
@@ -618,6 +645,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_seque
     io::json_value config, keras_layer_state const& state, std::optional<values> inputs, bool inference) {
   io::json_value const layers = keras_nodes::layers_of(config);
   if (layers.size() > keras_nodes::most_layers) layers.refuse("at most 20000 layers");
+  count_work(layers.size());
   std::optional<keras_value> current;
   if (inputs) {
     if (inputs->size() != 1) refuse("a Sequential has one input", "1", std::to_string(inputs->size()));
@@ -667,6 +695,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     std::set<std::size_t> const* wanted, bool inference) {
   io::json_value const layers = config.at("layers");
   if (layers.size() > keras_nodes::most_layers) layers.refuse("at most 20000 layers");
+  count_work(layers.size());
   auto const input_layers = keras_nodes::read_references(config.at("input_layers"));
   auto output_layers = keras_nodes::read_references(config.at("output_layers"));
   if (output_layers.empty()) config.at("output_layers").refuse("at least one tensor");
@@ -684,9 +713,24 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     std::string const name = keras_nodes::layer_name(layer);
     layer_entry entry{layer, &state_of(state, layer, position++, used), {}};
     if (auto const nodes = layer.find("inbound_nodes"))
-      for (io::json_value const node : nodes->items()) entry.calls.push_back(keras_nodes::read_call(node));
+      for (io::json_value const node : nodes->items()) {
+        entry.calls.push_back(keras_nodes::read_call(node));
+        count_work(1 + entry.calls.back().inputs.size());
+      }
     if (layer.at("class_name").string() == "InputLayer") entry.calls.assign(1, {});
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
+  }
+
+  // How many calls read a layer, and how many of them are of Masking.
+  std::map<std::string_view, std::pair<std::size_t, std::size_t>> readers;
+  for (auto const& [other, entry] : entries) {
+    std::string_view const reader = entry.json.at("class_name").string();
+    if (inputs || reader == "NotEqual") continue;
+    for (keras_call const& call : entry.calls)
+      for (keras_reference const& from : call.inputs) {
+        ++readers[from.layer].first;
+        readers[from.layer].second += reader == "Masking" ? 1 : 0;
+      }
   }
 
   std::map<node_key, values> made;
@@ -702,15 +746,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
       continue;
     }
     std::string const& name = input_layers[i].layer;
-    std::size_t readers = 0, masking = 0;
-    for (auto const& [other, entry] : entries)
-      for (keras_call const& call : entry.calls)
-        for (keras_reference const& from : call.inputs)
-          if (from.layer == name && entry.json.at("class_name").string() != "NotEqual") {
-            ++readers;
-            masking += entry.json.at("class_name").string() == "Masking" ? 1 : 0;
-          }
-    if (masking > 0 && masking != readers)
+    auto const [reading, masking] = readers[name];
+    if (masking > 0 && masking != reading)
       refuse("the input " + name + " of a Masking layer is also read by other layers, without mask");
     made[{name, 0}] = {make_input(
         name, keras_fields(found->second.json.find("config"), origin_ + ", layer " + name, version_),
@@ -751,6 +788,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
   auto const origins_of = [&](std::vector<keras_reference> pending) {
     std::vector<std::pair<int, double>> found;
     for (std::size_t steps = 0; !pending.empty(); ++steps) {
+      count_work(1);
       keras_reference const from = pending.back();
       pending.pop_back();
       auto const entry = entries.find(from.layer);
@@ -869,7 +907,7 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
                                                           keras_weight_source const* weights) {
   std::string const class_name(model.at("class_name").string());
   if (!keras_nodes::is_model(class_name))
-    refuse("the model is of an own class, whose layers are not in the file",
+    refuse("the model is of a custom class, whose layers are not in the file",
            "a Sequential or functional model", class_name);
   io::json_value const config = model.at("config");
   find_image_order(config);

@@ -186,13 +186,15 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
 COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_fields const& fields) {
   fields.expect_unset({"activity_regularizer"}, "Cohort has no penalty of activations");
   if (!is_first_call() || !how_.training) return;
+  for (std::string_view const field : {"W_regularizer", "U_regularizer", "b_regularizer"})
+    fields.expect_unset({field}, "penalties of Keras 1 are not imported");
   layer_override row{.layer = name_of(node)}, other{.layer = row.layer};
-  add_penalties(row, fields.object({"kernel_regularizer", "W_regularizer"}), false);
-  add_penalties(other, fields.object({"recurrent_regularizer", "U_regularizer"}), false);
+  add_penalties(row, fields.object({"kernel_regularizer"}), false);
+  add_penalties(other, fields.object({"recurrent_regularizer"}), false);
   if (row != other)
     refuse("Cohort has one penalty for the weights and the recurrent weights of a layer",
            "the same kernel_regularizer and recurrent_regularizer");
-  add_penalties(row, fields.object({"bias_regularizer", "b_regularizer"}), true);
+  add_penalties(row, fields.object({"bias_regularizer"}), true);
   for (std::string_view const field : {"kernel_constraint", "recurrent_constraint", "bias_constraint"})
     if (fields.has(field))
       refuse("constraints of recurrent layers are not imported", "None", std::string(field));
@@ -236,6 +238,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call 
     refuse("Keras returns the outputs of go_backwards in reversed order, Cohort at their steps",
            "Bidirectional, or return_sequences False");
   recurrent_result made = make_recurrent(c, class_name, f, cell, x, initial, c.wanted, {}, part, 0, reverse);
+  if (is_first_call()) cell.expect_read(!how_.training || c.inference);
   return made.outputs;
 }
 
@@ -248,6 +251,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   keras_fields const fields(inner->config, f.where(), version_);
   keras_fields const back(backward && backward->config ? backward->config : inner->config, f.where(),
                           version_);
+  (void)back.find({"go_backwards"});  // it is the backward layer in any case
   if (fields.flag({"go_backwards"}, false)) refuse("the layer of Bidirectional goes backwards itself");
   bool const sequences = fields.flag({"return_sequences"}, false),
              states = fields.flag({"return_state"}, false);
@@ -294,6 +298,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
                              bool reverse) {
     std::string const part = std::string(reverse ? "backward_layer" : "forward_layer") + "/cell";
     recurrent_result made = make_recurrent(c, class_name, of, cell, x, start, wanted, name, part, 0, reverse);
+    if (is_first_call())
+      for (keras_fields const* const read : {&of, &cell}) read->expect_read(!how_.training || c.inference);
     // Keras sets the outputs of masked steps to 0 here.
     if (is_masked && sequences && made.outputs[0].slot && !made.outputs[0].has_zero_padding) {
       made.outputs[0] = value(record(zero_masked{}, {id_of(made.outputs[0])}, std::string(name) + "/zeroed"),

@@ -37,6 +37,20 @@ inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::si
   return made;
 }
 
+/// Refuses an extent of a window beyond the bounds within which no sum or product of extents overflows.
+inline void check(keras_fields const& of, char const* what, std::vector<int> const& extents, int most) {
+  for (int const one : extents)
+    if (one < 1 || one > most)
+      of.refuse(std::string(what) + " is out of range", "1 to " + std::to_string(most) + " along each axis",
+                keras_text(extents));
+}
+inline void check(keras_fields const& of, std::vector<int> const& kernel, std::vector<int> const& stride,
+                  std::vector<int> const& dilation) {
+  check(of, "the kernel", kernel, 4096);
+  check(of, "the stride", stride, keras_limits::largest_window);
+  check(of, "the dilation", dilation, keras_limits::largest_window);
+}
+
 }  // namespace keras_windows
 
 // ---- convolutions ----------------------------------------------------------------------------------------
@@ -63,9 +77,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
       f.numbers({"strides", "subsample", "subsample_length"}, axes, std::vector<int>(axes, 1));
   std::vector<int> const dilation =
       f.numbers({"dilation_rate", "atrous_rate"}, axes, std::vector<int>(axes, 1));
-  for (int const one : kernel)
-    if (one < 1 || one > 4096)
-      refuse("a kernel must have 1 to 4096 elements along each axis", {}, keras_text(kernel));
+  keras_windows::check(f, kernel, stride, dilation);
   std::string const mode = f.text({"padding", "border_mode"}, "valid");
   padding pad = padding::valid;
   if (mode == "same") {
@@ -77,7 +89,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   }
   int const channels = channels_of(x);
   int const multiplier = is_depthwise ? f.integer({"depth_multiplier"}, 1) : 1;
-  int const groups = is_depthwise ? channels : f.integer({"groups"}, 1);
+  int const given_groups = f.integer({"groups"}, 1), groups = is_depthwise ? channels : given_groups;
+  if (is_depthwise && given_groups != 1)
+    refuse("a depthwise convolution has one group for each channel", "groups 1",
+           std::to_string(given_groups));
+  expect_elements(static_cast<double>(channels) * multiplier);
   if (groups < 1 || channels % groups != 0)
     refuse("the channels must be a multiple of the groups", std::to_string(channels), std::to_string(groups));
   int const filters = is_depthwise ? channels * multiplier : f.integer({"filters", "nb_filter"});
@@ -140,6 +156,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::transposed_conv
   auto const kernel = f.numbers({"kernel_size"}, 2, {}), stride = f.numbers({"strides"}, 2, {1, 1}),
              dilation = f.numbers({"dilation_rate"}, 2, {1, 1});
   if (kernel.size() != 2) refuse("the configuration has no field kernel_size");
+  keras_windows::check(f, kernel, stride, dilation);
   if (f.has("output_padding")) refuse("output_padding of a transposed convolution is not imported", "None");
   if (f.integer({"groups"}, 1) != 1)
     refuse("groups of a transposed convolution are not imported", "1", std::to_string(f.integer({"groups"})));
@@ -155,6 +172,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::transposed_conv
           "kernel_size ≥ strides", keras_text(kernel));
   int const filters = f.integer({"filters"}), channels = channels_of(x);
   bool const bias = f.flag({"use_bias"}, true);
+  shape const input = extents_of(x);
+  for (int axis = 1; axis < 3; ++axis)
+    expect_elements(static_cast<double>(input[axis]) * stride[static_cast<std::size_t>(axis - 1)]);
   int const id = record(conv2d_transposed{.filters = filters,
                                           .kernel = extent2(kernel[0], kernel[1]),
                                           .stride = {stride[0], stride[1]},
@@ -182,6 +202,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
              stride = f.numbers({"strides"}, axes, std::vector<int>(axes, 1)),
              dilation = f.numbers({"dilation_rate"}, axes, std::vector<int>(axes, 1));
   if (kernel.size() != axes) refuse("the configuration has no field kernel_size");
+  keras_windows::check(f, kernel, stride, dilation);
+  if (int const groups = f.integer({"groups"}, 1); groups != 1)
+    refuse("a separable convolution has one group for each channel", "groups 1", std::to_string(groups));
   std::string const mode = f.text({"padding"}, "valid");
   padding pad = padding::valid;
   if (mode == "same")
@@ -192,6 +215,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
     refuse("the padding is unknown", "valid, same or causal", mode);
   int const channels = channels_of(x), multiplier = f.integer({"depth_multiplier"}, 1),
             filters = f.integer({"filters"});
+  expect_elements(static_cast<double>(channels) * multiplier);
   int const between = channels * multiplier;
   bool const bias = f.flag({"use_bias"}, true);
   int depthwise = 0, pointwise = 0;
@@ -243,6 +267,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call co
   if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
   std::vector<int> const size = f.numbers({"pool_size", "pool_length"}, axes, std::vector<int>(axes, 2));
   std::vector<int> const stride = f.numbers({"strides", "stride"}, axes, size);
+  keras_windows::check(f, "the window", size, keras_limits::largest_extent);
+  keras_windows::check(f, "the stride", stride, keras_limits::largest_extent);
   std::string const mode = f.text({"padding", "border_mode"}, "valid");
   if (mode != "valid" && mode != "same") refuse("the padding is unknown", "valid or same", mode);
   padding const pad = mode == "same" ? padding::same : padding::valid;
@@ -313,17 +339,22 @@ inline bool is_same(std::vector<int> const& dims) {
   return dims.size() != 3 || dims[2] == 1 || dims[0] * dims[1] == 1;
 }
 
-/// Element i of H×W×C is element [i] of C×H×W.
-inline std::vector<int> of_image(std::vector<int> const& dims) {
-  int const area = dims[0] * dims[1], channels = dims[2];
-  std::vector<int> order(static_cast<std::size_t>(area) * static_cast<std::size_t>(channels));
-  for (int place = 0; place < area; ++place)
-    for (int k = 0; k < channels; ++k)
-      order[static_cast<std::size_t>(place * channels + k)] = k * area + place;
-  return order;
-}
+/// Elements of all orders together, which is 256 MiB.
+inline constexpr std::int64_t most_elements = std::int64_t{1} << 26;
 
 }  // namespace keras_orders
+
+COHORT_KERAS_INLINE keras_order keras_translation::order_of_image(std::vector<int> const& dims) {
+  std::int64_t const area = std::int64_t{dims[0]} * dims[1], channels = dims[2];
+  if ((order_elements_ += area * channels) > keras_orders::most_elements)
+    refuse("the flattened images are too large, because their elements are in another order in Cohort",
+           "at most 2^26 elements of all flattened images together", keras_text(dims));
+  std::vector<int> order(static_cast<std::size_t>(area * channels));
+  for (std::int64_t place = 0; place < area; ++place)
+    for (std::int64_t k = 0; k < channels; ++k)
+      order[static_cast<std::size_t>(place * channels + k)] = static_cast<int>(k * area + place);
+  return keras_order(std::move(order));
+}
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(call const& c) {
   keras_value const& x = only(c);
@@ -332,13 +363,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(c
   int const count = std::accumulate(x.dims.begin(), x.dims.end(), 1, std::multiplies<>());
   keras_value made = value(record(flatten{}, {id_of(x)}), {count});
   if (x.dims.size() == 3 && !images_first_ && !keras_orders::is_same(x.dims))
-    made.order = keras_orders::of_image(x.dims);
+    made.order = order_of_image(x.dims);
   // channels_first: Keras moves the channels to the end before it flattens.
   bool const moves = x.dims.size() == 3 && images_first_
                      && c.fields.text({"data_format"}, "channels_last") == "channels_first";
   if (moves) {
     std::vector<int> const dims{x.dims[1], x.dims[2], x.dims[0]};
-    if (!keras_orders::is_same(dims)) made.order = keras_orders::of_image(dims);
+    if (!keras_orders::is_same(dims)) made.order = order_of_image(dims);
   }
   return {made};
 }
@@ -370,10 +401,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
   keras_value made{.dims = dims};
   bool const to_image = dims.size() == 3 && !images_first_ && !keras_orders::is_same(dims);
   bool const from_image = x.dims.size() == 3 && !images_first_ && !keras_orders::is_same(x.dims);
-  bool const is_back = to_image && x.order == keras_orders::of_image(dims);
+  bool const is_back = to_image && !x.order.empty() && x.order == order_of_image(dims);
   if (from_image && dims.size() == 1) {
     made = value(record(flatten{}, {id_of(x)}), dims);
-    made.order = keras_orders::of_image(x.dims);
+    made.order = order_of_image(x.dims);
     return {made};
   }
   if (!is_back && (to_image || from_image || !x.order.empty()))
@@ -412,6 +443,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::repeat_vector(c
   expect_plain_order(x);
   int const times = c.fields.integer({"n"}), width = x.dims[0];
   if (times < 1 || times > 1 << 16) refuse("n is out of range", "1 to 65536", std::to_string(times));
+  expect_elements(static_cast<double>(times) * width);
   // As an image of one row, whose row is repeated.
   int const image = reshaped(id_of(x), {1, 1, width}, "image");
   int const repeated = record(upsampling{.factor = extent2(times, 1)}, {image});
@@ -429,6 +461,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::upsampling_laye
       c.fields.numbers({"size", "length"}, is_sequence ? 1 : 2, std::vector<int>(is_sequence ? 1 : 2, 2));
   for (int const one : size)
     if (one < 1 || one > 1024) refuse("the factor is out of range", "1 to 1024", keras_text(size));
+  double elements = 1;
+  for (int const extent : x.dims) elements *= extent;
+  for (int const one : size) elements *= one;
+  expect_elements(elements);
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
   int const id =
@@ -550,8 +586,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(c
   std::size_t const at = static_cast<std::size_t>(axis - 1);
   bool const has_first = has_mask(first);
   bool has_order = false;
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-    keras_value const& v = c.inputs[i];
+  std::int64_t total = 0;
+  for (keras_value const& v : c.inputs) {
     if (v.dims.size() != dims.size())
       refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
     if (has_mask(v) != has_first)
@@ -560,18 +596,28 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(c
       if (other != at && v.dims[other] != dims[other])
         refuse("the inputs differ along another axis", keras_text(dims), keras_text(v.dims));
     has_order = has_order || !v.order.empty();
-    if (i > 0) dims[at] += v.dims[at];
+    total += v.dims[at];
     ids.push_back(id_of(v));
   }
+  double elements = static_cast<double>(total);
+  for (std::size_t other = 0; other < dims.size(); ++other)
+    if (other != at) elements *= dims[other];
+  expect_elements(elements);
+  dims[at] = static_cast<int>(total);
   if (is_channel_axis(axis, first)) {
     keras_value made = value(record(concatenate{}, ids), dims);
     if (has_order) {
+      if ((order_elements_ += total) > keras_orders::most_elements)
+        refuse("the flattened images are too large, because their elements are in another order in Cohort",
+               "at most 2^26 elements of all flattened images together", keras_text(dims));
+      std::vector<int> order;
       int offset = 0;
       for (keras_value const& v : c.inputs) {
         for (int k = 0; k < v.dims[0]; ++k)
-          made.order.push_back(offset + (v.order.empty() ? k : v.order[static_cast<std::size_t>(k)]));
+          order.push_back(offset + (v.order.empty() ? k : v.order[static_cast<std::size_t>(k)]));
         offset += v.dims[0];
       }
+      made.order = keras_order(std::move(order));
     }
     return {made};
   }

@@ -117,13 +117,14 @@ COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile
       for (io::json_value const one : given->items()) weights[index_of(one)] = one.number();
     }
   }
-  bool has_loss = false;
+  std::size_t first_loss = outputs.size();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    has_loss = has_loss || losses[i].has_value();
+    if (losses[i]) first_loss = std::min(first_loss, i);
     ids.push_back(losses[i] ? record_loss(outputs[i], *losses[i], weights[i], names[i]) : id_of(outputs[i]));
   }
+  bool const has_loss = first_loss < outputs.size();
   if (has_loss && how_.optimizer) read_optimizer(compile);
-  if (has_loss && how_.metrics) read_metrics(compile);
+  if (has_loss && how_.metrics) read_metrics(compile, names, first_loss);
 }
 
 // ---- optimizers ------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
   keras_fields const f(object->config, of.where() + ", learning_rate", version_);
   std::string const& name = object->class_name;
   auto const rate = [&] { return f.number({"initial_learning_rate"}, 0.01); };
-  auto const steps = [&](std::string_view field) { return static_cast<std::int64_t>(f.integer({field})); };
+  auto const steps = [&](std::string_view field) { return f.count({field}); };
   constexpr auto by = schedule::unit::step;
   if (name == "ExponentialDecay") {
     double const factor = f.number({"decay_rate"}, 0.96);
@@ -191,7 +192,7 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
     schedule::map made{.by = by};
     for (std::size_t i = 0; i < values->size(); ++i) {
       // The value changes after the step of a boundary.
-      made.values[i].from = i == 0 ? 0 : static_cast<std::int64_t>(boundaries->at(i - 1).number()) + 1;
+      made.values[i].from = i == 0 ? 0 : keras_whole_number(boundaries->at(i - 1), std::int64_t{1} << 53) + 1;
       made.values[i].value = values->at(i).number();
     }
     return made;
@@ -299,55 +300,113 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
 
 // ---- metrics ---------------------------------------------------------------------------------------------
 
-COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile) {
+/// Cohort's metrics are of the outputs of the first loss.
+COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile,
+                                                         std::vector<std::string> const& names,
+                                                         std::size_t first_loss) {
+  std::string const where = origin_ + ", metrics";
+  constexpr char const* instead = "; or keras_options::metrics false";
+  if (auto const weighted = compile.find("weighted_metrics");
+      weighted && !weighted->is_null() && weighted->size() > 0)
+    refuse_keras(where, "weighted metrics are not imported", std::string("no weighted_metrics") + instead,
+                 std::to_string(weighted->size()));
   auto const given = compile.find("metrics");
   if (!given || given->is_null()) return;
-  // A list of metrics, one list for each output, or by output: Cohort's are of the first loss.
-  std::vector<keras_object> found;
-  std::vector<io::json_value> pending{*given};
-  while (!pending.empty()) {
-    io::json_value const at = pending.back();
-    pending.pop_back();
-    if (at.is_null()) continue;
-    bool const is_object = at.kind() == io::json_kind::object && at.find("class_name");
-    if (at.kind() == io::json_kind::string || is_object) {
-      auto const one = read_keras_object(at);
-      // Wrappers of functions: {"class_name": "MeanMetricWrapper", "config": {"fn": …}}.
-      keras_object metric = *one;
-      if (metric.class_name == "MeanMetricWrapper" && metric.config)
-        if (auto const inner = keras_fields(metric.config, origin_, version_).object({"fn"})) metric = *inner;
-      found.push_back(metric);
-      continue;
-    }
-    if (at.kind() != io::json_kind::array && at.kind() != io::json_kind::object)
-      at.refuse("the names of metrics");
-    std::vector<io::json_value> items;
-    for (io::json_value const one : at.items()) items.push_back(one);
-    pending.insert(pending.end(), items.rbegin(), items.rend());
-  }
-  for (keras_object const& one : found) {
-    std::string const name = keras_losses::name_of(one.class_name);
-    if (name == "accuracy" || name == "acc" || name == "categorical_accuracy"
-        || name == "sparse_categorical_accuracy" || name == "binary_accuracy")
-      metrics_.push_back(cohort::metrics::accuracy);
-    else if (name == "mean_absolute_error")
-      metrics_.push_back(cohort::metrics::mae);
-    else if (name == "root_mean_squared_error")
-      metrics_.push_back(cohort::metrics::rmse);
-    else if (name == "auc" || name == "au_c")
-      metrics_.push_back(cohort::metrics::auc);
-    else if (name == "r2_score" || name == "r2score")
-      metrics_.push_back(cohort::metrics::r2);
-    else if (name == "top_kcategorical_accuracy" || name == "top_k_categorical_accuracy"
-             || name == "sparse_top_kcategorical_accuracy" || name == "sparse_top_k_categorical_accuracy")
-      metrics_.push_back(
-          cohort::metrics::top_k(keras_fields(one.config, origin_, version_).integer({"k"}, 5)));
-    else if (name == "categorical_crossentropy" || name == "sparse_categorical_crossentropy")
-      metrics_.push_back(cohort::metrics::log_loss);
+  auto const is_metric = [](io::json_value at) {
+    return at.kind() == io::json_kind::string
+           || (at.kind() == io::json_kind::object && at.find("class_name"));
+  };
+  auto const add = [&](io::json_value at, std::string const& output) {
+    if (at.is_null()) return;
+    std::vector<io::json_value> all;
+    if (is_metric(at))
+      all.push_back(at);
+    else if (at.kind() == io::json_kind::array)
+      for (io::json_value const one : at.items()) all.push_back(one);
     else
-      refuse_keras(origin_ + ", metrics", "the metric " + one.class_name + " is not imported",
-                   "accuracy, MAE, RMSE, AUC, R2 or top-k accuracy; or keras_options::metrics false");
+      at.refuse("the names of metrics");
+    for (io::json_value const one : all) {
+      if (one.is_null()) continue;
+      if (!is_metric(one)) one.refuse("the name of a metric");
+      keras_object const metric = *read_keras_object(one);
+      if (output != names[first_loss])
+        refuse_keras(where, "the metrics are of several outputs",
+                     "metrics of the first output with a loss, " + names[first_loss] + instead,
+                     metric.class_name + " of " + output);
+      metrics_.push_back(metric_of(metric));
+    }
+  };
+  if (given->kind() == io::json_kind::object && !is_metric(*given)) {
+    for (io::json_value const one : given->items()) add(one, std::string(one.key()));
+    return;
   }
+  if (names.size() == 1) {
+    bool const is_nested = given->kind() == io::json_kind::array && given->size() == 1
+                           && given->at(std::size_t{0}).kind() == io::json_kind::array;
+    add(is_nested ? given->at(std::size_t{0}) : *given, names[0]);
+    return;
+  }
+  // A list of as many entries as outputs; in Keras 1 and 2 a list of metrics counts for each output.
+  if (given->kind() != io::json_kind::array) given->refuse("a list of metrics, or metrics by output");
+  bool const is_nested = given->size() > 0 && given->at(std::size_t{0}).kind() == io::json_kind::array;
+  if (version_ < 3 && !is_nested) {
+    for (std::string const& name : names) add(*given, name);
+    return;
+  }
+  if (given->size() > names.size()) given->refuse("one entry for each output");
+  for (std::size_t i = 0; i < given->size(); ++i) add(given->at(i), names[i]);
+}
+
+COHORT_KERAS_INLINE metric keras_translation::metric_of(keras_object const& from) const {
+  std::string const where = origin_ + ", metric " + from.class_name;
+  keras_fields const f(from.config, where, version_);
+  // Wrappers of functions: {"class_name": "MeanMetricWrapper", "config": {"fn": …}}.
+  if (from.class_name == "MeanMetricWrapper")
+    if (auto const inner = f.object({"fn"})) {
+      metric made = metric_of(*inner);
+      f.expect_read(true);
+      return made;
+    }
+  std::string const name = keras_losses::name_of(from.class_name);
+  auto const is = [&](auto... names) { return ((name == names) || ...); };
+  auto const with = [&](metric made) {
+    f.expect_unset({"from_logits"}, "the metric reads logits, Cohort's read probabilities");
+    f.expect_read(true);
+    return made;
+  };
+  if (is("accuracy", "acc", "categorical_accuracy", "sparse_categorical_accuracy"))
+    return with(cohort::metrics::accuracy);
+  if (is("binary_accuracy")) {
+    if (double const threshold = f.number({"threshold"}, 0.5); threshold != 0.5)
+      f.refuse("Cohort's accuracy has the threshold 0.5", "threshold 0.5", std::to_string(threshold));
+    return with(cohort::metrics::accuracy);
+  }
+  if (is("mean_absolute_error")) return with(cohort::metrics::mae);
+  if (is("root_mean_squared_error")) return with(cohort::metrics::rmse);
+  if (is("auc", "au_c")) {
+    // Cohort's area is exact, so the number of Keras' thresholds does not matter.
+    (void)f.find({"num_thresholds"});
+    if (std::string const curve = f.text({"curve"}, "ROC"); curve != "ROC")
+      f.refuse("Cohort has the area under the ROC curve", "curve ROC", curve);
+    if (std::string const sum = f.text({"summation_method"}, "interpolation"); sum != "interpolation")
+      f.refuse("Cohort's area is that of interpolation", "summation_method interpolation", sum);
+    return with(cohort::metrics::auc);
+  }
+  if (is("r2_score", "r2score")) {
+    if (std::string const mean = f.text({"class_aggregation"}, "uniform_average"); mean != "uniform_average")
+      f.refuse("Cohort's R2 is the mean over the outputs", "class_aggregation uniform_average", mean);
+    return with(cohort::metrics::r2);
+  }
+  if (is("top_kcategorical_accuracy", "top_k_categorical_accuracy", "sparse_top_kcategorical_accuracy",
+         "sparse_top_k_categorical_accuracy"))
+    return with(cohort::metrics::top_k(f.integer({"k"}, 5)));
+  if (is("categorical_crossentropy", "sparse_categorical_crossentropy")) {
+    if (int const axis = f.integer({"axis"}, -1); axis != -1)
+      f.refuse("Cohort's classes are the last axis", "axis -1", std::to_string(axis));
+    return with(cohort::metrics::log_loss);
+  }
+  refuse_keras(origin_ + ", metrics", "the metric " + from.class_name + " is not imported",
+               "accuracy, MAE, RMSE, AUC, R2 or top-k accuracy; or keras_options::metrics false");
 }
 
 }  // namespace cohort::detail

@@ -5,6 +5,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/zip_directory.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/npz.hpp>
@@ -20,181 +21,51 @@ inline constexpr std::uint32_t zip_local_signature = 0x04034b50, zip_central_sig
 inline constexpr std::size_t zip_local_bytes = 30, zip_central_bytes = 46, zip_end_bytes = 22;
 inline constexpr std::uint32_t zip64_mark = 0xffffffff;
 
-/// An entry of a zip archive, as its directory describes it.
-struct zip_entry {
-  std::string name;
-  unsigned flags, method;
-  std::uint32_t crc;
-  std::uint64_t packed, size;  // bytes
-  std::uint64_t local;         // byte of its local header
-  std::uint64_t data = 0;      // byte of its data
-};
-
-/// Reads the directory of a zip archive in memory.
-class npz_directory {
- public:
-  npz_directory(std::span<std::byte const> bytes, std::string const& where, std::size_t max_bytes)
-      : bytes_(bytes), where_(where) {
-    std::size_t const end = find_end();
-    if (number(end + 4, 2) != 0 || number(end + 6, 2) != 0 || number(end + 8, 2) != number(end + 10, 2))
-      refuse(end, "an archive of one part", "a part of several");
-    std::uint64_t const count = number(end + 10, 2), size = number(end + 12, 4), first = number(end + 16, 4);
-    if (count == 0xffff || size == zip64_mark || first == zip64_mark)
-      refuse(end, "an archive of less than 4 GiB", "zip64");
-    if (first > end || size != end - first)
-      refuse(end, "a directory that ends here",
-             std::to_string(size) + " bytes from byte " + std::to_string(first));
-    read_entries(count, static_cast<std::size_t>(first), end);
-    find_data(static_cast<std::size_t>(first), max_bytes);
+/// Decompresses an entry into `to`, which has its size.
+COHORT_ZLIB_INLINE void inflate_entry(zip_directory const& archive, zip_entry const& one,
+                                      std::span<std::byte> to) {
+  std::span<std::byte const> const packed = archive.packed(one);
+  z_stream z{};
+  if (inflateInit2(&z, -MAX_WBITS) != Z_OK)  // without zlib's header
+    throw memory_error({.what = "zlib cannot be initialised", .where = one.name});
+  std::uint64_t read = 0, made = 0;
+  std::byte beyond{};  // one extra byte detects a result larger than claimed
+  int code = Z_OK;
+  while (code == Z_OK && made <= one.size) {
+    constexpr std::uint64_t most = 1U << 30;  // zlib counts the bytes of a call in 32 bits
+    auto const input = static_cast<uInt>(std::min(packed.size() - read, most));
+    auto const room = static_cast<uInt>(made == one.size ? 1 : std::min(one.size - made, most));
+    z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + read));
+    z.avail_in = input;
+    z.next_out = reinterpret_cast<Bytef*>(made == one.size ? &beyond : to.data() + made);
+    z.avail_out = room;
+    code = inflate(&z, Z_NO_FLUSH);
+    read += input - z.avail_in;
+    made += room - z.avail_out;
   }
+  inflateEnd(&z);
+  if (code != Z_STREAM_END || made != one.size || read != one.packed)
+    archive.refuse(one, "is damaged",
+                   std::to_string(one.size) + " bytes by deflate from " + std::to_string(one.packed),
+                   code == Z_STREAM_END ? std::to_string(made) + " from " + std::to_string(read)
+                   : made > one.size    ? "more"
+                                        : "a damaged or truncated stream");
+}
 
-  std::vector<zip_entry> const& entries() const { return entries_; }
-
-  /// Returns the contents of an entry. If it is compressed, decompresses it into `memory`.
-  std::span<std::byte const> read(zip_entry const& one, std::vector<std::byte>& memory) const {
-    auto const packed =
-        bytes_.subspan(static_cast<std::size_t>(one.data), static_cast<std::size_t>(one.packed));
-    std::span<std::byte const> made = packed;
-    if (one.method == 8) {
-      memory.resize(static_cast<std::size_t>(one.size));
-      inflate_entry(one, packed, memory);
-      made = memory;
-    }
-    if (crc_of(made) != one.crc)
-      refuse(one, "is damaged", "the CRC-32 of its directory entry", "another one");
-    return made;
+/// Returns the contents of an entry. A compressed one is decompressed into `memory`.
+COHORT_ZLIB_INLINE std::span<std::byte const> read_npz_entry(zip_directory const& archive,
+                                                             zip_entry const& one,
+                                                             std::vector<std::byte>& memory) {
+  std::span<std::byte const> made = archive.packed(one);
+  if (one.method == 8) {
+    memory.resize(static_cast<std::size_t>(one.size));
+    inflate_entry(archive, one, memory);
+    made = memory;
   }
-
-  static std::uint32_t crc_of(std::span<std::byte const> bytes) {
-    return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<Bytef const*>(bytes.data()), bytes.size()));
-  }
-
-  [[noreturn]] void refuse(zip_entry const& one, char const* what, std::string expected,
-                           std::string got) const {
-    throw data_error({.what = {"cannot read the .npz file: an entry ", what},
-                      .where = {where_, ", entry ", quote_for_error(one.name)},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  }
-
- private:
-  [[noreturn]] void refuse(std::size_t byte, std::string expected, std::string got) const {
-    throw data_error({.what = "cannot read the .npz file",
-                      .where = {where_, ", byte ", byte},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  }
-
-  /// Returns a little-endian number.  Before: the file has its bytes.
-  std::uint64_t number(std::size_t at, std::size_t width) const {
-    std::uint64_t value = 0;
-    for (std::size_t i = width; i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes_[at + i]);
-    return value;
-  }
-
-  /// Returns the byte of the end record, whose comment ends the file.
-  std::size_t find_end() const {
-    constexpr std::size_t longest_comment = 0xffff;
-    if (bytes_.size() >= zip_end_bytes)
-      for (std::size_t back = 0; back <= std::min(longest_comment, bytes_.size() - zip_end_bytes); ++back) {
-        std::size_t const at = bytes_.size() - zip_end_bytes - back;
-        if (number(at, 4) == zip_end_signature && number(at + 20, 2) == back) return at;
-      }
-    refuse(0, "a zip archive, which ends with its directory",
-           std::to_string(bytes_.size()) + " bytes without one");
-  }
-
-  void read_entries(std::uint64_t count, std::size_t at, std::size_t end) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (end - at < zip_central_bytes || number(at, 4) != zip_central_signature)
-        refuse(at, "entry " + std::to_string(i + 1) + " of " + std::to_string(count), "no entry");
-      std::size_t const name = static_cast<std::size_t>(number(at + 28, 2));
-      std::size_t const bytes = zip_central_bytes + name + static_cast<std::size_t>(number(at + 30, 2))
-                                + static_cast<std::size_t>(number(at + 32, 2));
-      if (end - at < bytes)
-        refuse(at, "an entry that ends in the directory", std::to_string(bytes) + " bytes");
-      entries_.push_back(
-          {.name = std::string(reinterpret_cast<char const*>(bytes_.data()) + at + zip_central_bytes, name),
-           .flags = static_cast<unsigned>(number(at + 8, 2)),
-           .method = static_cast<unsigned>(number(at + 10, 2)),
-           .crc = static_cast<std::uint32_t>(number(at + 16, 4)),
-           .packed = number(at + 20, 4),
-           .size = number(at + 24, 4),
-           .local = number(at + 42, 4)});
-      zip_entry const& one = entries_.back();
-      if (one.packed == zip64_mark || one.size == zip64_mark || one.local == zip64_mark)
-        refuse(one, "is too large", "less than 4 GiB", "zip64");
-      if ((one.flags & 1) != 0) refuse(one, "is encrypted", "an entry without encryption", "encryption");
-      if (one.method != 0 && one.method != 8)
-        refuse(one, "has another compression", "stored (0) or deflate (8)",
-               "method " + std::to_string(one.method));
-      at += bytes;
-    }
-    if (at != end) refuse(at, "the end of the directory", std::to_string(end - at) + " more bytes");
-  }
-
-  /// Finds the data of all entries, which must not overlap, and checks their sizes.
-  void find_data(std::size_t directory, std::size_t max_bytes) {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-    std::uint64_t sum = 0;
-    for (zip_entry& one : entries_) {
-      if (one.local > directory || directory - one.local < zip_local_bytes
-          || number(static_cast<std::size_t>(one.local), 4) != zip_local_signature)
-        refuse(one, "is damaged", "a local header", "none at byte " + std::to_string(one.local));
-      auto const local = static_cast<std::size_t>(one.local);
-      one.data = one.local + zip_local_bytes + number(local + 26, 2) + number(local + 28, 2);
-      if (one.data > directory || one.packed > directory - one.data)
-        refuse(one, "is truncated", std::to_string(one.packed) + " bytes before the directory",
-               std::to_string(one.data > directory ? 0 : directory - one.data));
-      // deflate codes at most 258 bytes by one bit for a length and one for a distance
-      std::uint64_t const most = one.method == 0 ? one.packed : one.packed * 1032;
-      if (one.size > most || (one.method == 0 && one.size != one.packed))
-        refuse(one, "has an impossible size",
-               "at most " + std::to_string(most) + " bytes from " + std::to_string(one.packed),
-               std::to_string(one.size));
-      sum += one.size;
-      if (sum > max_bytes)
-        refuse(one, "is too large", "at most " + std::to_string(max_bytes) + " bytes of all arrays",
-               std::to_string(sum));
-      ranges.emplace_back(one.local, one.data + one.packed);
-    }
-    std::sort(ranges.begin(), ranges.end());
-    for (std::size_t i = 1; i < ranges.size(); ++i)
-      if (ranges[i].first < ranges[i - 1].second)
-        refuse(static_cast<std::size_t>(ranges[i].first), "entries that do not overlap",
-               "two with the same bytes");
-  }
-
-  void inflate_entry(zip_entry const& one, std::span<std::byte const> packed,
-                     std::span<std::byte> into) const {
-    z_stream z{};
-    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)  // without zlib's header
-      throw memory_error({.what = "zlib cannot be initialised", .where = where_});
-    z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-    z.avail_in = static_cast<uInt>(packed.size());  // less than 4 GiB
-    std::byte beyond{};                             // one extra byte detects a result larger than claimed
-    z.next_out = reinterpret_cast<Bytef*>(into.empty() ? &beyond : into.data());
-    z.avail_out = static_cast<uInt>(into.empty() ? 1 : into.size());
-    int code = inflate(&z, Z_FINISH);
-    if (code == Z_BUF_ERROR && z.avail_out == 0 && !into.empty()) {
-      z.next_out = reinterpret_cast<Bytef*>(&beyond);
-      z.avail_out = 1;
-      code = inflate(&z, Z_FINISH);
-    }
-    std::uint64_t const made = z.total_out, rest = z.avail_in;
-    inflateEnd(&z);
-    if (code != Z_STREAM_END || made != one.size || rest != 0)
-      refuse(one, "is damaged",
-             std::to_string(one.size) + " bytes by deflate from " + std::to_string(one.packed),
-             code == Z_STREAM_END ? std::to_string(made) + " from " + std::to_string(one.packed - rest)
-             : made > one.size    ? "more"
-                                  : "a damaged or truncated stream");
-  }
-
-  std::span<std::byte const> bytes_;
-  std::string const& where_;
-  std::vector<zip_entry> entries_;
-};
+  archive.expect_crc(
+      one, static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<Bytef const*>(made.data()), made.size())));
+  return made;
+}
 
 /// A little-endian number of a record.
 struct zip_number {
@@ -243,15 +114,22 @@ COHORT_ZLIB_INLINE npz_file npz_file::parse(std::span<std::byte const> bytes, st
                                             std::size_t max_bytes) {
   npz_file made;
   made.name_ = std::move(name);
-  detail::npz_directory const archive(bytes, made.name_, max_bytes);
-  std::set<std::string_view> names;
-  std::vector<std::byte> memory;
+  detail::zip_directory const archive(bytes, ".npz file", made.name_);
+  std::uint64_t sum = 0;
   for (detail::zip_entry const& one : archive.entries()) {
     if (!one.name.ends_with(".npy") || one.name.size() == 4)
-      archive.refuse(one, "is not an array", "a name that ends with .npy", "this name");
-    if (!names.insert(one.name).second)
-      archive.refuse(one, "exists twice", "different names", "two of this name");
-    made.arrays_.push_back(npy_array::parse(archive.read(one, memory), made.name_ + ", entry " + one.name));
+      archive.refuse(one, "is not an array", "a name that ends with .npy", "another name");
+    if (one.method != 0 && one.method != 8)
+      archive.refuse(one, "has an unknown compression", "stored (0) or deflate (8)",
+                     "method " + std::to_string(one.method));
+    if (one.size > max_bytes || (sum += one.size) > max_bytes)
+      archive.refuse(one, "is too large", "at most " + std::to_string(max_bytes) + " bytes of all arrays",
+                     std::to_string(std::max(sum, one.size)));
+  }
+  std::vector<std::byte> memory;
+  for (detail::zip_entry const& one : archive.entries()) {
+    made.arrays_.push_back(
+        npy_array::parse(detail::read_npz_entry(archive, one, memory), made.name_ + ", entry " + one.name));
     made.tensors_.push_back({one.name.substr(0, one.name.size() - 4), made.arrays_.back().view()});
   }
   return made;

@@ -39,5 +39,5 @@ void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const
 }  // namespace cohort
 
 #ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/onnx_export.ipp>
+#include <cohort/interchange/impl/export_onnx.ipp>
 #endif

@@ -4,7 +4,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_exporter.hpp>
-#include <cohort/interchange/onnx_export.hpp>
+#include <cohort/interchange/export_onnx.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>

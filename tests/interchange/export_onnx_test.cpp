@@ -3,7 +3,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
-#include <cohort/interchange/onnx_export.hpp>
+#include <cohort/interchange/export_onnx.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/layer/lstm.hpp>
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace onnx_export_test {
+namespace export_onnx_test {
 
 using namespace cohort;
 
@@ -44,7 +44,7 @@ auto const classifier = [](builder& b) {
          | dropout{} | dense{.units = 3} | softmax_cross_entropy{.name = "class"};
 };
 
-TEST(onnx_export, names_values_and_parameters_as_the_layers) {
+TEST(export_onnx, names_values_and_parameters_as_the_layers) {
   detail::onnx_model const made = detail::read_onnx_model(exported(classifier, {.batch = "rows"}), "a");
   EXPECT_EQ(made.ir_version, 8);
   ASSERT_EQ(made.opsets.size(), 1U);
@@ -65,8 +65,8 @@ TEST(onnx_export, names_values_and_parameters_as_the_layers) {
   EXPECT_EQ(tensors, "conv2d_1.weights conv2d_1.bias dense_1.weights dense_1.bias ");
 }
 
-TEST(onnx_export, writes_the_same_bytes_to_a_file_and_to_a_stream) {
-  std::string const path = testing::TempDir() + "onnx_export_test.onnx";
+TEST(export_onnx, writes_the_same_bytes_to_a_file_and_to_a_stream) {
+  std::string const path = testing::TempDir() + "export_onnx_test.onnx";
   training run = trainer<reference<float>>(graph::build(classifier));
   export_onnx(run, path);
   std::ostringstream to;
@@ -75,7 +75,7 @@ TEST(onnx_export, writes_the_same_bytes_to_a_file_and_to_a_stream) {
   std::filesystem::remove(path);
 }
 
-TEST(onnx_export, refuses_what_onnx_cannot_express_with_layer_and_reason) {
+TEST(export_onnx, refuses_what_onnx_cannot_express_with_layer_and_reason) {
   auto const refused = [](auto describe) { return refusal_of<graph_error>([&] { exported(describe); }); };
   EXPECT_EQ(
       refused([](builder& b) { return b.input({3}) | halve{.name = "mine"}; }),
@@ -91,15 +91,14 @@ TEST(onnx_export, refuses_what_onnx_cannot_express_with_layer_and_reason) {
       refused([](builder& b) {
         return b.input({3}) | embedding{.vocabulary = 3, .width = 2, .mask_zero = true} | lstm{.units = 2};
       }),
-      "the network cannot be exported to ONNX (layer lstm_1 of kind lstm): ONNX's operator reads lengths, "
-      "not "
-      "masks: set onnx_export_settings::padding_at_end if index 0 of the embedding only follows a sequence's "
-      "last step");
+      "the network cannot be exported to ONNX (layer lstm_1 of kind lstm): ONNX's operator takes sequence "
+      "lengths, not masks. If index 0 of the embedding occurs only after a sequence's last step, set "
+      "onnx_export_settings::padding_at_end");
 }
 
-TEST(onnx_export, keeps_the_old_file_after_an_error) {
+TEST(export_onnx, keeps_the_old_file_after_an_error) {
   training run = trainer<reference<float>>(graph::build(classifier));
   EXPECT_THROW(export_onnx(run, "/no/such/folder/a.onnx"), file_error);
 }
 
-}  // namespace onnx_export_test
+}  // namespace export_onnx_test

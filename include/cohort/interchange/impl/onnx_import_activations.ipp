@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <limits>
+
+namespace cohort::detail {
+
+/// Kinds of the operators that are one activation without attributes: of handler simple<n>.
+inline constexpr std::array<std::string_view, 6> simple_kinds{"relu",     "sigmoid",  "tanh",
+                                                              "softplus", "softsign", "mish"};
+
+template <int Op>
+void onnx_importer::simple() {
+  set(like(data(0), append(simple_kinds[Op], {data(0).id})));
+}
+COHORT_CORE_INLINE void onnx_importer::leaky_relu() {
+  set(like(data(0), append("leaky_relu", {data(0).id}, {{"slope", {real("alpha", 0.01F)}}})));
+}
+COHORT_CORE_INLINE void onnx_importer::elu() {
+  set(like(data(0), append("elu", {data(0).id}, {{"alpha", {real("alpha", 1)}}})));
+}
+COHORT_CORE_INLINE void onnx_importer::selu() {
+  constexpr double usual_alpha = 1.6732632423543772848, usual_gamma = 1.0507009873554804934;
+  bool const is_old = version_ < 6;  // whose defaults have five digits
+  double const alpha = real("alpha", is_old ? 1.6732F : usual_alpha),
+               gamma = real("gamma", is_old ? 1.0507F : usual_gamma);
+  if (std::abs(alpha - usual_alpha) < 1e-6 && std::abs(gamma - usual_gamma) < 1e-6)
+    return set(like(data(0), append("selu", {data(0).id})));
+  int const curve = append("elu", {data(0).id}, {{"alpha", {alpha}}});
+  set(like(data(0), append("scale", {curve}, {{"factor", {gamma}}}, false)));
+}
+COHORT_CORE_INLINE void onnx_importer::hard_sigmoid() {
+  double const alpha = real("alpha", 0.2), beta = real("beta", 0.5);
+  if (std::abs(alpha - 0.2) > 1e-7 || std::abs(beta - 0.5) > 1e-7)
+    refuse("Cohort's hard_sigmoid has alpha 0.2 and beta 0.5");
+  set(like(data(0), append("hard_sigmoid", {data(0).id})));
+}
+COHORT_CORE_INLINE void onnx_importer::clip() {
+  std::optional<double> const low = bound(1, "min"), high = bound(2, "max");
+  auto const is = [](std::optional<double> const& value, double expected) {
+    return value && *value == expected;
+  };
+  constexpr double most = std::numeric_limits<float>::max();
+  if ((!low || *low <= -most) && (!high || *high >= most)) return identity();
+  char const* const kind = is(low, 0) && is(high, 6)                ? "relu6"
+                           : is(low, -1) && is(high, 1)             ? "hard_tanh"
+                           : is(low, 0) && (!high || *high >= most) ? "relu"
+                                                                    : nullptr;
+  if (!kind) refuse("Cohort clips to [0, 6], to [-1, 1] and from 0 only");
+  set(like(data(0), append(kind, {data(0).id})));
+}
+COHORT_CORE_INLINE void onnx_importer::prelu() {
+  onnx_value const& x = data(0);
+  tensor_float const slope = numbers(1);
+  if (slope.values.size() == 1) {
+    int const made = append("prelu", {x.id}, {{"per_channel", {0}}});
+    store("slope", {1}, slope.values);
+    return set(like(x, made));
+  }
+  std::size_t const rank = x.dims.size();
+  if (slope.dims.size() > rank) refuse("its slope has more axes than its input");
+  int axis = version_ < 7 && slope.dims.size() == 1 ? 1 : -1;
+  for (std::size_t i = 0; i < slope.dims.size() && axis < 0; ++i) {
+    if (slope.dims[i] != 1) axis = static_cast<int>(rank - slope.dims.size() + i);
+  }
+  auto const [before, along, after] = split_at(x, axis);
+  if (static_cast<std::size_t>(along) != slope.values.size())
+    refuse("its slope varies along several axes, or does not fit its input");
+  if (before > 1 && after > 1) refuse("its slope varies along a middle axis");
+  int const channels = static_cast<int>(along);
+  int const made = append(
+      "prelu", {reshaped(x, before > 1 ? checked_shape({before, along}) : checked_shape({along, after, 1}))});
+  store("slope", {channels}, slope.values);
+  set(row_major(made, behind_batch_of(x), x.dims[0]));
+}
+COHORT_CORE_INLINE void onnx_importer::gelu() {
+  std::string const how = text("approximate", "none");
+  if (how != "none" && how != "tanh") refuse("approximate is unknown", "none or tanh", quote_for_error(how));
+  set(like(data(0), append(how == "none" ? "gelu" : "gelu_tanh", {data(0).id})));
+}
+COHORT_CORE_INLINE void onnx_importer::swish() {
+  if (real("alpha", 1) != 1)
+    refuse("Cohort's swish has another alpha", "1", std::to_string(real("alpha", 1)));
+  set(like(data(0), append("swish", {data(0).id})));
+}
+COHORT_CORE_INLINE void onnx_importer::softmax() {
+  onnx_value const& x = data(0);
+  int const axis = axis_of(integer("axis", version_ < 13 ? 1 : -1), x.dims.size());
+  around part = split_at(x, axis);
+  if (version_ < 13) part.along *= std::exchange(part.after, 1);
+  if (part.before > 1 && part.after > 1) refuse("it works along a middle axis");
+  // Behind the batch: C, T×C or C×P×1.
+  bool const keeps = x.axes.back() == 1 && shape_of(x.id).rank == 2 && part.after == 1;
+  if (keeps && shape_of(x.id)[1] == part.along) return set(like(x, append("softmax", {x.id})));
+  ::cohort::shape const dims = part.after > 1    ? checked_shape({part.along, part.after, 1})
+                               : part.before > 1 ? checked_shape({part.before, part.along})
+                                                 : checked_shape({part.along});
+  set(row_major(append("softmax", {reshaped(x, dims)}), behind_batch_of(x), x.dims[0]));
+}
+
+// ---- nodes that compute nothing ----
+COHORT_CORE_INLINE void onnx_importer::identity() { set(any(0)); }
+COHORT_CORE_INLINE void onnx_importer::dropout() {
+  real("ratio", 0.5), integer("seed", 0);
+  if (integer("is_test", 0) == 0 && version_ < 7) refuse("it is in training mode");
+  if (is_used(1)) refuse("its mask is read");
+  if (has_input(2)) {
+    onnx_value const& training = any(2);
+    if (!training.constant || training.constant->raw != std::string(1, '\0'))
+      refuse("it is in training mode");
+  }
+  set(any(0));
+}
+COHORT_CORE_INLINE void onnx_importer::cast() {
+  auto const to = static_cast<onnx_type>(integer("to", 0));
+  onnx_value value = any(0);
+  if (value.constant) refuse("its input is a constant");
+  bool const to_integer = to == onnx_type::i32 || to == onnx_type::i64;
+  if (!(to_integer || (to == onnx_type::f32 && !value.is_integer)))
+    refuse("it casts to " + name_of(to) + (value.is_integer ? " from integers" : ""));
+  // Indices may be f32 in Cohort; an embedding refuses those that are no integers.
+  value.is_integer = to_integer;
+  set(value);
+}
+COHORT_CORE_INLINE void onnx_importer::constant() {
+  onnx_tensor made;
+  if (onnx_attribute const* const value = attribute("value", onnx_attribute::tensor)) {
+    made = value->t[0];
+  } else if (onnx_attribute const* const f = attribute("value_float", onnx_attribute::real)) {
+    made = onnx_tensor::of("", {}, {f->f});
+  } else if (onnx_attribute const* const fs = attribute("value_floats", onnx_attribute::reals)) {
+    made = onnx_tensor::of("", {static_cast<std::int64_t>(fs->floats.size())}, fs->floats);
+  } else if (onnx_attribute const* const i = attribute("value_int", onnx_attribute::integer)) {
+    made = onnx_tensor::of("", {i->i});
+    made.dims.clear();
+  } else if (onnx_attribute const* const is = attribute("value_ints", onnx_attribute::integers)) {
+    made = onnx_tensor::of("", is->ints);
+  } else {
+    refuse("its constant is not a tensor of numbers");
+  }
+  set_constant(std::move(made));
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <initializer_list>
+#include <numbers>
+
+namespace cohort::detail {
+
+/// Finds the nodes around a node, for the patterns of several nodes that become one layer.
+///
+/// Before    the nodes and the constants outlive it. Their names and inputs do not change.
+class onnx_patterns {
+ public:
+  using list = std::vector<std::int64_t>;
+  using names = std::initializer_list<std::string_view>;
+
+  onnx_patterns(std::vector<onnx_node>& nodes, std::map<std::string, onnx_value, std::less<>> const& values)
+      : values_(values) {
+    for (onnx_node& one : nodes) {
+      for (std::string const& output : one.outputs) producers_.try_emplace(output, &one);
+      for (std::string const& input : one.inputs) readers_[input].push_back(&one);
+    }
+  }
+
+  /// Whether a node is this operator of ONNX with one output, and has no other attributes than `attributes`.
+  static bool is(onnx_node const& node, std::string_view op, std::size_t inputs, names attributes = {}) {
+    return node.op == op && node.domain.empty() && node.inputs.size() == inputs && node.outputs.size() == 1
+           && std::ranges::all_of(node.attributes, [&](onnx_attribute const& one) {
+                return std::ranges::find(attributes, one.name) != attributes.end();
+              });
+  }
+  /// The node that computes a value, if it is this operator; otherwise null.
+  onnx_node* producer(std::string const& name, std::string_view op, std::size_t inputs,
+                      names attributes = {}) const {
+    auto const found = producers_.find(name);
+    return found != producers_.end() && is(*found->second, op, inputs, attributes) ? found->second : nullptr;
+  }
+  /// The only node that reads the output of a node, if it is this operator; otherwise null.
+  onnx_node* only_reader(onnx_node const& node, std::string_view op, std::size_t inputs,
+                         names attributes = {}) const {
+    auto const found = readers_.find(node.outputs[0]);
+    bool const fits =
+        found != readers_.end() && found->second.size() == 1 && is(*found->second[0], op, inputs, attributes);
+    return fits ? found->second[0] : nullptr;
+  }
+  onnx_tensor const* constant(std::string const& name) const {
+    auto const found = values_.find(name);
+    return found == values_.end() ? nullptr : found->second.constant;
+  }
+  /// The number of a constant with one element.
+  std::optional<float> number(std::string const& name) const {
+    onnx_tensor const* const found = constant(name);
+    if (!found || found->elements() != 1) return std::nullopt;
+    auto const values = found->floats();
+    return values ? std::optional((*values)[0]) : std::nullopt;
+  }
+  /// Whether a constant of one element is `expected`, to the rounding of f32.
+  bool is_number(std::string const& name, double expected) const {
+    auto const found = number(name);
+    return found && std::abs(static_cast<double>(*found) - expected) <= 2e-7 * std::abs(expected);
+  }
+  /// The elements of a constant vector of integers; empty if it is something else, or has more than 16.
+  list integers(std::string const& name) const {
+    onnx_tensor const* const found = constant(name);
+    if (!found || found->elements() > 16) return {};
+    return found->integers().value_or(list{});
+  }
+  /// Whether a constant is a lower triangle of S×T booleans, with any extents of 1 before.
+  bool is_lower_triangle(std::string const& name) {
+    auto const [known, is_new] = triangles_.try_emplace(name, false);
+    if (!is_new) return known->second;
+    onnx_tensor const* const found = constant(name);
+    if (!found || found->type != onnx_type::boolean || found->dims.size() < 2) return false;
+    std::int64_t const columns = found->dims.back();
+    if (found->elements() != columns * found->dims[found->dims.size() - 2]) return false;
+    auto const width = static_cast<std::size_t>(columns);
+    for (std::size_t i = 0; i < found->raw.size(); ++i)
+      if ((found->raw[i] != 0) != (i % width <= i / width)) return false;
+    return known->second = true;
+  }
+
+ private:
+  std::map<std::string, onnx_value, std::less<>> const& values_;
+  std::map<std::string_view, onnx_node*> producers_{};
+  std::map<std::string_view, std::vector<onnx_node*>> readers_{};
+  std::map<std::string, bool> triangles_{};
+};
+
+COHORT_CORE_INLINE void onnx_importer::fuse_patterns() {
+  fuse_gelu();
+  fuse_rms_norm();
+  fuse_attention();
+  fuse_bias();
+}
+
+/// ½·x·(1 + erf(x/√2)), in the orders in which it is written.
+COHORT_CORE_INLINE void onnx_importer::fuse_gelu() {
+  onnx_patterns const find(model_.nodes, values_);
+  // The operand of a product that is beside `number`; "" if there is none.
+  auto const beside = [&](onnx_node const* node, double number) -> std::string {
+    if (!node) return {};
+    if (find.is_number(node->inputs[1], number)) return node->inputs[0];
+    return node->op != "Div" && find.is_number(node->inputs[0], number) ? node->inputs[1] : std::string();
+  };
+  struct match {
+    onnx_node* last;
+    std::string input, name;
+  };
+  std::vector<match> matches;
+  for (onnx_node& erf : model_.nodes) {
+    if (!onnx_patterns::is(erf, "Erf", 1)) continue;
+    onnx_node const* const ratio = find.producer(erf.inputs[0], "Div", 2);
+    onnx_node const* const scaled = ratio ? ratio : find.producer(erf.inputs[0], "Mul", 2);
+    std::string const x = beside(scaled, ratio ? std::numbers::sqrt2 : 1 / std::numbers::sqrt2);
+    onnx_node const* const sum = find.only_reader(erf, "Add", 2);
+    if (x.empty() || beside(sum, 1).empty()) continue;
+    onnx_node* const product = find.only_reader(*sum, "Mul", 2);
+    if (!product) continue;
+    std::string const& other = product->inputs[product->inputs[0] == sum->outputs[0] ? 1 : 0];
+    onnx_node* last = product;
+    if (other == x) {
+      last = find.only_reader(*product, "Mul", 2);
+      if (beside(last, 0.5).empty()) continue;
+    } else if (beside(find.producer(other, "Mul", 2), 0.5) != x) {
+      continue;
+    }
+    matches.push_back({last, x, erf.name});
+  }
+  for (match& one : matches) {
+    one.last->op = "Gelu";
+    one.last->inputs = {std::move(one.input)};
+    if (!one.name.empty()) one.last->name = std::move(one.name);
+  }
+}
+
+/// scale·x / √(mean(x²) + ε), as export_onnx writes it.
+COHORT_CORE_INLINE void onnx_importer::fuse_rms_norm() {
+  onnx_patterns const find(model_.nodes, values_);
+  struct match {
+    onnx_node* last;
+    std::string input;
+    float epsilon;
+  };
+  std::vector<match> matches;
+  for (onnx_node& product : model_.nodes) {
+    if (!onnx_patterns::is(product, "Mul", 2)) continue;
+    onnx_node const* const ratio = find.producer(product.inputs[0], "Div", 2);
+    onnx_node const* const root = ratio ? find.producer(ratio->inputs[1], "Sqrt", 1) : nullptr;
+    onnx_node const* const sum = root ? find.producer(root->inputs[0], "Add", 2) : nullptr;
+    onnx_node const* const mean =
+        sum ? find.producer(sum->inputs[0], "ReduceMean", 1, {"axes", "keepdims"}) : nullptr;
+    onnx_node const* const square = mean ? find.producer(mean->inputs[0], "Mul", 2) : nullptr;
+    if (!square || square->inputs[0] != square->inputs[1] || square->inputs[0] != ratio->inputs[0]) continue;
+    onnx_attribute const* const axes = mean->find("axes");
+    onnx_attribute const* const keeps = mean->find("keepdims");
+    if (!axes || axes->ints != std::vector<std::int64_t>{-1} || (keeps && keeps->i != 1)) continue;
+    auto const epsilon = find.number(sum->inputs[1]);
+    onnx_tensor const* const scale = find.constant(product.inputs[1]);
+    if (!epsilon || !scale || scale->dims.size() != 1) continue;
+    matches.push_back({&product, ratio->inputs[0], *epsilon});
+  }
+  for (match& one : matches) {
+    one.last->op = "RMSNormalization";
+    one.last->inputs[0] = std::move(one.input);
+    one.last->attributes = {{.name = "epsilon", .type = onnx_attribute::real, .f = one.epsilon}};
+  }
+}
+
+/// softmax(q·kᵀ / √d)·v of heads that are made by Reshape and Transpose, with or without a causal mask.
+COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
+  onnx_patterns find(model_.nodes, values_);
+  auto const transposed = [&](std::string const& name, extents const& wanted) -> onnx_node* {
+    onnx_node* const found = find.producer(name, "Transpose", 1, {"perm"});
+    onnx_attribute const* const perm = found ? found->find("perm") : nullptr;
+    return perm && perm->ints == wanted ? found : nullptr;
+  };
+  // The target of a Reshape node, whose zeros copy extents; empty if there is none.
+  auto const target_of = [&](onnx_node const* node) -> extents {
+    onnx_attribute const* const zeros = node ? node->find("allowzero") : nullptr;
+    return node && !(zeros && zeros->i != 0) ? find.integers(node->inputs[1]) : extents{};
+  };
+  // The value N×T×C of which columns first … last − 1 are taken; "" if the value is something else.
+  auto const columns_of = [&](std::string const& name, std::int64_t first, std::int64_t last) -> std::string {
+    onnx_node const* const found = find.producer(name, "Slice", 4);
+    bool const fits = found && find.integers(found->inputs[1]) == extents{first}
+                      && find.integers(found->inputs[2]) == extents{last}
+                      && find.integers(found->inputs[3]) == extents{2};
+    return fits ? found->inputs[0] : std::string();
+  };
+  struct match {
+    onnx_node* last;
+    std::vector<std::string> sources;
+    std::string name;
+    float scale;
+    fusion with;
+  };
+  std::vector<match> matches;
+  for (onnx_node& product : model_.nodes) {
+    if (!onnx_patterns::is(product, "MatMul", 2)) continue;
+    // A mask may be applied twice: −∞ before the softmax, and 0 after it.
+    std::string name = product.inputs[0], mask_after, mask_before;
+    if (onnx_node const* const where = find.producer(name, "Where", 3)) {
+      if (!find.is_number(where->inputs[2], 0)) continue;
+      mask_after = where->inputs[0];
+      name = where->inputs[1];
+    }
+    onnx_node const* const softmax = find.producer(name, "Softmax", 1, {"axis"});
+    onnx_attribute const* const axis = softmax ? softmax->find("axis") : nullptr;
+    if (!softmax || (axis ? axis->i != -1 && axis->i != 3 : version_ < 13)) continue;
+    name = softmax->inputs[0];
+    if (onnx_node const* const where = find.producer(name, "Where", 3)) {
+      auto const lowest = find.number(where->inputs[2]);
+      if (!lowest || *lowest > -1e30F || !find.is_lower_triangle(where->inputs[0])) continue;
+      mask_before = where->inputs[0];
+      name = where->inputs[1];
+    }
+    if (!mask_after.empty() && mask_after != mask_before) continue;
+    onnx_node const* const times = find.producer(name, "Mul", 2);
+    onnx_node const* const scaled = times ? times : find.producer(name, "Div", 2);
+    auto const factor = scaled ? find.number(scaled->inputs[1]) : std::nullopt;
+    onnx_node const* const scores = factor ? find.producer(scaled->inputs[0], "MatMul", 2) : nullptr;
+    if (!scores) continue;
+    onnx_node const* keys = transposed(scores->inputs[1], {0, 2, 3, 1});
+    if (onnx_node const* const twice = transposed(scores->inputs[1], {0, 1, 3, 2}))
+      keys = transposed(twice->inputs[0], {0, 2, 1, 3});
+    onnx_node const* const heads[]{transposed(scores->inputs[0], {0, 2, 1, 3}), keys,
+                                   transposed(product.inputs[1], {0, 2, 1, 3})};
+    match made{.last = nullptr, .sources = {}, .name = product.name, .scale = 0, .with = {}};
+    for (onnx_node const* const one : heads) {
+      onnx_node const* const split =
+          one ? find.producer(one->inputs[0], "Reshape", 2, {"allowzero"}) : nullptr;
+      extents target = target_of(split);
+      if (target.size() != 4 || target[2] < 1 || target[3] < 1 || target[2] > max_onnx_extent
+          || target[3] > max_onnx_extent)
+        break;
+      made.sources.push_back(split->inputs[0]);
+      made.with.heads.push_back(std::move(target));
+    }
+    onnx_node* const back = find.only_reader(product, "Transpose", 1, {"perm"});
+    made.last = back && transposed(back->outputs[0], {0, 2, 1, 3})
+                    ? find.only_reader(*back, "Reshape", 2, {"allowzero"})
+                    : nullptr;
+    made.with.joined = target_of(made.last);
+    auto const& targets = made.with.heads;
+    if (targets.size() != 3 || made.with.joined.size() != 3 || targets[0][2] != targets[1][2]
+        || targets[0][2] != targets[2][2] || targets[0][3] != targets[1][3])
+      continue;
+    std::int64_t const width = targets[0][2] * targets[0][3];
+    std::string const packed = columns_of(made.sources[0], 0, width);
+    if (!packed.empty() && columns_of(made.sources[1], width, 2 * width) == packed
+        && columns_of(made.sources[2], 2 * width, 3 * width) == packed) {
+      made.sources = {packed};
+      made.with.is_packed = true;
+    }
+    if (!mask_before.empty()) {
+      extents const& dims = find.constant(mask_before)->dims;
+      made.with.mask = {dims.end() - 2, dims.end()};
+    }
+    made.scale = times ? *factor : 1 / *factor;
+    matches.push_back(std::move(made));
+  }
+  auto const whole = [](char const* attribute, std::int64_t number) {
+    return onnx_attribute{.name = attribute, .type = onnx_attribute::integer, .i = number};
+  };
+  for (match& one : matches) {
+    std::int64_t const count = one.with.heads[0][2];
+    one.last->op = "Attention";
+    one.last->inputs = std::move(one.sources);
+    one.last->attributes = {whole("q_num_heads", count),
+                            whole("kv_num_heads", count),
+                            whole("is_causal", one.with.mask.empty() ? 0 : 1),
+                            {.name = "scale", .type = onnx_attribute::real, .f = one.scale}};
+    if (!one.name.empty()) one.last->name = std::move(one.name);
+    fusions_[one.last] = std::move(one.with);
+  }
+}
+
+/// A product with a constant matrix and the sum with a constant vector become MatMul with a third input.
+COHORT_CORE_INLINE void onnx_importer::fuse_bias() {
+  onnx_patterns const find(model_.nodes, values_);
+  std::set<std::string_view> outputs;
+  for (onnx_value_info const& one : model_.outputs) outputs.insert(one.name);
+  std::vector<std::pair<onnx_node*, onnx_node*>> matches;
+  for (onnx_node& product : model_.nodes) {
+    if (!onnx_patterns::is(product, "MatMul", 2) || outputs.contains(product.outputs[0])) continue;
+    onnx_tensor const* const weights = find.constant(product.inputs[1]);
+    onnx_node* const sum = find.only_reader(product, "Add", 2, {"broadcast"});
+    if (!weights || weights->dims.size() != 2 || !sum) continue;
+    onnx_tensor const* const bias = find.constant(sum->inputs[sum->inputs[0] == product.outputs[0] ? 1 : 0]);
+    if (!bias || bias->dims.empty() || bias->dims.size() > 2 || bias->elements() != weights->dims[1]
+        || bias->dims.back() != weights->dims[1])
+      continue;
+    matches.emplace_back(&product, sum);
+  }
+  for (auto const& [product, sum] : matches) {
+    product->inputs.push_back(sum->inputs[sum->inputs[0] == product->outputs[0] ? 1 : 0]);
+    product->outputs = std::move(sum->outputs);
+    fusions_[product].has_bias = true;
+    sum->outputs.clear();  // so that mark_live skips it
+  }
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
+
+namespace cohort::detail {
+
+// ---- normalisation ----
+COHORT_CORE_INLINE void onnx_importer::batch_normalization() {
+  onnx_value const& x = data(0);
+  double const epsilon = real("epsilon", 1e-5F), momentum = real("momentum", 0.9F);
+  if (integer("training_mode", 0) != 0) refuse("it is in training mode");
+  if (integer("is_test", 0) == 0 && version_ < 7) refuse("it is in training mode");
+  if (integer("spatial", 1) != 1) refuse("it normalises each position");
+  for (std::size_t output = 1; output < node_->outputs.size(); ++output)
+    if (is_used(output)) refuse("its statistics are read");
+  if (x.dims.size() < 2) refuse("its input has no channels");
+  ::cohort::shape const have = shape_of(x.id);
+  bool const keeps = x.axes[1] >= 0 && have.rank > 0 && x.axes[1] == channel_axis(have)
+                     && have[x.axes[1]] == x.dims[1] && !(have.rank == 2 && x.dims.size() < 3);
+  fields const with{{"momentum", {momentum}}, {"epsilon", {epsilon}}};
+  int from = x.id;
+  if (!keeps) {
+    around const part = split_at(x, 1);
+    from = reshaped(
+        x, x.dims.size() == 2 ? checked_shape({part.along}) : checked_shape({part.along, part.after, 1}));
+  }
+  int const made = append("batch_norm", {from}, with);
+  int const channels = static_cast<int>(x.dims[1]);
+  store("scale", {channels}, numbers(1).values);
+  store("shift", {channels}, numbers(2).values);
+  store("running_mean", {channels}, numbers(3).values);
+  store("running_variance", {channels}, numbers(4).values);
+  set(keeps ? like(x, made) : row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::layer_normalization() {
+  onnx_value const& x = data(0);
+  double const epsilon = real("epsilon", 1e-5F);
+  int const axis = axis_of(integer("axis", -1), x.dims.size());
+  if (integer("stash_type", 1) != 1) refuse("it computes in another type than float");
+  if (is_used(1) || is_used(2)) refuse("its statistics are read");
+  around const part = split_at(x, axis);
+  std::int64_t const width = part.along * part.after;
+  tensor_float const scale = numbers(1);
+  bool const has_shift = has_input(2);
+  if (static_cast<std::int64_t>(scale.values.size()) != width) refuse("its scale does not fit its input");
+  ::cohort::shape const have = shape_of(x.id);
+  int const axes = static_cast<int>(x.dims.size()) - axis;
+  bool const keeps = have.rank == static_cast<int>(x.dims.size()) - 1 && is_row_major(x)
+                     && have == checked_shape(behind_batch_of(x));
+  int const from =
+      keeps ? x.id
+            : reshaped(x, part.before > 1 ? checked_shape({part.before, width}) : checked_shape({width}));
+  int const made = append("layer_norm", {from},
+                          {{"axes", {keeps ? static_cast<double>(axes) : 1.0}}, {"epsilon", {epsilon}}});
+  ::cohort::shape const each = net_.view().parameters(made).specs[0].dims;
+  store("scale", each, scale.values);
+  store("shift", each, has_shift ? numbers(2).values : std::vector<float>(scale.values.size()));
+  set(keeps ? like(x, made) : row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::rms_normalization() {
+  onnx_value const& x = data(0);
+  double const epsilon = real("epsilon", 1e-5F);
+  int const axis = axis_of(integer("axis", -1), x.dims.size());
+  if (integer("stash_type", 1) != 1) refuse("it computes in another type than float");
+  around const part = split_at(x, axis);
+  int const width = static_cast<int>(part.along * part.after);
+  int const from =
+      reshaped(x, part.before == 1 ? ::cohort::shape{width} : checked_shape({part.before, width}));
+  int const made = append("rms_norm", {from}, {{"epsilon", {epsilon}}});
+  store("scale", {width}, numbers(1).values);
+  set(row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::lrn() {
+  onnx_value const& x = data(0);
+  double const alpha = real("alpha", 0.0001F), beta = real("beta", 0.75), k = real("bias", 1);
+  std::int64_t const size = integer("size", 0);
+  if (size < 1 || size > max_onnx_window)
+    refuse("its size is out of range", "1 to " + std::to_string(max_onnx_window), std::to_string(size));
+  if (x.dims.size() < 2) refuse("its input has no channels");
+  around const part = split_at(x, 1);
+  int const made = append("lrn", {reshaped(x, checked_shape({part.along, part.after, 1}))},
+                          {{"k", {k}},
+                           {"n", {static_cast<double>(size)}},
+                           {"alpha", {alpha / static_cast<double>(size)}},
+                           {"beta", {beta}}});
+  set(row_major(made, behind_batch_of(x), x.dims[0]));
+}
+
+// ---- products ----
+COHORT_CORE_INLINE void onnx_importer::gemm() {
+  double const alpha = real("alpha", 1), beta = real("beta", 1);
+  integer("broadcast", 0);
+  bool const turns_a = integer("transA", 0) != 0, turned = integer("transB", 0) != 0;
+  onnx_value const& x = data(0);
+  tensor_float weights = numbers(1);
+  if (turns_a) refuse("it transposes its input: the batch must be the first axis");
+  if (x.dims.size() != 2 || weights.dims.size() != 2 || x.axes[0] != onnx_value::batch)
+    refuse("its operands are not matrices, or the batch is not the first axis");
+  ::cohort::shape const matrix = checked_shape(weights.dims);
+  int const units = matrix[turned ? 0 : 1], width = matrix[turned ? 1 : 0];
+  if (width != x.dims[1]) refuse("its weights do not fit its input");
+  if (!turned) weights.values = permute_axes(weights.values, {width, units}, {1, 0});
+  if (alpha != 1)
+    for (float& one : weights.values) one = static_cast<float>(alpha * static_cast<double>(one));
+  std::vector<float> bias;
+  if (has_input(2)) {
+    tensor_float const with = numbers(2);
+    bool const is_row =
+        with.dims.empty() || (with.dims.size() == 1 || (with.dims.size() == 2 && with.dims[0] == 1));
+    if (!is_row || (with.values.size() != 1 && static_cast<int>(with.values.size()) != units))
+      refuse("its C has an axis for the batch, or does not fit its output");
+    for (int u = 0; u < units; ++u)
+      bias.push_back(static_cast<float>(
+          beta
+          * static_cast<double>(with.values[with.values.size() == 1 ? 0 : static_cast<std::size_t>(u)])));
+  }
+  int const made = append("dense", {reshaped(x, {width})},
+                          {{"units", {static_cast<double>(units)}}, {"bias", {bias.empty() ? 0.0 : 1.0}}});
+  store("weights", {units, width}, std::move(weights.values));
+  if (!bias.empty()) store("bias", {units}, std::move(bias));
+  set(row_major(made, {units}, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::matmul() {
+  onnx_value const& x = data(0);
+  if (!is_constant(1)) {
+    onnx_value const& y = data(1);
+    if (x.dims.size() != y.dims.size() || x.dims.size() < 3 || x.axes[0] != onnx_value::batch
+        || y.axes[0] != onnx_value::batch || x.dims[0] != y.dims[0])
+      refuse("its operands are not matrices of each example");
+    // Operands whose matrices are transposed stay as they are.
+    std::array<bool, 2> turned{};
+    std::vector<int> from;
+    for (std::size_t which = 0; which < 2; ++which) {
+      onnx_value one = which == 0 ? x : y;
+      if (!is_row_major(one)) {
+        std::swap(one.dims[one.dims.size() - 2], one.dims.back());
+        std::swap(one.axes[one.axes.size() - 2], one.axes.back());
+        turned[which] = true;
+      }
+      from.push_back(reshaped(one, checked_shape(behind_batch_of(one))));
+    }
+    int const made = append(
+        "matmul", from, {{"transpose_a", {turned[0] ? 1.0 : 0.0}}, {"transpose_b", {turned[1] ? 1.0 : 0.0}}});
+    ::cohort::shape const out = shape_of(made);
+    return set(row_major(made, {out.extents.begin(), out.extents.begin() + out.rank}, x.dims[0]));
+  }
+  tensor_float const weights = numbers(1);
+  if (weights.dims.size() != 2 || x.dims.size() < 2) refuse("its weights are not a matrix");
+  ::cohort::shape const matrix = checked_shape(weights.dims);
+  int const width = matrix[0], units = matrix[1];
+  if (x.dims.back() != width) refuse("its weights do not fit its input");
+  bool const bias = fused() && fused()->has_bias;
+  fields const with{{"units", {static_cast<double>(units)}}, {"bias", {bias ? 1.0 : 0.0}}};
+  auto const parameters = [&] {
+    store("weights", {units, width}, permute_axes(weights.values, {width, units}, {1, 0}));
+    if (bias) store("bias", {units}, numbers(2).values);
+  };
+  ::cohort::shape const have = shape_of(x.id);
+  if (have.rank == 2 && x.axes.back() == 1 && x.dims.size() == 3) {  // the steps of a sequence, also T×N×C
+    onnx_value made = like(x, append("dense", {x.id}, with));
+    parameters();
+    made.dims.back() = units;
+    return set(made);
+  }
+  around const part = split_at(x, static_cast<int>(x.dims.size()) - 1);
+  int const from =
+      reshaped(x, x.dims.size() == 2 ? ::cohort::shape{width} : checked_shape({part.before, width}));
+  int const made = append("dense", {from}, with);
+  parameters();
+  extents dims = behind_batch_of(x);
+  dims.back() = units;
+  set(row_major(made, dims, x.dims[0]));
+}
+
+// ---- sums and products of elements ----
+COHORT_CORE_INLINE void onnx_importer::neg() {
+  set(like(data(0), append("scale", {data(0).id}, {{"factor", {-1}}})));
+}
+
+COHORT_CORE_INLINE void onnx_importer::binary() {
+  std::string const& op = node_->op;
+  integer("broadcast", 0);  // of sets before 7, as today without `axis`
+  if (is_constant(0) && is_constant(1)) refuse("its operands are constants");
+  if (is_constant(0) || is_constant(1)) {
+    bool const first = is_constant(0);
+    tensor_float with = numbers(first ? 0 : 1);
+    onnx_value x = data(first ? 1 : 0);
+    if (op == "Add") return set(affine(x, nullptr, &with));
+    if (op == "Mul") return set(affine(x, &with, nullptr));
+    if (op == "Div" && first) refuse("it divides by a value that is not a constant");
+    for (float& one : with.values) one = op == "Div" ? 1 / one : first ? one : -one;
+    if (op == "Div") return set(affine(x, &with, nullptr));
+    if (first) x = like(x, append("scale", {x.id}, {{"factor", {-1}}}, false));
+    return set(affine(x, nullptr, &with));
+  }
+  if (op == "Div") refuse("it divides by a value that is not a constant");
+  joined();
+}
+
+COHORT_CORE_INLINE void onnx_importer::joined() {
+  std::string const& op = node_->op;
+  std::vector<onnx_value> from;
+  for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
+  if (from.empty()) refuse("it has no inputs");
+  if (from.size() == 1) return set(from[0]);
+  if (op == "Sub") from[1].id = append("scale", {from[1].id}, {{"factor", {-1}}}, false);
+  std::string_view const kind = op == "Mul"    ? "multiply"
+                                : op == "Mean" ? "average"
+                                : op == "Max"  ? "maximum"
+                                               : "add";
+  std::vector<int> ids;
+  bool const is_same = std::ranges::all_of(from, [&](onnx_value const& one) {
+    return one.dims == from[0].dims && one.axes == from[0].axes && shape_of(one.id) == shape_of(from[0].id);
+  });
+  if (is_same) {
+    for (onnx_value const& one : from) ids.push_back(one.id);
+    return set(like(from[0], append(kind, ids)));
+  }
+  for (onnx_value const& one : from) {
+    if (one.dims.size() != from[0].dims.size() || one.axes[0] != onnx_value::batch
+        || one.dims[0] != from[0].dims[0])
+      refuse("its inputs have different batches, or different numbers of axes");
+    ids.push_back(reshaped(one, checked_shape(one.dims.size() == 1 ? extents{1} : behind_batch_of(one))));
+  }
+  int const made = append(kind, ids);
+  ::cohort::shape const out = shape_of(made);
+  extents dims(out.extents.begin(), out.extents.begin() + out.rank);
+  if (from[0].dims.size() == 1) dims.clear();
+  set(row_major(made, dims, from[0].dims[0]));
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/json_string.hpp>
+
+namespace cohort::detail {
+
+/// The activations of one direction as fields.
+COHORT_CORE_INLINE onnx_importer::fields onnx_importer::recurrent_functions(std::size_t direction,
+                                                                            std::size_t directions) {
+  std::size_t const each = node_->op == "LSTM" ? 3 : node_->op == "GRU" ? 2 : 1;
+  std::vector<std::string> names;
+  onnx_attribute const* const given = attribute("activations", onnx_attribute::texts);
+  onnx_attribute const* const alphas = attribute("activation_alpha", onnx_attribute::reals);
+  onnx_attribute const* const betas = attribute("activation_beta", onnx_attribute::reals);
+  if (given) names = given->strings;
+  if (names.empty())
+    for (std::size_t d = 0; d < directions; ++d) {
+      if (each > 1) names.push_back("Sigmoid");
+      for (std::size_t i = each == 1 ? 0 : 1; i < each; ++i) names.push_back("Tanh");
+    }
+  if (names.size() != each * directions) refuse("its activations do not fit its directions");
+  std::size_t alpha = 0, beta = 0;
+  std::vector<double> kinds;
+  for (std::string const& one : names) {
+    std::string lower = one;
+    for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    auto const parameter = [&](onnx_attribute const* list, std::size_t& next, double otherwise) {
+      return list && next < list->floats.size() ? static_cast<double>(list->floats[next++]) : otherwise;
+    };
+    if (lower == "tanh")
+      kinds.push_back(0);
+    else if (lower == "sigmoid")
+      kinds.push_back(1);
+    else if (lower == "relu")
+      kinds.push_back(4);
+    else if (lower == "hardsigmoid" && std::abs(parameter(alphas, alpha, 0.2) - 0.2) < 1e-7
+             && std::abs(parameter(betas, beta, 0.5) - 0.5) < 1e-7)
+      kinds.push_back(2);
+    else if (lower == "affine" && parameter(alphas, alpha, 1) == 1 && parameter(betas, beta, 0) == 0)
+      kinds.push_back(5);
+    else
+      refuse("Cohort has no function " + quote_for_error(one) + " with these parameters for its cells");
+  }
+  auto const first = kinds.begin() + static_cast<std::ptrdiff_t>(direction * each);
+  fields made{{"activation", {first[each == 1 ? 0 : 1]}}};
+  if (each == 3 && first[1] != first[2]) refuse("the functions of its cells and outputs differ");
+  if (each > 1) made.push_back({"gate_activation", {first[0]}});
+  return made;
+}
+
+COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::size_t direction,
+                                                      std::size_t directions, bool last_step,
+                                                      bool returns_state) {
+  std::string const& op = node_->op;
+  bool const is_lstm = op == "LSTM", is_gru = op == "GRU";
+  std::size_t const gates = is_lstm ? 4 : is_gru ? 3 : 1;
+  std::int64_t const layout = integer("layout", 0);
+  tensor_float const weights = numbers(1), recurrent = numbers(2);
+  if (weights.dims.size() != 3 || recurrent.dims.size() != 3) refuse("its weights do not have three axes");
+  checked_shape(weights.dims), checked_shape(recurrent.dims);
+  std::int64_t const units = recurrent.dims[2], width = weights.dims[2];
+  std::int64_t const columns = units * static_cast<std::int64_t>(gates);
+  if (integer("hidden_size", units) != units || weights.dims[1] != columns || recurrent.dims[1] != columns
+      || weights.dims[0] != static_cast<std::int64_t>(directions) || recurrent.dims[0] != weights.dims[0])
+    refuse("its weights do not fit its hidden size");
+  std::string const towards = text("direction", "forward");
+  bool const reset_after = is_gru && integer("linear_before_reset", 0) != 0;
+  bool const peepholes = is_lstm && has_input(7);
+  if (is_lstm && integer("input_forget", 0) != 0) refuse("its input and forget gates are coupled");
+  integer("output_sequence", 0);
+  if (attribute("clip", onnx_attribute::real)) refuse("it clips its cells");
+
+  std::vector<int> from;
+  onnx_value turned = x;
+  if (layout == 0) std::swap(turned.dims[0], turned.dims[1]), std::swap(turned.axes[0], turned.axes[1]);
+  if (turned.axes[0] != onnx_value::batch)
+    refuse("the batch of its input is not at the axis that layout names");
+  from.push_back(reshaped(turned, checked_shape({turned.dims[1], turned.dims[2]})));
+  if (turned.dims[2] != width) refuse("its weights do not fit its input");
+  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // then they are constants: find_lengths
+    std::optional<extents> const given = list(4, nullptr);
+    for (std::int64_t const one : *given)
+      if (one != turned.dims[1])
+        refuse("its sequence_lens are constants that differ from the number of steps");
+  }
+  for (std::size_t const which : {std::size_t{5}, std::size_t{6}}) {
+    if (!has_input(which) || (which == 6 && !is_lstm)) continue;
+    if (is_constant(which)) {
+      tensor_float const given = numbers(which);
+      for (float const one : given.values)
+        if (one != 0) refuse("its initial state is a constant");
+      continue;
+    }
+    onnx_value state = data(which);
+    if (state.dims.size() != 3) refuse("its initial state does not have three axes");
+    if (layout == 0) std::swap(state.dims[0], state.dims[1]), std::swap(state.axes[0], state.axes[1]);
+    if (state.axes[0] != onnx_value::batch)
+      refuse("the batch of its initial state is not at the axis that layout names");
+    onnx_value const own =
+        sliced(state, 1, static_cast<std::int64_t>(direction), static_cast<std::int64_t>(direction) + 1);
+    from.push_back(reshaped(own, checked_shape({units})));
+  }
+  if (from.size() > 1 && from.size() != (is_lstm ? 3U : 2U))
+    refuse("only a part of its initial state is given");
+
+  auto const part = [&](tensor_float const& all) {
+    std::size_t const size = all.values.size() / directions;
+    return std::span<float const>(all.values).subspan(direction * size, size);
+  };
+  std::vector<std::size_t> const order = is_lstm  ? std::vector<std::size_t>{0, 2, 3, 1}
+                                         : is_gru ? std::vector<std::size_t>{0, 1, 2}
+                                                  : std::vector<std::size_t>{0};
+  fields with = recurrent_functions(direction, directions);
+  with.push_back({"units", {static_cast<double>(units)}});
+  with.push_back({"last_step", {last_step ? 1.0 : 0.0}});
+  with.push_back({"returns_state", {returns_state ? 1.0 : 0.0}});
+  with.push_back({"reverse", {direction == 1 || towards == "reverse" ? 1.0 : 0.0}});
+  if (is_gru) with.push_back({"reset_after", {reset_after ? 1.0 : 0.0}});
+  if (is_lstm) with.push_back({"peepholes", {peepholes ? 1.0 : 0.0}});
+  bool const bias = has_input(3);
+  with.push_back({"bias", {bias ? 1.0 : 0.0}});
+  int const made = append(is_lstm ? "lstm" : is_gru ? "gru" : "simple_rnn", from, with);
+  int const c = static_cast<int>(columns), u = static_cast<int>(units), w = static_cast<int>(width);
+  store("weights", {c, w}, reorder_blocks(part(weights), order));
+  store("recurrent_weights", {c, u}, reorder_blocks(part(recurrent), order));
+  if (bias) {
+    tensor_float const both = numbers(3);
+    if (static_cast<std::int64_t>(both.values.size()) != 2 * columns * static_cast<std::int64_t>(directions))
+      refuse("its bias does not fit its weights");
+    std::span<float const> const own = part(both);
+    std::vector<float> first = reorder_blocks(own.first(own.size() / 2), order);
+    std::vector<float> const second = reorder_blocks(own.last(own.size() / 2), order);
+    if (!reset_after)
+      for (std::size_t i = 0; i < first.size(); ++i) first[i] += second[i];
+    store("bias", {c}, first);
+    if (reset_after) store("recurrent_bias", {c}, second);
+  }
+  if (peepholes) {
+    tensor_float const three = numbers(7);
+    if (static_cast<std::int64_t>(three.values.size()) != 3 * units * static_cast<std::int64_t>(directions))
+      refuse("its peepholes do not fit its weights");
+    store("peepholes", {3 * u}, reorder_blocks(part(three), {0, 2, 1}));  // i o f become i f o
+  }
+  return made;
+}
+
+COHORT_CORE_INLINE void onnx_importer::recurrent() {
+  onnx_value const& x = data(0);
+  if (x.dims.size() != 3) refuse("its input does not have three axes");
+  std::string const towards = text("direction", "forward");
+  if (towards != "forward" && towards != "reverse" && towards != "bidirectional")
+    refuse("direction is unknown", "forward, reverse or bidirectional", quote_for_error(towards));
+  std::int64_t const layout = integer("layout", 0);
+  std::size_t const directions = towards == "bidirectional" ? 2 : 1;
+  bool const steps = is_used(0), state = is_used(1), cells = is_used(2);
+  bool const last_step = !steps, returns_state = cells || (steps && state);
+  std::vector<int> all[3];
+  for (std::size_t d = 0; d < directions; ++d) {
+    int const made = recurrent_layer(x, d, directions, last_step, returns_state);
+    for (int output = 0; output < 3; ++output) {
+      if (!(output == 0 ? steps : output == 1 ? state : cells)) continue;
+      int part = made;
+      if (returns_state)
+        part = append(
+            "recurrent_output", {made},
+            {{"states", {node_->op == "LSTM" ? 2.0 : 1.0}}, {"part", {static_cast<double>(output)}}}, false);
+      all[output].push_back(part);
+    }
+  }
+  std::int64_t const length = x.dims[layout == 0 ? 0 : 1], batch = x.dims[layout == 0 ? 1 : 0];
+  std::int64_t const units = numbers(2).dims[2], d = static_cast<std::int64_t>(directions);
+  constexpr int of_batch = onnx_value::batch, unit = onnx_value::unit;
+  for (std::size_t output = 0; output < 3; ++output) {
+    if (all[output].empty()) continue;
+    int id = all[output][0];
+    bool const is_steps = output == 0;
+    onnx_value value;
+    if (directions == 2) {
+      id = append("concatenate", all[output], {}, false);
+      id = reshaped(id, is_steps ? checked_shape({length, 2, units}) : checked_shape({2, units}));
+    }
+    value.id = id;
+    bool const two = directions == 2;
+    if (is_steps) {
+      value.dims = layout == 0 ? extents{length, d, batch, units} : extents{batch, length, d, units};
+      value.axes = layout == 0 ? std::vector<int>{0, two ? 1 : unit, of_batch, two ? 2 : 1}
+                               : std::vector<int>{of_batch, 0, two ? 1 : unit, two ? 2 : 1};
+    } else {
+      value.dims = layout == 0 ? extents{d, batch, units} : extents{batch, d, units};
+      value.axes = layout == 0 ? std::vector<int>{two ? 0 : unit, of_batch, two ? 1 : 0}
+                               : std::vector<int>{of_batch, two ? 0 : unit, two ? 1 : 0};
+    }
+    set(value, output);
+  }
+}
+
+/// Checks what fuse_attention cannot know: that batch and steps stay as they are when heads are split and
+/// joined, that the heads have all columns, and that the causal mask has the extents of the scores.
+COHORT_CORE_INLINE void onnx_importer::check_heads(fusion const& of) const {
+  auto const keeps = [](extents const& target, onnx_value const& x) {
+    bool kept[2]{}, inferred[2]{};
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      kept[axis] = target[axis] == 0 || (x.dims[axis] > 0 && target[axis] == x.dims[axis]);
+      inferred[axis] = target[axis] == -1;
+    }
+    return (kept[0] || (inferred[0] && kept[1])) && (kept[1] || (inferred[1] && kept[0]));
+  };
+  std::int64_t const heads = of.heads[0][2], parts = of.is_packed ? 3 : 1;
+  for (std::size_t which = 0; which < 3; ++which) {
+    onnx_value const& x = data(of.is_packed ? 0 : which);
+    extents const& target = of.heads[which];
+    if (x.dims.size() != 3) refuse("its inputs are not N x T x C");
+    if (!keeps(target, x)) refuse("its heads are split across examples or steps: windows are not supported");
+    if (parts * heads * target[3] != x.dims[2])
+      refuse("its heads do not have all columns of an input", std::to_string(x.dims[2]) + " columns",
+             std::to_string(parts * heads * target[3]));
+  }
+  std::int64_t const width = heads * of.heads[2][3];
+  bool const infers_width = of.joined[2] == -1 && of.joined[0] != -1 && of.joined[1] != -1;
+  if (!keeps(of.joined, data(0)) || (of.joined[2] != width && !infers_width))
+    refuse("its heads are joined across examples or steps: windows are not supported");
+  extents const steps{data(0).dims[1], data(of.is_packed ? 0 : 1).dims[1]};
+  if (!of.mask.empty() && of.mask != steps)
+    refuse("its mask does not have the extents of its scores",
+           std::to_string(steps[0]) + 'x' + std::to_string(steps[1]),
+           std::to_string(of.mask[0]) + 'x' + std::to_string(of.mask[1]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::attention() {
+  std::int64_t const heads = integer("q_num_heads", 0), others = integer("kv_num_heads", 0);
+  bool const causal = integer("is_causal", 0) != 0;
+  onnx_attribute const* const scale = attribute("scale", onnx_attribute::real);
+  if (real("softcap", 0) != 0) refuse("it has a softcap");
+  integer("softmax_precision", 1), integer("qk_matmul_output_mode", 0);
+  for (std::size_t input = 3; input < node_->inputs.size(); ++input)
+    if (has_input(input)) refuse("it has a mask or earlier keys");
+  for (std::size_t output = 1; output < node_->outputs.size(); ++output)
+    if (is_used(output)) refuse("its keys, values or products are read");
+  if (heads < 1 || heads != others || heads > max_onnx_extent)
+    refuse("queries and keys have different numbers of heads, or none is given");
+  std::vector<int> from;
+  fusion const* const of = fused();
+  if (of) check_heads(*of);
+  bool const packed = of && of->is_packed;
+  for (std::size_t x = 0; x < (packed ? 1 : 3); ++x) {
+    if (data(x).dims.size() != 3 || data(x).axes[0] != onnx_value::batch
+        || data(x).dims[0] != data(0).dims[0])
+      refuse("its inputs are not N x T x C");
+    from.push_back(reshaped(data(x), checked_shape(behind_batch_of(data(x)))));
+  }
+  int const columns = shape_of(from[0])[1] / (packed ? 3 : 1), width = columns / static_cast<int>(heads);
+  double const usual = 1 / std::sqrt(static_cast<double>(width));
+  if (scale && std::abs(static_cast<double>(scale->f) - usual) > 1e-6 * usual)
+    refuse("its scale is not that of its width");
+  int const made =
+      append("attention", from, {{"heads", {static_cast<double>(heads)}}, {"causal", {causal ? 1.0 : 0.0}}});
+  ::cohort::shape const out = shape_of(made);
+  set(row_major(made, {out[0], out[1]}, data(0).dims[0]));
+}
+
+}  // namespace cohort::detail

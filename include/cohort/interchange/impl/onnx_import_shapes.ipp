@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
+#include <limits>
+#include <numeric>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void onnx_importer::concat() {
+  std::vector<onnx_value> from;
+  for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
+  if (from.empty()) refuse("it has no inputs");
+  std::size_t const rank = from[0].dims.size();
+  int const axis = axis_of(integer("axis", 1), rank);
+  auto const at = static_cast<std::size_t>(axis);
+  std::vector<int> ids;
+  std::int64_t total = 0;
+  bool is_sequence = from.size() > 1;
+  for (onnx_value const& one : from) {
+    if (one.dims.size() != rank) refuse("its inputs have different numbers of axes");
+    for (std::size_t a = 0; a < rank; ++a)
+      if (a != at && one.dims[a] != from[0].dims[a]) refuse("its inputs differ in another axis");
+    total += one.dims[at];
+    is_sequence = is_sequence && one.axes == from[0].axes && shape_of(one.id).rank == 2 && one.axes[at] == 1;
+  }
+  if (from.size() == 1) return set(from[0]);
+  if (is_sequence) {  // the columns of sequences, also T×N×C
+    for (onnx_value const& one : from) ids.push_back(one.id);
+    onnx_value made = like(from[0], append("concatenate", ids));
+    made.dims[at] = total;
+    return set(made);
+  }
+  for (onnx_value const& one : from) {
+    auto const [before, along, after] = split_at(one, axis);
+    if (before > 1 && after > 1) refuse("it joins along a middle axis");
+    ids.push_back(reshaped(one, after > 1    ? checked_shape({along, after, 1})
+                                : before > 1 ? checked_shape({before, along})
+                                             : checked_shape({along})));
+  }
+  extents dims = behind_batch_of(from[0]);
+  dims[at - 1] = total;
+  set(row_major(append("concatenate", ids), dims, from[0].dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::slice() {
+  onnx_value x = data(0);
+  std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
+                         steps = list(4, nullptr);
+  if (!starts || !ends || starts->size() != ends->size()) refuse("its starts and ends are missing or differ");
+  if (!axes) {
+    axes.emplace(starts->size());
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  if (axes->size() != starts->size() || (steps && steps->size() != starts->size()))
+    refuse("its axes do not fit");
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    int const axis = axis_of((*axes)[i], x.dims.size());
+    std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
+    if (steps && (*steps)[i] != 1) refuse("a step is not 1");
+    std::int64_t first = (*starts)[i], last = (*ends)[i];
+    if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
+      bool const is_all =
+          first == 0 && (last >= std::numeric_limits<std::int32_t>::max() || (extent > 0 && last >= extent));
+      if (!is_all) refuse("it selects a part of the batch");
+      continue;
+    }
+    if (first < 0) first += extent;
+    if (last < 0) last += extent;
+    x = sliced(x, axis, std::clamp<std::int64_t>(first, 0, extent),
+               std::clamp<std::int64_t>(last, 0, extent));
+  }
+  set(x);
+}
+
+COHORT_CORE_INLINE void onnx_importer::split() {
+  onnx_value const& x = data(0);
+  int const axis = axis_of(integer("axis", 0), x.dims.size());
+  std::optional<extents> sizes = list(1, "split");
+  std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
+  auto const parts = static_cast<std::int64_t>(node_->outputs.size());
+  integer("num_outputs", parts);
+  if (parts < 1) refuse("it has no outputs");
+  if (!sizes) {
+    std::int64_t const each = (extent + parts - 1) / parts;
+    sizes.emplace(static_cast<std::size_t>(parts), each);
+    sizes->back() = extent - each * (parts - 1);
+  }
+  if (static_cast<std::int64_t>(sizes->size()) != parts) refuse("its sizes do not fit its outputs");
+  std::int64_t first = 0;
+  for (std::size_t part = 0; part < sizes->size(); ++part) {
+    std::int64_t const size = (*sizes)[part];
+    if (size < 0 || size > extent - first) refuse("its sizes do not fit its input");
+    if (is_used(part)) set(sliced(x, axis, first, first + size), part);
+    first += size;
+  }
+}
+
+COHORT_CORE_INLINE void onnx_importer::gather() {
+  std::int64_t const axis = integer("axis", 0);
+  if (!is_constant(0) && is_constant(1)) {  // one element along an axis
+    onnx_value const& x = data(0);
+    std::optional<extents> const index = list(1, nullptr);
+    int const at = axis_of(axis, x.dims.size());
+    std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
+    if (!index || index->size() != 1 || any(1).dims.size() > 1)
+      refuse("it selects several elements of a value");
+    std::int64_t const first = (*index)[0] < 0 ? (*index)[0] + extent : (*index)[0];
+    if (first < 0 || first >= extent) refuse("its index does not exist");
+    onnx_value made = sliced(x, at, first, first + 1);
+    if (any(1).dims.empty()) {
+      made.dims.erase(made.dims.begin() + at);
+      made.axes.erase(made.axes.begin() + at);
+    }
+    return set(made);
+  }
+  tensor_float table = numbers(0);
+  onnx_value const& x = any(1);
+  if (!x.is_integer) refuse("its indices are not integers");
+  if (axis_of(axis, table.dims.size()) != 0 || table.dims.size() != 2)
+    refuse("it is not a look-up of rows: its table must have two axes, and axis must be 0");
+  if (x.axes[0] != onnx_value::batch || x.dims.size() > 3)
+    refuse("its indices are not N, N x T or N x H x W");
+  ::cohort::shape const dims = checked_shape(table.dims);
+  bool const is_map = x.dims.size() == 3;
+  int const from = reshaped(x, x.dims.size() == 1 ? ::cohort::shape{1} : checked_shape(behind_batch_of(x)));
+  int const made =
+      append("embedding", {from},
+             {{"vocabulary", {static_cast<double>(dims[0])}}, {"width", {static_cast<double>(dims[1])}}});
+  store("weights", dims, std::move(table.values));
+  onnx_value value{.id = made, .dims = x.dims, .axes = {onnx_value::batch}};
+  value.dims.push_back(dims[1]);
+  if (x.dims.size() == 1) value.axes = {onnx_value::batch, 1};
+  if (x.dims.size() == 2) value.axes = {onnx_value::batch, 0, 1};
+  if (is_map) value.axes = {onnx_value::batch, 1, 2, 0};
+  set(value);
+}
+
+COHORT_CORE_INLINE void onnx_importer::flatten() {
+  onnx_value const& x = data(0);
+  std::int64_t const given = integer("axis", 1);
+  auto const rank = static_cast<std::int64_t>(x.dims.size());
+  std::int64_t const axis = given == rank ? rank : axis_of(given, x.dims.size());
+  if (axis < 1 || x.axes[0] != onnx_value::batch) refuse("it mixes examples of the batch");
+  std::int64_t before = 1, after = 1;
+  for (std::int64_t a = 1; a < rank; ++a) (a < axis ? before : after) *= x.dims[static_cast<std::size_t>(a)];
+  if (before > 1) refuse("it adds an axis to the batch");
+  if (shape_of(x.id).rank < 2 || !is_row_major(x))
+    return set(row_major(reshaped(x, checked_shape({after})), {after}, x.dims[0]));
+  set(row_major(append("flatten", {x.id}), {after}, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::reshape() {
+  std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr);
+  bool const allows_zero = integer("allowzero", 0) != 0;
+  if (!wanted) refuse("its shape is missing");
+  onnx_value const& x = any(0);
+  if (x.constant) {
+    onnx_tensor made = *x.constant;
+    std::int64_t known = 1, unknown = -1;
+    for (std::size_t i = 0; i < wanted->size(); ++i) {
+      if ((*wanted)[i] == 0 && !allows_zero) (*wanted)[i] = i < x.dims.size() ? x.dims[i] : 0;
+      if ((*wanted)[i] < 0)
+        unknown = static_cast<std::int64_t>(i);
+      else if ((*wanted)[i] > max_onnx_extent || (known *= (*wanted)[i]) > max_onnx_layer_elements)
+        refuse("its shape is too large");
+    }
+    if (unknown >= 0)
+      (*wanted)[static_cast<std::size_t>(unknown)] = known == 0 ? 0 : x.constant->elements() / known;
+    made.dims = *wanted;
+    checked_shape(made.dims);
+    if (made.elements() != x.constant->elements()) refuse("its shape does not fit its input");
+    return set_constant(std::move(made));
+  }
+  if (x.is_integer) refuse("its input consists of integers");
+  // The axes in front of the batch and behind it are reshaped apart.
+  auto const batch = static_cast<std::size_t>(std::ranges::find(x.axes, onnx_value::batch) - x.axes.begin());
+  std::int64_t before = 1, after = 1;
+  for (std::size_t a = 0; a < x.dims.size(); ++a)
+    if (a != batch) (a < batch ? before : after) *= x.dims[a];
+  std::int64_t const count = x.dims[batch];
+  extents const& target = *wanted;
+  std::size_t at = target.size();
+  extents dims;
+  std::int64_t prefix = 1;
+  for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {
+    std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
+    bool const copies = target[i] == 0 && i == batch && !allows_zero;
+    // −1 is the batch if all other extents are those of an example.
+    std::int64_t others = 1;
+    for (std::size_t k = 0; k < target.size(); ++k)
+      if (k != i) {
+        std::int64_t const other = target[k] == 0 && k < x.dims.size() ? x.dims[k] : target[k];
+        others =
+            other < 0 || other > max_onnx_extent || others > max_onnx_layer_elements ? -1 : others * other;
+        if (others < 0) break;
+      }
+    bool const infers = target[i] == -1 && others == before * after;
+    if (prefix == before && (copies || infers || (count > 0 && one == count))) {
+      at = i;
+      break;
+    }
+    if (one < 1 || one > max_onnx_extent) break;
+    prefix *= one;
+    dims.push_back(one);
+  }
+  if (at == target.size()) refuse("its shape mixes examples of the batch");
+  std::size_t const front = dims.size();
+  std::int64_t known = 1;
+  std::optional<std::size_t> unknown;
+  for (std::size_t i = at + 1; i < target.size(); ++i) {
+    std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
+    if (one == -1 && !unknown)
+      unknown = dims.size();
+    else if (one < 1 || one > max_onnx_extent || (known *= one) > max_onnx_layer_elements)
+      refuse("its shape mixes examples of the batch");
+    dims.push_back(one);
+  }
+  if (unknown) dims[*unknown] = after / known;
+  std::int64_t product = 1;
+  for (std::int64_t const one : dims) product *= one;
+  if (product != before * after) refuse("its shape does not fit its input");
+  // Axes in the order of memory: those in front of the batch are the first of the layer's output.
+  onnx_value turned = x;
+  std::rotate(turned.dims.begin(), turned.dims.begin() + static_cast<std::ptrdiff_t>(batch),
+              turned.dims.begin() + static_cast<std::ptrdiff_t>(batch) + 1);
+  std::rotate(turned.axes.begin(), turned.axes.begin() + static_cast<std::ptrdiff_t>(batch),
+              turned.axes.begin() + static_cast<std::ptrdiff_t>(batch) + 1);
+  if (!is_row_major(turned))
+    refuse("it reads a transposed value whose elements would have to be moved; Cohort has no such layer");
+  onnx_value made = row_major(x.id, dims, count);
+  made.dims.erase(made.dims.begin());
+  made.axes.erase(made.axes.begin());
+  made.dims.insert(made.dims.begin() + static_cast<std::ptrdiff_t>(front), count);
+  made.axes.insert(made.axes.begin() + static_cast<std::ptrdiff_t>(front), onnx_value::batch);
+  set(made);
+}
+
+COHORT_CORE_INLINE void onnx_importer::squeeze() {
+  onnx_value x = any(0);
+  std::optional<extents> axes = list(1, "axes");
+  std::vector<bool> removed(x.dims.size());
+  if (axes)
+    for (std::int64_t const one : *axes)
+      removed[static_cast<std::size_t>(axis_of(one, x.dims.size()))] = true;
+  else
+    for (std::size_t a = 0; a < removed.size(); ++a) removed[a] = x.dims[a] == 1;
+  onnx_value made = x;
+  made.dims.clear(), made.axes.clear();
+  for (std::size_t a = 0; a < removed.size(); ++a) {
+    if (removed[a] && x.dims[a] != 1) refuse("it removes an axis whose extent is not 1");
+    if (removed[a] && !x.constant && x.axes[a] == onnx_value::batch) refuse("it removes the batch");
+    if (removed[a]) continue;
+    made.dims.push_back(x.dims[a]);
+    if (!x.constant) made.axes.push_back(x.axes[a]);
+  }
+  if (!x.constant) return set(made);
+  onnx_tensor tensor = *x.constant;
+  tensor.dims = made.dims;
+  set_constant(std::move(tensor));
+}
+
+COHORT_CORE_INLINE void onnx_importer::unsqueeze() {
+  onnx_value x = any(0);
+  std::optional<extents> const axes = list(1, "axes");
+  constexpr std::size_t most = 16;
+  if (!axes || axes->size() > most || x.dims.size() + axes->size() > most)
+    refuse("its axes are missing, or its result has more than " + std::to_string(most) + " axes");
+  std::size_t const rank = x.dims.size() + axes->size();
+  std::vector<bool> added(rank);
+  for (std::int64_t const one : *axes) {
+    auto const at = static_cast<std::size_t>(axis_of(one, rank));
+    if (added[at]) refuse("it adds an axis twice");
+    added[at] = true;
+  }
+  onnx_value made = x;
+  made.dims.clear(), made.axes.clear();
+  for (std::size_t a = 0, next = 0; a < rank; ++a) {
+    made.dims.push_back(added[a] ? 1 : x.dims[next]);
+    if (!x.constant) made.axes.push_back(added[a] ? onnx_value::unit : x.axes[next]);
+    if (!added[a]) ++next;
+  }
+  if (!x.constant) return set(made);
+  onnx_tensor tensor = *x.constant;
+  tensor.dims = made.dims;
+  set_constant(std::move(tensor));
+}
+
+COHORT_CORE_INLINE void onnx_importer::transpose() {
+  onnx_value const& x = any(0);
+  extents order = integers("perm");
+  if (order.empty()) {
+    order.resize(x.dims.size());
+    std::iota(order.rbegin(), order.rend(), 0);
+  }
+  std::vector<bool> seen(x.dims.size());
+  if (order.size() != x.dims.size()) refuse("its perm does not fit its input");
+  onnx_value made = x;
+  for (std::size_t a = 0; a < order.size(); ++a) {
+    if (order[a] < 0 || order[a] >= static_cast<std::int64_t>(seen.size())
+        || seen[static_cast<std::size_t>(order[a])])
+      refuse("its perm is not a permutation");
+    seen[static_cast<std::size_t>(order[a])] = true;
+    made.dims[a] = x.dims[static_cast<std::size_t>(order[a])];
+    if (!x.constant) made.axes[a] = x.axes[static_cast<std::size_t>(order[a])];
+  }
+  if (!x.constant) return set(made);
+  auto const values = x.constant->floats();
+  if (!values) refuse("its constant is not of floats");
+  set_constant(onnx_tensor::of("", made.dims,
+                               permute_axes(*values, x.dims, std::vector<int>(order.begin(), order.end()))));
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <limits>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::string onnx_importer::unique(std::string name) {
+  std::string made = name;
+  for (int n = 2; !names_.insert(made).second; ++n) made = name + '_' + std::to_string(n);
+  return made;
+}
+
+COHORT_CORE_INLINE shape onnx_importer::checked_shape(extents const& dims) const {
+  if (dims.size() > static_cast<std::size_t>(shape::max_rank)) refuse("it has too many axes");
+  shape made;
+  made.rank = static_cast<int>(dims.size());
+  std::int64_t product = 1;
+  for (int axis = 0; axis < made.rank; ++axis) {
+    std::int64_t const one = dims[static_cast<std::size_t>(axis)];
+    if (one < 1 || one > max_onnx_extent || (product *= one) > max_onnx_layer_elements)
+      refuse("an extent of " + std::to_string(one) + " is not supported: a tensor has 1 to "
+             + std::to_string(max_onnx_layer_elements) + " elements");
+    made[axis] = static_cast<int>(one);
+  }
+  return made;
+}
+
+/// Kinds that do the same at each step of a sequence, with padding or without. Others would read padding,
+/// which ONNX's operators fill with zeros and Cohort's do not.
+COHORT_CORE_INLINE bool is_stepwise(std::string_view kind) {
+  constexpr std::string_view known[]{"dense",
+                                     "relu",
+                                     "leaky_relu",
+                                     "add",
+                                     "relu6",
+                                     "elu",
+                                     "selu",
+                                     "sigmoid",
+                                     "tanh",
+                                     "hard_tanh",
+                                     "softplus",
+                                     "softsign",
+                                     "swish",
+                                     "gelu",
+                                     "gelu_tanh",
+                                     "mish",
+                                     "identity",
+                                     "softmax",
+                                     "multiply",
+                                     "maximum",
+                                     "average",
+                                     "concatenate",
+                                     "subset",
+                                     "scale",
+                                     "lstm",
+                                     "gru",
+                                     "simple_rnn",
+                                     "layer_norm",
+                                     "rms_norm",
+                                     "batch_norm",
+                                     "embedding",
+                                     "hard_sigmoid",
+                                     "prelu",
+                                     "recurrent_output",
+                                     "learned_positions"};
+  return std::ranges::find(known, kind) != std::end(known);
+}
+
+/// The kinds that the program knows: see load_trained.
+COHORT_CORE_INLINE std::span<kind const* const> importable_kinds() {
+  static std::vector<kind const*> const kinds = known_kinds({});
+  return kinds;
+}
+COHORT_CORE_INLINE bool has_kind(std::string_view name) {
+  return std::ranges::find(importable_kinds(), name, &kind::name) != importable_kinds().end();
+}
+
+COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::vector<int> const& inputs,
+                                             fields const& with, bool is_main) {
+  std::span<kind const* const> const kinds = importable_kinds();
+  auto const found = std::ranges::find(kinds, kind_name, &kind::name);
+  if (found == kinds.end())
+    refuse(text_of({"its layer needs a header that no source of the program includes: add #include <",
+                    header_on_demand(kind_name), ">"}));
+  std::int64_t elements = 0;
+  for (int const id : inputs) {
+    elements += shape_of(id).elements();
+    if (net_.view()[id].mask >= 0 && !is_stepwise(kind_name))
+      refuse("it reads the padding of sequences of different lengths");
+  }
+  if (elements > max_onnx_layer_elements) refuse("its inputs have too many elements");
+  std::vector<double> values((*found)->defaults, (*found)->defaults + (*found)->slots);
+  for (auto const& [name, numbers] : with) {
+    auto const info = std::ranges::find((*found)->fields, name, &field_info::name);
+    bool const is_window = info->type == field_type::extent || info->type == field_type::padding;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      double const most = static_cast<double>(is_window ? max_onnx_window : max_onnx_extent);
+      if (info->type != field_type::real && !(std::abs(numbers[i]) <= most))
+        refuse(text_of({"a ", name, " of ", numbers[i], " is not supported"}));
+      values[static_cast<std::size_t>(info->first_slot) + i] = numbers[i];
+    }
+  }
+  std::string base = name_of(*node_);
+  if (!is_main) base += '/' + std::string(kind_name);
+  std::string const name = unique(base.empty() ? std::string(kind_name) : base);
+  int const id = net_.append(**found, values.data(), inputs, name, {}, source_line{});
+  if (net_.problem().found()) refuse(std::string(net_.problem().text().view()));
+  check_size(shape_of(id));
+  for (parameter_spec const& spec : net_.view().parameters(id)) check_size(spec.dims);
+  layer_ = name;
+  return id;
+}
+
+COHORT_CORE_INLINE void onnx_importer::check_size(shape const& dims) const {
+  std::int64_t product = 1;
+  for (int axis = 0; axis < dims.rank; ++axis) {
+    product = dims[axis] < 1 ? 0 : product * dims[axis];
+    if (product < 1 || product > max_onnx_layer_elements)
+      refuse("a tensor of " + to_string(dims) + " elements is not supported");
+  }
+}
+
+COHORT_CORE_INLINE void onnx_importer::store(std::string_view parameter, shape dims,
+                                             std::vector<float> values) {
+  if (static_cast<std::int64_t>(values.size()) != dims.elements())
+    refuse(text_of({parameter, " must have ", dims.elements(), " elements, got ", values.size()}));
+  count_bytes(4 * values.size());
+  parameters_.push_back({layer_ + '.' + std::string(parameter), dims, std::move(values)});
+}
+/// Nodes may copy the same constant many times.
+COHORT_CORE_INLINE void onnx_importer::count_bytes(std::size_t bytes) {
+  constexpr std::size_t most = std::size_t{1} << 34;
+  if ((bytes_ += bytes) > most) refuse("its constants take more than " + std::to_string(most) + " bytes");
+}
+COHORT_CORE_INLINE void onnx_importer::freeze() { frozen_.push_back(layer_); }
+
+// ---- the current node ----
+COHORT_CORE_INLINE onnx_attribute const* onnx_importer::attribute(char const* name,
+                                                                  onnx_attribute::kind type) {
+  read_.insert(name);
+  onnx_attribute const* const found = node_->find(name);
+  if (found && found->type != type) refuse(text_of({"attribute ", name, " is of another type"}));
+  return found;
+}
+COHORT_CORE_INLINE std::int64_t onnx_importer::integer(char const* name, std::int64_t otherwise) {
+  onnx_attribute const* const found = attribute(name, onnx_attribute::integer);
+  return found ? found->i : otherwise;
+}
+COHORT_CORE_INLINE double onnx_importer::real(char const* name, double otherwise) {
+  onnx_attribute const* const found = attribute(name, onnx_attribute::real);
+  double const value = found ? static_cast<double>(found->f) : otherwise;
+  if (!(std::abs(value) < std::numeric_limits<double>::infinity()))
+    refuse(text_of({"attribute ", name, " is not finite"}));
+  return value;
+}
+COHORT_CORE_INLINE std::string onnx_importer::text(char const* name, char const* otherwise) {
+  onnx_attribute const* const found = attribute(name, onnx_attribute::text);
+  return found ? found->s : otherwise;
+}
+COHORT_CORE_INLINE onnx_importer::extents onnx_importer::integers(char const* name) {
+  onnx_attribute const* const found = attribute(name, onnx_attribute::integers);
+  return found ? found->ints : extents{};
+}
+
+COHORT_CORE_INLINE bool onnx_importer::is_used(std::size_t output) const {
+  if (output >= node_->outputs.size() || node_->outputs[output].empty()) return false;
+  return uses_.find(node_->outputs[output]) != uses_.end();
+}
+COHORT_CORE_INLINE onnx_value const& onnx_importer::any(std::size_t which) const {
+  if (!has_input(which)) refuse("input " + std::to_string(which) + " is missing");
+  auto const found = values_.find(node_->inputs[which]);
+  if (auto const refused = refused_.find(node_->inputs[which]); refused != refused_.end())
+    throw graph_error(refused->second);
+  if (found == values_.end())
+    refuse("it reads " + quote_for_error(node_->inputs[which]) + ", which no earlier node computes");
+  return found->second;
+}
+COHORT_CORE_INLINE onnx_value const& onnx_importer::data(std::size_t which) const {
+  onnx_value const& value = any(which);
+  if (value.constant) refuse("input " + std::to_string(which) + " is a constant");
+  if (value.is_integer) refuse("input " + std::to_string(which) + " consists of integers");
+  return value;
+}
+COHORT_CORE_INLINE onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
+  onnx_value const& value = any(which);
+  if (!value.constant) refuse("input " + std::to_string(which) + " is not a constant");
+  auto made = value.constant->floats();
+  if (!made) refuse("input " + std::to_string(which) + " is of type " + name_of(value.constant->type));
+  return {value.dims, std::move(*made)};
+}
+COHORT_CORE_INLINE std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which,
+                                                                             char const* older) {
+  if (onnx_attribute const* const found = older ? attribute(older, onnx_attribute::integers) : nullptr)
+    return found->ints;
+  if (!has_input(which)) return std::nullopt;
+  onnx_value const& value = any(which);
+  if (!value.constant) refuse("input " + std::to_string(which) + " is not a constant");
+  auto const made = value.constant->integers();
+  if (!made) refuse("input " + std::to_string(which) + " is of type " + name_of(value.constant->type));
+  return *made;
+}
+COHORT_CORE_INLINE std::optional<double> onnx_importer::bound(std::size_t which, char const* older) {
+  if (onnx_attribute const* const found = attribute(older, onnx_attribute::real))
+    return static_cast<double>(found->f);
+  if (!has_input(which)) return std::nullopt;
+  tensor_float const made = numbers(which);
+  if (made.values.size() != 1) refuse("input " + std::to_string(which) + " is not one number");
+  return static_cast<double>(made.values[0]);
+}
+COHORT_CORE_INLINE void onnx_importer::set(onnx_value value, std::size_t output) {
+  if (output >= node_->outputs.size() || node_->outputs[output].empty()) return;
+  if (!values_.try_emplace(node_->outputs[output], std::move(value)).second)
+    refuse("it computes " + quote_for_error(node_->outputs[output]) + " a second time");
+}
+COHORT_CORE_INLINE void onnx_importer::set_constant(onnx_tensor tensor) {
+  count_bytes(tensor.raw.size());
+  constants_.push_back(std::make_unique<onnx_tensor>(std::move(tensor)));
+  set({.dims = constants_.back()->dims, .constant = constants_.back().get()});
+}
+
+// ---- values ----
+COHORT_CORE_INLINE bool onnx_importer::is_row_major(onnx_value const& value) const {
+  int last = onnx_value::batch - 1;
+  for (std::size_t axis = 0; axis < value.axes.size(); ++axis) {
+    if (value.dims[axis] == 1 || value.axes[axis] == onnx_value::unit) continue;
+    int const at = value.axes[axis];
+    if (at < last || (at == onnx_value::batch && last >= 0)) return false;
+    last = at;
+  }
+  return true;
+}
+COHORT_CORE_INLINE int onnx_importer::reshaped(int id, shape const& dims) {
+  if (shape_of(id) == dims) return id;
+  std::vector<double> extents{static_cast<double>(dims.rank)};
+  for (int axis = 0; axis < dims.rank; ++axis) extents.push_back(dims[axis]);
+  std::string const layer = layer_;
+  int const made = append("reshape", {id}, {{"extents", extents}}, false);
+  layer_ = layer;
+  return made;
+}
+COHORT_CORE_INLINE int onnx_importer::reshaped(onnx_value const& value, shape const& dims) {
+  if (!is_row_major(value))
+    refuse("it reads a transposed value whose elements would have to be moved; Cohort has no such layer");
+  return reshaped(value.id, dims);
+}
+COHORT_CORE_INLINE onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
+  shape wanted = checked_shape(dims);
+  shape const& have = shape_of(id);
+  auto const without_units = [](shape const& s) {
+    shape made;
+    for (int axis = 0; axis < s.rank; ++axis)
+      if (s[axis] > 1) made[made.rank++] = s[axis];
+    return made;
+  };
+  if (!(without_units(have) == without_units(wanted))) {
+    if (wanted.rank > 3) wanted = without_units(wanted);
+    if (wanted.rank > 3) refuse("its result has more than three axes after the batch");
+    if (wanted.rank == 0) wanted = {1};
+    id = reshaped(id, wanted);
+  }
+  onnx_value made{.id = id, .dims = {batch}, .axes = {onnx_value::batch}};
+  shape const& now = shape_of(id);
+  int next = 0;
+  for (std::int64_t const one : dims) {
+    while (one > 1 && next < now.rank && now[next] == 1) ++next;
+    made.dims.push_back(one);
+    made.axes.push_back(one == 1 ? onnx_value::unit : next++);
+  }
+  return made;
+}
+COHORT_CORE_INLINE onnx_value onnx_importer::like(onnx_value const& other, int id) const {
+  onnx_value made = other;
+  made.id = id;
+  return made;
+}
+COHORT_CORE_INLINE int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
+  auto const count = static_cast<std::int64_t>(rank);
+  if (axis < -count || axis >= count)
+    refuse("its axis does not exist", std::to_string(-count) + " to " + std::to_string(count - 1),
+           std::to_string(axis));
+  return static_cast<int>(axis < 0 ? axis + count : axis);
+}
+COHORT_CORE_INLINE onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis) const {
+  if (value.axes[0] != onnx_value::batch) refuse("the batch is not the first axis of its input");
+  if (axis == 0) refuse("it works along the batch");
+  around made;
+  for (int at = 1; at < static_cast<int>(value.dims.size()); ++at) {
+    std::int64_t& part = at < axis ? made.before : at == axis ? made.along : made.after;
+    part *= value.dims[static_cast<std::size_t>(at)];
+  }
+  return made;
+}
+COHORT_CORE_INLINE std::vector<std::int64_t> behind_batch_of(onnx_value const& value) {
+  return {value.dims.begin() + 1, value.dims.end()};
+}
+/// A value N×C×H×W, or N×C×L as an image of one row.
+COHORT_CORE_INLINE int onnx_importer::image(onnx_value const& value) {
+  if (value.dims.size() == 3 && value.axes[0] == onnx_value::batch)
+    return reshaped(value, checked_shape({value.dims[1], 1, value.dims[2]}));
+  if (value.dims.size() != 4 || value.axes[0] != onnx_value::batch)
+    refuse("its input is not N x C x H x W or N x C x L");
+  return reshaped(value, checked_shape(behind_batch_of(value)));
+}
+
+/// x·factor or x + offset: a product with a diagonal matrix, as a convolution of groups of one channel.
+COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor,
+                                                    tensor_float const* offset) {
+  tensor_float const& with = factor ? *factor : *offset;
+  std::size_t const rank = x.dims.size();
+  if (with.dims.size() > rank) refuse("its constant has more axes than the other operand");
+  extents dims(rank, 1);
+  std::ranges::copy(with.dims, dims.end() - static_cast<std::ptrdiff_t>(with.dims.size()));
+  std::size_t first = rank, last = 0;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (dims[axis] == 1) continue;
+    if (x.axes[axis] == onnx_value::batch) refuse("its constant has an axis for the batch");
+    if (dims[axis] != x.dims[axis]) refuse("its constant is wider than the other operand");
+    first = std::min(first, axis), last = axis;
+  }
+  shape const whole = shape_of(x.id);
+  if (first == rank) {  // one number
+    double const value = static_cast<double>(with.values.at(0));
+    if (factor) return like(x, append("scale", {x.id}, {{"factor", {value}}}));
+    int const row = reshaped(x.id, checked_shape({1, 1, whole.elements()}));
+    int const made = append("conv2d", {row}, {{"filters", {1}}, {"kernel", {1, 1}}});
+    store("weights", {1, 1, 1, 1}, {1});
+    store("bias", {1}, with.values);
+    freeze();
+    return like(x, reshaped(made, whole));
+  }
+  if (x.axes[0] != onnx_value::batch) refuse("the batch is not the first axis of its input");
+  // The constant's elements for all axes from the first to the last along which it varies.
+  std::int64_t before = 1, along = 1, after = 1;
+  for (std::size_t axis = 1; axis < rank; ++axis)
+    (axis < first ? before : axis <= last ? along : after) *= x.dims[axis];
+  std::int64_t const copies = before > 1 ? after : 1;
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(along * copies));
+  for (std::int64_t i = 0; i < along; ++i) {
+    std::int64_t index = 0, rest = i, stride = 1;
+    for (std::size_t axis = last + 1; axis-- > first;) {
+      if (dims[axis] > 1) index += rest % x.dims[axis] * stride, stride *= dims[axis];
+      rest /= x.dims[axis];
+    }
+    values.insert(values.end(), static_cast<std::size_t>(copies),
+                  with.values[static_cast<std::size_t>(index)]);
+  }
+  bool const is_sequence = offset && whole.rank == 2 && before == 1 && after == 1
+                           && x.axes == std::vector<int>{onnx_value::batch, 0, 1}
+                           && has_kind("learned_positions");
+  if (is_sequence) {
+    int const sum = append("learned_positions", {x.id});
+    store("weights", whole, values);
+    return like(x, sum);
+  }
+  auto const channels = static_cast<double>(values.size());
+  int const channel_count = static_cast<int>(values.size());
+  fields with_fields{{"filters", {channels}}, {"groups", {channels}}, {"bias", {factor ? 0.0 : 1.0}}};
+  int made = -1;
+  shape weights;
+  if (before == 1) {
+    int const rows = reshaped(x, checked_shape({along, after, 1}));
+    with_fields.push_back({"kernel", {1, 1}});
+    made = append("conv2d", {rows}, with_fields);
+    weights = {channel_count, 1, 1, 1};
+  } else {
+    int const rows = reshaped(x, checked_shape({before, along * after}));
+    with_fields.push_back({"kernel", {1}});
+    made = append("conv1d", {rows}, with_fields);
+    weights = {channel_count, 1, 1};
+  }
+  store("weights", weights, factor ? values : std::vector<float>(values.size(), 1));
+  if (!factor) store("bias", {channel_count}, values);
+  freeze();
+  return row_major(made, behind_batch_of(x), x.dims[0]);
+}
+
+/// Elements first … last − 1 along an axis.
+COHORT_CORE_INLINE onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t first,
+                                                    std::int64_t last) {
+  auto const [before, along, after] = split_at(x, axis);
+  if (first < 0 || last > along || first >= last) refuse("it selects no elements");
+  extents dims = behind_batch_of(x);
+  dims[static_cast<std::size_t>(axis) - 1] = last - first;
+  if (first == 0 && last == along) return x;
+  auto const from = static_cast<double>(first), to = static_cast<double>(last);
+  int made = -1;
+  if (after == 1)
+    made =
+        append("subset", {reshaped(x, before == 1 ? checked_shape({along}) : checked_shape({before, along}))},
+               {{"first", {from}}, {"last", {to}}});
+  else if (before == 1)
+    made = append("subset", {reshaped(x, checked_shape({along, after, 1}))},
+                  {{"first", {from}}, {"last", {to}}});
+  else
+    made = append(
+        "cropping", {reshaped(x, checked_shape({before, along, after}))},
+        {{"sides", {static_cast<double>(padding_mode::sides), from, static_cast<double>(along) - to, 0, 0}}});
+  return row_major(made, dims, x.dims[0]);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/interchange/detail/permutation.hpp>
+#include <cohort/io/detail/json_string.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE sliding_window onnx_importer::window(std::size_t spatial, extents size,
+                                                        bool has_dilation) {
+  extents const given = integers("kernel_shape"), strides = integers("strides");
+  extents const dilations = has_dilation ? integers("dilations") : extents();
+  if (spatial < 1 || spatial > 2)
+    refuse("it has " + std::to_string(spatial) + " spatial axes: 1 and 2 are supported");
+  if (size.empty()) size = given;
+  if (!given.empty() && given != size) refuse("kernel_shape differs from the weights");
+  if (size.size() != spatial)
+    refuse("the length of kernel_shape does not fit its input", std::to_string(spatial),
+           std::to_string(size.size()));
+  auto const two = [&](extents const& list) {
+    if (list.empty()) return extent2(1);
+    if (list.size() != spatial) refuse("an attribute has another number of axes than its input");
+    for (std::int64_t const one : list)
+      if (one < 1 || one > max_onnx_window)
+        refuse("an extent of its window is out of range", "1 to " + std::to_string(max_onnx_window),
+               std::to_string(one));
+    return extent2(spatial == 1 ? 1 : static_cast<int>(list[0]), static_cast<int>(list.back()));
+  };
+  return {two(size), two(strides), two(dilations), {}};
+}
+COHORT_CORE_INLINE padding onnx_importer::pads(extents const& given, std::size_t spatial,
+                                               sliding_window const& w, shape const& image,
+                                               std::string const& automatic) const {
+  padding made(0, 0, 0, 0);
+  if (!given.empty() && given.size() != 2 * spatial)
+    refuse("the length of pads does not fit its input", std::to_string(2 * spatial),
+           std::to_string(given.size()));
+  for (std::int64_t const one : given)
+    if (one < 0 || one > max_onnx_window)
+      refuse("a padding is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
+  if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+    sliding_window same = w;
+    same.padding = padding::same;
+    border v = vertical_border(same, image[1]), h = horizontal_border(same, image[2]);
+    if (automatic == "SAME_LOWER") std::swap(v.before, v.after), std::swap(h.before, h.after);
+    made = padding(v.before, v.after, h.before, h.after);
+  } else if (automatic != "NOTSET" && automatic != "VALID") {
+    refuse("auto_pad is unknown", "NOTSET, VALID, SAME_UPPER or SAME_LOWER", quote_for_error(automatic));
+  } else if (automatic == "NOTSET" && !given.empty()) {
+    made.left = static_cast<int>(given[spatial - 1]), made.right = static_cast<int>(given.back());
+    if (spatial == 2) made.top = static_cast<int>(given[0]), made.bottom = static_cast<int>(given[2]);
+  }
+  return made;
+}
+COHORT_CORE_INLINE std::vector<double> encoded_padding(padding const& p) {
+  if (p.top == 0 && p.bottom == 0 && p.left == 0 && p.right == 0) return {0, 0, 0, 0, 0};
+  return {static_cast<double>(padding_mode::sides), static_cast<double>(p.top), static_cast<double>(p.bottom),
+          static_cast<double>(p.left), static_cast<double>(p.right)};
+}
+COHORT_CORE_INLINE std::vector<double> encoded_extent(extent2 const& e) {
+  return {static_cast<double>(e.height), static_cast<double>(e.width)};
+}
+
+COHORT_CORE_INLINE void onnx_importer::conv() {
+  onnx_value const& x = data(0);
+  tensor_float weights = numbers(1);
+  if (weights.dims.size() < 3 || weights.dims.size() != x.dims.size())
+    refuse("its weights do not fit its input");
+  std::size_t const spatial = weights.dims.size() - 2;
+  sliding_window moving = window(spatial, {weights.dims.begin() + 2, weights.dims.end()}, true);
+  auto const groups = static_cast<double>(integer("group", 1));
+  std::string const automatic = text("auto_pad", "NOTSET");
+  extents const explicit_pads = integers("pads");
+  auto const filters = static_cast<double>(weights.dims[0]);
+  bool const bias = has_input(2);
+  // A sequence T×C that is seen as C×T.
+  bool const is_sequence =
+      spatial == 1 && shape_of(x.id).rank == 2 && x.axes == std::vector<int>{onnx_value::batch, 1, 0};
+  int const from = is_sequence ? x.id : image(x);
+  ::cohort::shape const in =
+      is_sequence ? ::cohort::shape{shape_of(from)[1], 1, shape_of(from)[0]} : shape_of(from);
+  padding const sides = pads(explicit_pads, spatial, moving, in, automatic);
+  ::cohort::shape kernel = checked_shape(weights.dims);
+  int made = -1;
+  if (is_sequence) {
+    made = append("conv1d", {from},
+                  {{"filters", {filters}},
+                   {"kernel", {static_cast<double>(moving.size.width)}},
+                   {"stride", {static_cast<double>(moving.stride.width)}},
+                   {"padding", encoded_padding(sides)},
+                   {"dilation", {static_cast<double>(moving.dilation.width)}},
+                   {"groups", {groups}},
+                   {"bias", {bias ? 1.0 : 0.0}}});
+  } else {
+    made = append("conv2d", {from},
+                  {{"filters", {filters}},
+                   {"kernel", encoded_extent(moving.size)},
+                   {"stride", encoded_extent(moving.stride)},
+                   {"padding", encoded_padding(sides)},
+                   {"dilation", encoded_extent(moving.dilation)},
+                   {"groups", {groups}},
+                   {"bias", {bias ? 1.0 : 0.0}}});
+    if (spatial == 1) kernel = {kernel[0], kernel[1], 1, kernel[2]};
+  }
+  ::cohort::shape const wanted = net_.view().parameters(made).specs[0].dims;
+  if (!(wanted == kernel)) refuse("its weights do not fit its input", to_string(wanted), to_string(kernel));
+  store("weights", kernel, std::move(weights.values));
+  if (bias) store("bias", {kernel[0]}, numbers(2).values);
+  ::cohort::shape const out = shape_of(made);
+  if (is_sequence)
+    return set({.id = made, .dims = {x.dims[0], out[1], out[0]}, .axes = {onnx_value::batch, 1, 0}});
+  extents dims{out[0], out[1], out[2]};
+  if (spatial == 1) dims = {out[0], out[2]};
+  set(row_major(made, dims, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
+  onnx_value const& x = data(0);
+  tensor_float const weights = numbers(1);
+  if (weights.dims.size() < 3 || weights.dims.size() != x.dims.size())
+    refuse("its weights do not fit its input");
+  std::size_t const spatial = weights.dims.size() - 2;
+  sliding_window moving = window(spatial, {weights.dims.begin() + 2, weights.dims.end()}, true);
+  std::int64_t const groups = integer("group", 1);
+  std::string const automatic = text("auto_pad", "NOTSET");
+  extents given = integers("pads"), more = integers("output_padding"), wanted = integers("output_shape");
+  int const from = image(x);
+  ::cohort::shape const in = shape_of(from);
+  checked_shape(weights.dims);
+  if (groups < 1 || groups > weights.dims[0] || weights.dims[0] != in[0] || in[0] % groups != 0)
+    refuse("its weights do not fit its input");
+  bool const same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  if (automatic != "NOTSET" && automatic != "VALID" && !same)
+    refuse("auto_pad is unknown", "NOTSET, VALID, SAME_UPPER or SAME_LOWER", quote_for_error(automatic));
+  for (extents* const list : {&more, &wanted})
+    if (!list->empty() && list->size() != spatial)
+      refuse("an attribute has another number of axes than its input");
+  if (!given.empty() && given.size() != 2 * spatial)
+    refuse("the length of pads does not fit its input", std::to_string(2 * spatial),
+           std::to_string(given.size()));
+  for (extents* const list : {&given, &more, &wanted})
+    for (std::int64_t const one : *list)
+      if (one < 0 || one > max_onnx_window)
+        refuse("an extent is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
+  // What is cut from the whole output before and after; negative: what is added to it.
+  std::array<std::int64_t, 2> before{}, after{};
+  for (std::size_t a = 0; a < spatial; ++a) {
+    std::size_t const axis = 2 - spatial + a;
+    int const k = axis == 0 ? dilated(moving.size.height, moving.dilation.height)
+                            : dilated(moving.size.width, moving.dilation.width);
+    std::int64_t const s = axis == 0 ? moving.stride.height : moving.stride.width;
+    std::int64_t const extra = more.empty() ? 0 : more[a];
+    std::int64_t const inner = in[static_cast<int>(axis) + 1];
+    if (!wanted.empty() || same) {
+      std::int64_t const total =
+          std::max<std::int64_t>(s * (inner - 1) + extra + k - (wanted.empty() ? inner * s : wanted[a]), 0);
+      std::int64_t const missing = (wanted.empty() ? inner * s : wanted[a]) - (s * (inner - 1) + k - total);
+      before[axis] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+      after[axis] = total - before[axis] - missing;
+    } else if (automatic == "NOTSET" && !given.empty()) {
+      before[axis] = given[a];
+      after[axis] = given[a + spatial] - extra;
+    } else {
+      after[axis] = -extra;
+    }
+  }
+  for (std::size_t axis = 0; axis < 2; ++axis)
+    if (std::max(std::abs(before[axis]), std::abs(after[axis])) > max_onnx_window)
+      refuse("its output is cut or extended by more than " + std::to_string(max_onnx_window) + " elements");
+  checked_shape(
+      {weights.dims[1] * groups,
+       in[1] * std::int64_t{moving.stride.height} + dilated(moving.size.height, moving.dilation.height),
+       in[2] * std::int64_t{moving.stride.width} + dilated(moving.size.width, moving.dilation.width)});
+  bool const bias = has_input(2);
+  std::int64_t const filters = weights.dims[1], channels = in[0] / groups,
+                     area = moving.size.height * std::int64_t{moving.size.width};
+  padding const sides(static_cast<int>(std::max<std::int64_t>(before[0], 0)),
+                      static_cast<int>(std::max<std::int64_t>(after[0], 0)),
+                      static_cast<int>(std::max<std::int64_t>(before[1], 0)),
+                      static_cast<int>(std::max<std::int64_t>(after[1], 0)));
+  int made = append("conv2d_transposed", {from},
+                    {{"filters", {static_cast<double>(filters * groups)}},
+                     {"kernel", encoded_extent(moving.size)},
+                     {"stride", encoded_extent(moving.stride)},
+                     {"padding", encoded_padding(sides)},
+                     {"dilation", encoded_extent(moving.dilation)},
+                     {"groups", {static_cast<double>(groups)}},
+                     {"bias", {bias ? 1.0 : 0.0}}});
+  store("weights", checked_shape({filters * groups, channels, moving.size.height, moving.size.width}),
+        permute_axes(weights.values, {groups, channels, filters, area}, {0, 2, 1, 3}));
+  if (bias) store("bias", checked_shape({filters * groups}), numbers(2).values);
+  if (after[0] < 0 || after[1] < 0) {
+    if (bias) refuse("its output is larger than its window reaches, and has a bias");
+    made = append("zero_padding", {made},
+                  {{"sides",
+                    {static_cast<double>(padding_mode::sides), 0,
+                     static_cast<double>(std::max<std::int64_t>(-after[0], 0)), 0,
+                     static_cast<double>(std::max<std::int64_t>(-after[1], 0))}}},
+                  false);
+  }
+  ::cohort::shape const out = shape_of(made);
+  set(row_major(made, spatial == 1 ? extents{out[0], out[2]} : extents{out[0], out[1], out[2]}, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::pool() {
+  onnx_value const& x = data(0);
+  bool const is_max = node_->op == "MaxPool";
+  std::size_t const spatial = x.dims.size() < 3 ? 0 : x.dims.size() - 2;
+  sliding_window const moving = window(spatial, {}, true);
+  std::string const automatic = text("auto_pad", "NOTSET");
+  extents const given = integers("pads");
+  bool const ceil = integer("ceil_mode", 0) != 0;
+  bool const counts_padding = !is_max && integer("count_include_pad", 0) != 0;
+  integer("storage_order", 0);
+  if (is_used(1)) refuse("its indices are read");
+  if (!(moving.dilation == extent2(1))) refuse("Cohort's pooling has no dilation");
+  int from = image(x);
+  ::cohort::shape in = shape_of(from);
+  padding sides = pads(given, spatial, moving, in, automatic);
+  // ceil_mode: padding behind the input so that the last window fits, if it begins in front of that padding.
+  auto const extend = [&](int size, int stride, int extent, int begin, int& end) {
+    int const room = extent + begin + end - size;
+    if (room < 0 || room % stride == 0) return;
+    int const steps = room / stride + 1;
+    if (steps * stride >= extent + begin) return;
+    end += steps * stride - room;
+  };
+  padding const before = sides;
+  if (ceil) {
+    extend(moving.size.height, moving.stride.height, in[1], sides.top, sides.bottom);
+    extend(moving.size.width, moving.stride.width, in[2], sides.left, sides.right);
+  }
+  if (counts_padding) {
+    if (!(before == sides)) refuse("it counts padding and has ceil_mode");
+    if (encoded_padding(sides)[0] != 0)
+      from = append("zero_padding", {from}, {{"sides", encoded_padding(sides)}}, false);
+    sides = padding(0, 0, 0, 0);
+  }
+  int const made = append(is_max ? "max_pool" : "avg_pool", {from},
+                          {{"window", encoded_extent(moving.size)},
+                           {"stride", encoded_extent(moving.stride)},
+                           {"padding", encoded_padding(sides)}});
+  ::cohort::shape const out = shape_of(made);
+  set(row_major(made, spatial == 1 ? extents{out[0], out[2]} : extents{out[0], out[1], out[2]}, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::global_pool() {
+  onnx_value const& x = data(0);
+  if (x.dims.size() < 3) refuse("its input has no spatial axes");
+  std::string_view const kind = node_->op == "GlobalMaxPool" ? "global_max_pool" : "global_avg_pool";
+  extents dims(x.dims.size() - 1, 1);
+  dims[0] = x.dims[1];
+  if (shape_of(x.id).rank == 2 && x.axes == std::vector<int>{onnx_value::batch, 1, 0})
+    return set(row_major(append(kind, {x.id}), dims, x.dims[0]));
+  around const part = split_at(x, 1);
+  set(row_major(append(kind, {reshaped(x, checked_shape({part.along, part.after, 1}))}), dims, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::reduce() {
+  onnx_value const& x = data(0);
+  std::optional<extents> axes = list(1, "axes");
+  bool const keeps = integer("keepdims", 1) != 0;
+  if (integer("noop_with_empty_axes", 0) != 0 && !axes) return set(x);
+  if (!axes || axes->empty()) refuse("it reduces the batch");
+  std::vector<bool> reduced(x.dims.size());
+  for (std::int64_t const one : *axes) reduced[static_cast<std::size_t>(axis_of(one, x.dims.size()))] = true;
+  if (x.axes[0] != onnx_value::batch || reduced[0])
+    refuse("it reduces the batch, or the batch is not the first axis");
+  auto const first = std::find(reduced.begin(), reduced.end(), true);
+  auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
+  if (std::find(first, last, false) != last) refuse("its axes are not adjacent");
+  std::int64_t before = 1, along = 1, after = 1;
+  extents dims;
+  for (std::size_t axis = 1; axis < x.dims.size(); ++axis) {
+    auto const at = reduced.begin() + static_cast<std::ptrdiff_t>(axis);
+    (at < first ? before : at < last ? along : after) *= x.dims[axis];
+    if (!*at || keeps) dims.push_back(*at ? 1 : x.dims[axis]);
+  }
+  if (before > 1 && after > 1) refuse("it reduces a middle axis");
+  std::string_view const kind = node_->op == "ReduceMax" ? "global_max_pool" : "global_avg_pool";
+  int const from = reshaped(x, after > 1 ? checked_shape({along, after}) : checked_shape({before, along, 1}));
+  set(row_major(append(kind, {from}), dims, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::pad() {
+  onnx_value const& x = data(0);
+  std::string const mode = text("mode", "constant");
+  std::optional<extents> const given = list(1, "pads");
+  std::optional<double> const value = bound(2, "value");
+  if (mode != "constant" || (value && *value != 0)) refuse("it pads with other numbers than 0");
+  if (has_input(3)) refuse("it pads selected axes");
+  std::size_t const rank = x.dims.size();
+  if (!given || given->size() != 2 * rank) refuse("its pads do not fit its input");
+  for (std::int64_t const one : *given)
+    if (one < 0 || one > max_onnx_window)
+      refuse("a padding is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
+  if (rank < 2 || rank > 4 || x.axes[0] != onnx_value::batch || (*given)[0] != 0 || (*given)[rank] != 0)
+    refuse("it pads the batch, or its input does not have one to three axes after the batch");
+  if (rank == 4 && ((*given)[1] != 0 || (*given)[5] != 0)) refuse("it pads the channels of an image");
+  auto const side = [&](std::size_t axis, bool end) {
+    return static_cast<double>((*given)[axis + (end ? rank : 0)]);
+  };
+  extents const dims = behind_batch_of(x);
+  int const from = reshaped(x, rank == 4   ? checked_shape(dims)
+                               : rank == 3 ? checked_shape({1, dims[0], dims[1]})
+                                           : checked_shape({1, 1, dims[0]}));
+  bool const has_rows = rank > 2;
+  int const made =
+      append("zero_padding", {from},
+             {{"sides",
+               {static_cast<double>(padding_mode::sides), has_rows ? side(rank - 2, false) : 0,
+                has_rows ? side(rank - 2, true) : 0, side(rank - 1, false), side(rank - 1, true)}}});
+  extents padded;
+  for (std::size_t a = 1; a < rank; ++a) padded.push_back(x.dims[a] + (*given)[a] + (*given)[a + rank]);
+  set(row_major(made, padded, x.dims[0]));
+}
+
+COHORT_CORE_INLINE void onnx_importer::resize() {
+  onnx_value const& x = data(0);
+  std::string const mode = text("mode", "nearest"), rounding = text("nearest_mode", "round_prefer_floor");
+  bool const is_upsample = node_->op == "Upsample" || version_ < 11;
+  std::string const coordinates =
+      text("coordinate_transformation_mode", is_upsample ? "asymmetric" : "half_pixel");
+  real("cubic_coeff_a", -0.75), integer("exclude_outside", 0), real("extrapolation_value", 0);
+  integer("antialias", 0);
+  std::string const policy = text("keep_aspect_ratio_policy", "stretch");
+  extents const axes = integers("axes");
+  if (mode != "nearest") refuse("Cohort repeats elements only, mode nearest");
+  if (!axes.empty() || policy != "stretch") refuse("it resizes selected axes");
+  if (x.dims.size() != 4 || x.axes[0] != onnx_value::batch) refuse("its input is not N x C x H x W");
+  std::vector<std::int64_t> factors;
+  std::size_t const at = is_upsample ? 1 : 2;
+  onnx_attribute const* const older = attribute("scales", onnx_attribute::reals);
+  std::vector<float> scales = older ? older->floats : std::vector<float>();
+  if (!older && has_input(at) && (any(at).constant && any(at).constant->elements() > 0))
+    scales = numbers(at).values;
+  if (!scales.empty()) {
+    for (float const one : scales) {
+      if (!(one >= 1 && one <= static_cast<float>(max_onnx_window)) || one != std::floor(one))
+        refuse("a scale is not a whole number");
+      factors.push_back(static_cast<std::int64_t>(one));
+    }
+  } else {
+    std::optional<extents> const sizes = list(3, nullptr);
+    if (!sizes || sizes->size() != 4) refuse("its scales are missing");
+    for (std::size_t a = 0; a < 4; ++a) {
+      std::int64_t const extent = x.dims[a] < 0 ? (*sizes)[a] : x.dims[a];
+      if ((*sizes)[a] < 1 || extent < 1 || (*sizes)[a] % extent != 0)
+        refuse("a size is not a multiple of that of its input");
+      factors.push_back((*sizes)[a] / extent);
+    }
+  }
+  if (factors.size() != 4 || factors[0] != 1 || factors[1] != 1) refuse("it resizes batch or channels");
+  bool const repeats = (coordinates == "asymmetric" && rounding == "floor")
+                       || ((coordinates == "half_pixel" || coordinates == "pytorch_half_pixel")
+                           && rounding.starts_with("round_prefer"))
+                       || is_upsample;
+  if (!repeats && (factors[2] != 1 || factors[3] != 1))
+    refuse("its coordinates " + quote_for_error(coordinates) + " with " + quote_for_error(rounding)
+           + " do not repeat elements");
+  checked_shape({x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]});
+  int const made = append("upsampling", {image(x)},
+                          {{"factor", {static_cast<double>(factors[2]), static_cast<double>(factors[3])}}});
+  set(row_major(made, {x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]}, x.dims[0]));
+}
+
+}  // namespace cohort::detail

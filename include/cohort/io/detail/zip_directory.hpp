@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// An entry of a zip archive, as its central directory describes it.
+struct zip_entry {
+  std::string name{};
+  unsigned flags = 0;
+  unsigned method = 0;  // 0: stored, 8: deflate
+  std::uint32_t crc = 0;
+  std::uint64_t packed = 0;  // bytes in the archive
+  std::uint64_t size = 0;    // bytes when decompressed
+  std::uint64_t local = 0;   // byte of its local header
+  std::uint64_t data = 0;    // byte of its data
+};
+
+/// The central directory of a zip archive in memory, also with 64-bit fields (zip64).
+///
+/// Before    the bytes are untrusted and outlive the directory. The caller checks the CRC-32 of the entries
+///           that it reads.
+/// After     no entry is encrypted. Names differ. The data of all entries are inside the archive and do not
+///           overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes than
+///           deflate can produce.
+/// Errors    data_error: "cannot read the <kind>: …" with `where`, and the byte.
+/// Source    APPNOTE.TXT 6.3.10 of PKWARE.
+class zip_directory {
+ public:
+  static constexpr std::uint64_t most_entries = 0xffff;
+
+  zip_directory(std::span<std::byte const> bytes, std::string kind, std::string where);
+
+  std::vector<zip_entry> const& entries() const { return entries_; }
+  /// The entry of this name; null if there is none.
+  zip_entry const* find(std::string_view name) const;
+  /// The bytes of an entry in the archive, compressed or not.
+  std::span<std::byte const> packed(zip_entry const& one) const {
+    return bytes_.subspan(static_cast<std::size_t>(one.data), static_cast<std::size_t>(one.packed));
+  }
+  /// Throws data_error unless `crc` is the CRC-32 of the entry.
+  void expect_crc(zip_entry const& one, std::uint32_t crc) const;
+
+  /// Throws data_error: "cannot read the <kind>: the entry "name" <what>".
+  [[noreturn]] void refuse(zip_entry const& one, std::string_view what, std::string expected = {},
+                           std::string got = {}) const;
+  [[noreturn]] void refuse(std::string_view what, std::uint64_t byte, std::string expected = {},
+                           std::string got = {}) const;
+
+ private:
+  std::uint64_t number(std::uint64_t at, int width) const;
+  std::uint64_t find_end() const;
+  /// Reads the entry at a byte. Returns the byte behind it.
+  std::uint64_t read_entry(std::uint64_t at, std::uint64_t end);
+  void find_data(std::uint64_t directory);
+
+  std::span<std::byte const> bytes_;
+  std::string kind_, where_;
+  std::vector<zip_entry> entries_{};
+  std::map<std::string, std::size_t, std::less<>> index_{};
+};
+
+/// CRC-32 of IEEE 802.3, as in zip archives.
+std::uint32_t zip_crc32(std::span<std::byte const> bytes);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/zip_directory.ipp>
+#endif

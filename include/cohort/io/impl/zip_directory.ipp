@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/zip_directory.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+namespace zip_format {
+
+inline constexpr std::uint32_t end_mark = 0x06054b50, wide_end_mark = 0x06064b50,
+                               wide_place_mark = 0x07064b50, entry_mark = 0x02014b50, local_mark = 0x04034b50;
+inline constexpr std::uint64_t end_bytes = 22, wide_end_bytes = 56, wide_place_bytes = 20, entry_bytes = 46,
+                               local_bytes = 30, longest_comment = 0xffff;
+inline constexpr std::uint64_t full = 0xffffffff;  // the value is in a field of 64 bits
+
+/// Most bytes that deflate makes of one: 258 by one bit for a length and one for a distance.
+inline constexpr std::uint64_t largest_ratio = 1032;
+
+}  // namespace zip_format
+
+COHORT_CORE_INLINE zip_directory::zip_directory(std::span<std::byte const> bytes, std::string kind,
+                                                std::string where)
+    : bytes_(bytes), kind_(std::move(kind)), where_(std::move(where)) {
+  using namespace zip_format;
+  std::uint64_t const end = find_end();
+  std::uint64_t part = number(end + 4, 2), first_part = number(end + 6, 2), count_here = number(end + 8, 2),
+                count = number(end + 10, 2), size = number(end + 12, 4), first = number(end + 16, 4),
+                last = end;
+  if (end >= wide_place_bytes && number(end - wide_place_bytes, 4) == wide_place_mark) {
+    last = number(end - wide_place_bytes + 8, 8);
+    if (last > end - wide_place_bytes || end - wide_place_bytes - last < wide_end_bytes
+        || number(last, 4) != wide_end_mark)
+      refuse("its central directory is damaged", end - wide_place_bytes, "the byte of a zip64 record",
+             std::to_string(last));
+    part = number(last + 16, 4), first_part = number(last + 20, 4);
+    count_here = number(last + 24, 8), count = number(last + 32, 8);
+    size = number(last + 40, 8), first = number(last + 48, 8);
+  }
+  if (part != 0 || first_part != 0 || count_here != count)
+    refuse("it is a part of a split archive", last, "an archive in one file");
+  if (count > most_entries)
+    refuse("it has too many entries", last, "at most " + std::to_string(most_entries), std::to_string(count));
+  if (first > last || size != last - first)
+    refuse("its central directory is damaged", last, "a directory that ends here",
+           std::to_string(size) + " bytes from byte " + std::to_string(first));
+  std::uint64_t at = first;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (last - at < entry_bytes || number(at, 4) != entry_mark)
+      refuse("its central directory is damaged", at,
+             "entry " + std::to_string(i + 1) + " of " + std::to_string(count), "no entry");
+    at = read_entry(at, last);
+  }
+  if (at != last)
+    refuse("its central directory is damaged", at, "the end of the directory",
+           std::to_string(last - at) + " more bytes");
+  find_data(first);
+}
+
+COHORT_CORE_INLINE void zip_directory::refuse(std::string_view what, std::uint64_t byte, std::string expected,
+                                              std::string got) const {
+  throw data_error({.what = {"cannot read the ", kind_, ": ", what},
+                    .where = {where_, ", byte ", byte},
+                    .expected = std::move(expected),
+                    .got = std::move(got)});
+}
+
+COHORT_CORE_INLINE void zip_directory::refuse(zip_entry const& one, std::string_view what,
+                                              std::string expected, std::string got) const {
+  refuse("the entry " + quote_for_error(one.name) + ' ' + std::string(what), one.local, std::move(expected),
+         std::move(got));
+}
+
+/// A little-endian number; refuses one behind the end.
+COHORT_CORE_INLINE std::uint64_t zip_directory::number(std::uint64_t at, int width) const {
+  std::uint64_t const bytes = bytes_.size();
+  if (at > bytes || bytes - at < static_cast<std::uint64_t>(width))
+    refuse("it is truncated or damaged", at, std::to_string(width) + " bytes", "the end of the file");
+  std::uint64_t made = 0;
+  for (int i = width; i-- > 0;)
+    made =
+        made << 8
+        | std::to_integer<std::uint64_t>(bytes_[static_cast<std::size_t>(at) + static_cast<std::size_t>(i)]);
+  return made;
+}
+
+/// The byte of the end record, whose comment ends the file.
+COHORT_CORE_INLINE std::uint64_t zip_directory::find_end() const {
+  using namespace zip_format;
+  std::uint64_t const bytes = bytes_.size();
+  for (std::uint64_t back = end_bytes; back <= bytes && back <= end_bytes + longest_comment; ++back)
+    if (number(bytes - back, 4) == end_mark && number(bytes - back + 20, 2) == back - end_bytes)
+      return bytes - back;
+  refuse("it has no end record: it is truncated or not a zip archive", bytes);
+}
+
+COHORT_CORE_INLINE std::uint64_t zip_directory::read_entry(std::uint64_t at, std::uint64_t end) {
+  using namespace zip_format;
+  std::uint64_t const name = number(at + 28, 2), extra = number(at + 30, 2), comment = number(at + 32, 2);
+  std::uint64_t const bytes = entry_bytes + name + extra + comment;
+  if (end - at < bytes)
+    refuse("its central directory is damaged", at,
+           "an entry of at most " + std::to_string(end - at) + " bytes", std::to_string(bytes));
+  auto const* const text = reinterpret_cast<char const*>(bytes_.data()) + at + entry_bytes;
+  zip_entry made{.name = std::string(text, static_cast<std::size_t>(name)),
+                 .flags = static_cast<unsigned>(number(at + 8, 2)),
+                 .method = static_cast<unsigned>(number(at + 10, 2)),
+                 .crc = static_cast<std::uint32_t>(number(at + 16, 4)),
+                 .packed = number(at + 20, 4),
+                 .size = number(at + 24, 4),
+                 .local = number(at + 42, 4)};
+  std::uint64_t field = at + entry_bytes + name;
+  for (std::uint64_t const last = field + extra; last - field >= 4;) {
+    std::uint64_t const size = std::min(number(field + 2, 2), last - field - 4);
+    if (number(field, 2) == 1) {  // 64-bit fields, only those that are full
+      std::uint64_t value = field + 4;
+      for (std::uint64_t* const one : {&made.size, &made.packed, &made.local})
+        if (*one == full && field + 4 + size - value >= 8) {
+          *one = number(value, 8);
+          value += 8;
+        }
+    }
+    field += 4 + size;
+  }
+  if ((made.flags & 1) != 0) refuse(made, "is encrypted");
+  if (!index_.try_emplace(made.name, entries_.size()).second) refuse(made, "exists twice");
+  entries_.push_back(std::move(made));
+  return at + bytes;
+}
+
+/// Finds the data of all entries. `directory`: the byte where they end.
+COHORT_CORE_INLINE void zip_directory::find_data(std::uint64_t directory) {
+  using namespace zip_format;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+  for (zip_entry& one : entries_) {
+    if (one.local > directory || directory - one.local < local_bytes || number(one.local, 4) != local_mark)
+      refuse(one, "has no local header");
+    one.data = one.local + local_bytes + number(one.local + 26, 2) + number(one.local + 28, 2);
+    std::uint64_t const room = one.data > directory ? 0 : directory - one.data;
+    if (one.packed > room || one.data > directory)
+      refuse(one, "ends after the end of the archive", "at most " + std::to_string(room) + " bytes",
+             std::to_string(one.packed));
+    if (one.method == 0 && one.size != one.packed)
+      refuse(one, "is stored with different compressed and uncompressed sizes", std::to_string(one.packed),
+             std::to_string(one.size));
+    if (one.method == 8 && one.size > one.packed * largest_ratio)
+      refuse(one, "claims more bytes than deflate can produce",
+             "at most " + std::to_string(one.packed * largest_ratio) + " bytes from "
+                 + std::to_string(one.packed),
+             std::to_string(one.size));
+    ranges.emplace_back(one.local, one.data + one.packed);
+  }
+  std::ranges::sort(ranges);
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].first < ranges[i - 1].second) refuse("two entries overlap", ranges[i].first);
+}
+
+COHORT_CORE_INLINE zip_entry const* zip_directory::find(std::string_view name) const {
+  auto const found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+COHORT_CORE_INLINE void zip_directory::expect_crc(zip_entry const& one, std::uint32_t crc) const {
+  if (crc != one.crc)
+    refuse(one, "is damaged", "CRC-32 " + std::to_string(one.crc), "CRC-32 " + std::to_string(crc));
+}
+
+COHORT_CORE_INLINE std::uint32_t zip_crc32(std::span<std::byte const> bytes) {
+  static constexpr std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> made{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320U : 0U);
+      made[i] = value;
+    }
+    return made;
+  }();
+  std::uint32_t crc = 0xffffffffU;
+  for (std::byte const one : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<std::uint32_t>(one)) & 0xffU];
+  return crc ^ 0xffffffffU;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// What options of a model mean, and that none is dropped.
+// covers: keras
+#include <gtest/gtest.h>
+#include <hdf5.h>
+#include <unistd.h>
+
+#include <cohort/backend/reference.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/keras/detail/import_keras.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "keras_cases.hpp"
+#include "keras_models.hpp"
+
+namespace keras_options_test {
+
+using namespace cohort;
+using namespace keras_models;
+
+std::string const folder = COHORT_SOURCE_DIR "/tests/golden/keras/";
+
+/// All elements of array n of a layer are values[n]; a dense layer adds its inputs.
+class constant_arrays : public detail::keras_weight_source {
+ public:
+  explicit constant_arrays(std::vector<float> values) : values_(std::move(values)) {}
+  bool has_paths() const override { return true; }
+  std::optional<std::size_t> count_of(std::string const&) const override { return {}; }
+  detail::keras_array read(std::string const& object, std::size_t index,
+                           std::vector<int> const& dims) const override {
+    std::size_t count = 1;
+    for (int const extent : dims) count *= static_cast<std::size_t>(extent);
+    bool const is_dense = object.find("dense") != std::string::npos;
+    float const value = is_dense ? index == 0 ? 1.0F : 0.0F : values_.at(index);
+    return {.dims = dims, .values = std::vector<float>(count, value)};
+  }
+  std::size_t count_in_group(std::string const&) const override { return 0; }
+  detail::keras_array read_in_group(std::string const&, std::size_t, std::vector<int> const&) const override {
+    return {};
+  }
+  std::string const& name() const override { return name_; }
+
+ private:
+  std::vector<float> values_;
+  std::string name_ = "arrays";
+};
+
+/// The outputs of a model for inputs whose elements are given.
+std::vector<std::vector<float>> outputs_of(std::string const& config,
+                                           detail::keras_weight_source const& weights,
+                                           std::vector<std::vector<float>> const& inputs) {
+  imported_model const model = detail::import_keras(config, "model", {}, {3, 15}, nullptr, &weights);
+  training const run = load_imported<reference<double>>(model);
+  graph_view const net = run.network();
+  batch_view batch;
+  batch.count = 1;
+  std::vector<int> const ids = net.with_role(layer_role::input);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    batch.inputs.emplace_back(inputs[i].data(), net[ids[i]].output.batched(1));
+  std::vector<std::string> names;
+  for (int const id : net.outputs()) names.push_back(net.name(id));
+  std::vector<std::vector<float>> made;
+  for (predictions const& one : run.outputs_of(names, batch))
+    made.emplace_back(one.values.begin(), one.values.end());
+  return made;
+}
+
+/// A model that calls a layer with two inputs, and a dense layer with both results.
+std::string called_twice(std::string const& class_name, std::string const& config, std::string const& shape) {
+  return functional(
+      {input_json("a", shape), input_json("b", shape), layer_json("l", class_name, config, calls({"a", "b"})),
+       layer_json("d", "Dense", R"("units": 1)", calls({"l", "l/1"}))},
+      R"([["a",0,0],["b",0,0]])", R"([["d",0,0],["d",1,0]])");
+}
+
+TEST(keras_shared_layers, have_the_same_numbers_in_each_call) {
+  named_waves const weights;
+  for (auto const& [class_name, config] : std::vector<std::pair<std::string, std::string>>{
+           {"Rescaling", R"("scale": 0.5, "offset": 1)"},
+           {"Rescaling", R"("scale": 0.5)"},
+           {"Normalization", R"("axis": [-1], "mean": [1, 2, 3], "variance": [4, 5, 6])"},
+           {"Normalization", R"("axis": [-1])"}}) {
+    auto const two =
+        outputs_of(called_twice(class_name, config, "[null,3]"), weights, {{1, 2, 4}, {1, 2, 4}});
+    ASSERT_EQ(two.size(), 2U);
+    EXPECT_EQ(two[0], two[1]) << class_name << config;
+    auto const other =
+        outputs_of(called_twice(class_name, config, "[null,3]"), weights, {{1, 2, 4}, {5, 2, 4}});
+    EXPECT_EQ(other[0], two[0]);
+    EXPECT_NE(other[0], other[1]);
+  }
+  auto const hot =
+      outputs_of(called_twice("CategoryEncoding", R"("num_tokens": 5, "output_mode": "one_hot")", "[null,1]"),
+                 weights, {{3}, {3}});
+  EXPECT_EQ(hot[0], hot[1]);
+}
+
+TEST(keras_normalization, divides_constant_columns_by_1e_7) {
+  auto const model = [](std::string const& config) {
+    return sequential({input_json("x", "[null,2]"),
+                       layer_json("n", "Normalization", R"("axis": [-1])" + config),
+                       layer_json("d", "Dense", R"("units": 1)")});
+  };
+  // Arrays of the layer: mean, variance, count.
+  EXPECT_NEAR(outputs_of(model(""), constant_arrays({0, 0, 1}), {{1e-7F, 3e-7F}})[0][0], 4, 1e-5);
+  EXPECT_NEAR(outputs_of(model(""), constant_arrays({1, 4, 1}), {{2, 3}})[0][0], 1.5, 1e-6);
+  EXPECT_NEAR(
+      outputs_of(model(R"(, "mean": [0, 0], "variance": [0, 4])"), constant_arrays({}), {{1e-7F, 0}})[0][0],
+      1, 1e-5);
+}
+
+TEST(keras_normalization, has_means_for_each_channel) {
+  auto const of = [](std::string const& config) {
+    return config_refusal(
+        sequential({input_json("x", "[null,3,3]"), layer_json("n", "Normalization", config)}));
+  };
+  EXPECT_EQ(of(R"("axis": [1], "mean": [1, 2, 3], "variance": [1, 1, 1])"),
+            config_message("mean and variance of a normalisation are imported for each channel", ", layer n",
+                           ": expected the channel axis, or one number, got another axis"));
+  EXPECT_EQ(of(R"("axis": [], "mean": 1, "variance": 2)"), "imported");
+  EXPECT_EQ(of(R"("mean": [1, 2, 3], "variance": [1, 1, 1])"), "imported");
+  EXPECT_EQ(of(R"("axis": [1])"), config_message("an adapted normalisation is imported for each channel",
+                                                 ", layer n", ": expected axis -1"));
+}
+
+// ---- options that were dropped ---------------------------------------------------------------------------
+
+std::string keras_1(std::string const& class_name, std::string const& config) {
+  return R"({"class_name": "Sequential", "keras_version": "1.2.2", "config": [{"class_name": ")" + class_name
+         + R"(", "config": {"name": "l", "batch_input_shape": [null, 4], )" + config + "}}]}";
+}
+
+TEST(keras_options, of_keras_1_are_not_dropped) {
+  std::string const penalty = R"({"name": "WeightRegularizer", "l1": 0.0, "l2": 0.01})";
+  for (char const* const field : {"W_regularizer", "b_regularizer", "W_constraint", "b_constraint"}) {
+    std::string const config =
+        keras_1("Dense", R"("output_dim": 2, ")" + std::string(field) + "\": " + penalty);
+    EXPECT_EQ(config_refusal(config), config_message("penalties and constraints of Keras 1 are not imported ("
+                                                         + std::string(field) + ")",
+                                                     ", layer l"));
+    EXPECT_EQ(config_refusal(config, {.training = false}), "imported");
+  }
+  EXPECT_EQ(
+      config_refusal(keras_1("Embedding", R"("input_dim": 5, "output_dim": 2, "dropout": 0.5)")),
+      config_message("the field dropout is not imported", ", layer l", ": expected no such field, or null"));
+  EXPECT_EQ(config_refusal(
+                R"({"class_name": "Sequential", "keras_version": "1.2.2", "config": [{"class_name": "LSTM",
+                        "config": {"name": "l", "batch_input_shape": [null, 4, 3], "output_dim": 2, "U_regularizer": )"
+                + penalty + "}}]}"),
+            config_message("penalties of Keras 1 are not imported (U_regularizer)", ", layer l"));
+}
+
+TEST(keras_options, that_are_unknown_are_refused_unless_unset) {
+  auto const of = [](std::string const& config) {
+    return config_refusal(
+        sequential({input_json("x", "[null,4]"), layer_json("l", "Dense", R"("units": 2, )" + config)}));
+  };
+  EXPECT_EQ(of(R"("future": true)"), config_message("the field future is not imported", ", layer l",
+                                                    ": expected no such field, or null"));
+  for (char const* const unset : {"false", "null", "0", "\"\"", "[]", "{}"})
+    EXPECT_EQ(of(R"("future": )" + std::string(unset)), "imported");
+  EXPECT_EQ(of(R"("kernel_initializer": "zeros", "seed": 5, "trainable": true)"), "imported");
+  std::string const inner = R"("layer": {"class_name": "Dense", "config": {"units": 2, "future": true}})";
+  EXPECT_EQ(
+      config_refusal(sequential({input_json("x", "[null,3,4]"), layer_json("l", "TimeDistributed", inner)})),
+      config_message("the field future is not imported", ", layer l", ": expected no such field, or null"));
+  EXPECT_EQ(
+      config_refusal(
+          sequential({input_json("x", "[null,3,4]"),
+                      layer_json("l", "Bidirectional",
+                                 R"("layer": {"class_name": "GRU", "config": {"units": 2, "future": 1}})")})),
+      config_message("the field future is not imported", ", layer l", ": expected no such field, or null"));
+}
+
+// ---- metrics ---------------------------------------------------------------------------------------------
+
+std::string compiled(std::string const& metrics) {
+  return sequential(
+      {input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1, "activation": "sigmoid")")},
+      R"(, "compile_config": {"loss": "binary_crossentropy", "optimizer": "sgd", "metrics": )" + metrics
+          + "}");
+}
+std::string metric_json(std::string const& class_name, std::string const& config) {
+  return R"({"class_name": ")" + class_name + R"(", "config": {"name": "m", "dtype": "float32")"
+         + (config.empty() ? "" : ", " + config) + "}}";
+}
+
+TEST(keras_metrics, have_their_options_or_are_refused) {
+  auto const of = [](std::string const& class_name, std::string const& config) {
+    return config_refusal(compiled('[' + metric_json(class_name, config) + ']'));
+  };
+  EXPECT_EQ(of("AUC", R"("num_thresholds": 200, "curve": "ROC", "summation_method": "interpolation")"),
+            "imported");
+  EXPECT_EQ(of("AUC", R"("curve": "PR")"), config_message("Cohort has the area under the ROC curve",
+                                                          ", metric AUC", ": expected curve ROC, got PR"));
+  EXPECT_EQ(of("AUC", R"("summation_method": "minoring")"),
+            config_message("Cohort's area is that of interpolation", ", metric AUC",
+                           ": expected summation_method interpolation, got minoring"));
+  EXPECT_EQ(of("AUC", R"("multi_label": true)"),
+            config_message("the field multi_label is not imported", ", metric AUC",
+                           ": expected no such field, or null"));
+  EXPECT_EQ(of("BinaryAccuracy", R"("threshold": 0.5)"), "imported");
+  EXPECT_EQ(of("BinaryAccuracy", R"("threshold": 0.7)"),
+            config_message("Cohort's accuracy has the threshold 0.5", ", metric BinaryAccuracy",
+                           ": expected threshold 0.5, got 0.700000"));
+  EXPECT_EQ(config_refusal(compiled('[' + metric_json("AUC", R"("curve": "PR")") + ']'), {.metrics = false}),
+            "imported");
+}
+
+TEST(keras_metrics, are_those_of_the_first_loss) {
+  auto const of = [](std::string const& metrics, std::string const& version = "3.15.0") {
+    std::string made =
+        functional({input_json("x", "[null,4]"), layer_json("a", "Dense", R"("units": 1)", calls({"x"})),
+                    layer_json("b", "Dense", R"("units": 1)", calls({"x"}))},
+                   R"([["x",0,0]])", R"([["a",0,0],["b",0,0]])",
+                   R"(, "compile_config": {"loss": "mse", "optimizer": "sgd", "metrics": )" + metrics + "}");
+    made.replace(made.find("3.15.0"), 6, version);
+    return config_refusal(made);
+  };
+  auto const other = [](std::string const& got) {
+    return config_message(
+        "the metrics are of several outputs", ", metrics",
+        ": expected metrics of the first output with a loss, a; or keras_options::metrics false, got " + got);
+  };
+  EXPECT_EQ(of(R"([["mae"], []])"), "imported");
+  EXPECT_EQ(of(R"({"a": "mae"})"), "imported");
+  EXPECT_EQ(of(R"(["mae", null])"), "imported");
+  EXPECT_EQ(of(R"([[], ["mae"]])"), other("mae of b"));
+  EXPECT_EQ(of(R"({"b": ["mae"]})"), other("mae of b"));
+  EXPECT_EQ(of(R"([null, "mae"])"), other("mae of b"));
+  EXPECT_EQ(of(R"(["mae"])", "2.15.0"), other("mae of b"));  // of each output
+}
+
+// ---- training --------------------------------------------------------------------------------------------
+
+TEST(keras_schedules, have_steps_from_1_to_2_to_the_53) {
+  auto const of = [](std::string const& steps) {
+    return config_refusal(sequential(
+        {input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
+        R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name": "SGD", "config": {"learning_rate":
+           {"class_name": "CosineDecay", "config": {"initial_learning_rate": 0.1, "decay_steps": )"
+            + steps + "}}}}}"));
+  };
+  EXPECT_EQ(of("10000000"), "imported");
+  EXPECT_EQ(of("9007199254740992"), "imported");
+  for (char const* const steps : {"0", "-3", "2.5", "1e300"}) EXPECT_NE(of(steps), "imported") << steps;
+  EXPECT_NE(of("0").find("expected a whole number of at least 1"), std::string::npos) << of("0");
+}
+
+// ---- files -----------------------------------------------------------------------------------------------
+
+std::string refusal_of_file(std::string const& path, keras_options const& how = {}) {
+  try {
+    load_keras(path, how);
+    return "imported";
+  } catch (error const& problem) {
+    return problem.what();
+  }
+}
+
+/// cnn_keras2.h5 as Theano saved it.
+TEST(keras_backends, of_theano_with_convolutions_are_refused) {
+  std::string const path =
+      std::filesystem::temp_directory_path() / (std::to_string(::getpid()) + "theano.h5");
+  std::filesystem::copy_file(folder + "cnn_keras2.h5", path,
+                             std::filesystem::copy_options::overwrite_existing);
+  hid_t const file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Adelete(file, "backend");
+  hid_t const space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, 6);
+  hid_t const attribute = H5Acreate2(file, "backend", type, space, H5P_DEFAULT, H5P_DEFAULT);
+  H5Awrite(attribute, type, "theano");
+  H5Aclose(attribute);
+  H5Tclose(type);
+  H5Sclose(space);
+  H5Fclose(file);
+  EXPECT_EQ(refusal_of_file(path), "cannot import the Keras model: Theano flips the kernels of convolutions ("
+                                       + path + "): expected a model that TensorFlow trained, got theano");
+  std::filesystem::remove(path);
+}
+
+TEST(keras_weights, are_those_of_the_option_or_refused) {
+  std::string const weights = folder + "cnn.weights.h5";
+  std::ifstream file(folder + "cnn.json");
+  std::string const config((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_NO_THROW(load_imported<reference<double>>(from_keras_config(config, {.weights = weights})));
+  for (char const* const name : {"cnn.keras", "cnn.h5"})
+    EXPECT_EQ(refusal_of_file(folder + name, {.weights = weights}),
+              "cannot import the Keras model: only a configuration .json needs a file of weights (" + folder
+                  + name + "): expected no keras_options::weights, got " + weights);
+  EXPECT_EQ(refusal_of_file(folder + "cnn.json", {.weights = "/nowhere/a.weights.h5"}),
+            "cannot open the file (/nowhere/a.weights.h5): No such file or directory");
+  auto const size = [](std::string const& path) { return std::to_string(std::filesystem::file_size(path)); };
+  EXPECT_EQ(refusal_of_file(folder + "cnn.json", {.max_bytes = 100}),
+            "the file is too large (" + folder + "cnn.json): expected at most 100 bytes, got "
+                + size(folder + "cnn.json") + " bytes");
+  EXPECT_EQ(refusal_of_file(folder + "cnn.json", {.weights = weights, .max_bytes = 10'000}),
+            "the file is too large (" + weights + "): expected at most 10000 bytes, got " + size(weights)
+                + " bytes");
+}
+
+}  // namespace keras_options_test

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns of several nodes that almost fit, files that are wrong, and files that cost much.
+#include <gtest/gtest.h>
+#include <cohort/interchange/detail/onnx_importer.hpp>
+#include <cohort/interchange/detail/protobuf.hpp>
+#include <cohort/layer/attention.hpp>
+#include <limits>
+
+#include "onnx_models.hpp"
+
+namespace onnx_importer_test {
+
+using namespace onnx_models;
+
+std::string const transposed =
+    "it reads a transposed value whose elements would have to be moved; Cohort has no such layer";
+
+/// Attention of x, N×2×4, to itself with two heads, as separate nodes.
+struct separate_attention {
+  std::vector<std::int64_t> x{2, 4}, split{0, 0, 2, 2}, joined{0, 0, 4}, mask{2, 2};
+  bool masks_before = false, masks_after = false;
+  std::int64_t allowzero = 0;
+
+  onnx_model model() const {
+    onnx_tensor allowed{"mask", onnx_type::boolean, mask, ""};
+    for (std::int64_t i = 0; i < mask[0]; ++i)
+      for (std::int64_t j = 0; j < mask[1]; ++j) allowed.raw += static_cast<char>(j <= i);
+    std::vector<onnx_attribute> const zeros{whole("allowzero", allowzero)};
+    std::vector<detail::onnx_node> nodes;
+    for (char const* const part : {"q", "k", "v"}) {
+      std::string const name = part;
+      nodes.push_back(op("Reshape", {"x", "split"}, {name + "s"}, zeros));
+      nodes.push_back(op("Transpose", {name + "s"}, {name},
+                         {list("perm", name == "k" ? std::vector<std::int64_t>{0, 2, 3, 1}
+                                                   : std::vector<std::int64_t>{0, 2, 1, 3})}));
+    }
+    nodes.push_back(op("MatMul", {"q", "k"}, {"s"}));
+    nodes.push_back(op("Mul", {"s", "factor"}, {"m"}));
+    if (masks_before) nodes.push_back(op("Where", {"mask", "m", "low"}, {"w"}));
+    nodes.push_back(op("Softmax", {masks_before ? "w" : "m"}, {"p"}, {whole("axis", -1)}));
+    if (masks_after) nodes.push_back(op("Where", {"mask", "p", "zero"}, {"z"}));
+    nodes.push_back(op("MatMul", {masks_after ? "z" : "p", "v"}, {"o"}));
+    nodes.push_back(op("Transpose", {"o"}, {"t"}, {list("perm", {0, 2, 1, 3})}));
+    nodes.push_back(op("Reshape", {"t", "joined"}, {"y"}, zeros));
+    return model_of(x, std::move(nodes),
+                    {onnx_tensor::of("split", split), onnx_tensor::of("joined", joined),
+                     onnx_tensor::of("factor", {}, {0.70710677F}), onnx_tensor::of("zero", {}, {0}),
+                     onnx_tensor::of("low", {}, {std::numeric_limits<float>::lowest()}), allowed});
+  }
+};
+
+bool is_causal(onnx_model const& model) {
+  imported_model const made = imported(write_onnx_model(model));
+  graph_view const net = made.network();
+  for (field_info const& one : net.kind(1).fields)
+    if (one.name == "causal") return net.fields(1)[one.first_slot] != 0;
+  return false;
+}
+
+TEST(onnx_attention, is_recognised_with_both_forms_of_its_mask) {
+  EXPECT_EQ(kinds_of(separate_attention().model()), "input attention ");
+  EXPECT_FALSE(is_causal(separate_attention().model()));
+  EXPECT_TRUE(is_causal(separate_attention{.masks_before = true}.model()));
+  EXPECT_TRUE(is_causal(separate_attention{.masks_before = true, .masks_after = true}.model()));
+  EXPECT_EQ(kinds_of(separate_attention{.split = {-1, 2, 2, 2}, .joined = {0, -1, 4}}.model()),
+            "input attention ");
+  EXPECT_EQ(kinds_of(separate_attention{.joined = {0, 0, -1}}.model()), "input attention ");
+}
+
+TEST(onnx_attention, is_not_recognised_if_only_the_weights_are_masked) {
+  EXPECT_EQ(refused(separate_attention{.masks_after = true}.model()), message("s", "MatMul", transposed));
+}
+
+TEST(onnx_attention, must_keep_examples_and_steps) {
+  std::string const split = "its heads are split across examples or steps: windows are not supported",
+                    joined = "its heads are joined across examples or steps: windows are not supported";
+  // Windows of two of the four steps.
+  EXPECT_EQ(refused(separate_attention{.x = {4, 4}, .split = {-1, 2, 2, 2}, .joined = {-1, 4, 4}}.model()),
+            message("y", "Attention", split));
+  EXPECT_EQ(refused(separate_attention{.split = {3, 0, 2, 2}}.model()), message("y", "Attention", split));
+  EXPECT_EQ(refused(separate_attention{.joined = {-1, 1, 4}}.model()), message("y", "Attention", joined));
+  EXPECT_EQ(refused(separate_attention{.joined = {0, 0, 8}}.model()), message("y", "Attention", joined));
+  EXPECT_EQ(refused(separate_attention{.joined = {-1, 0, -1}}.model()), message("y", "Attention", joined));
+  EXPECT_EQ(refused(separate_attention{.x = {2, 8}}.model()),
+            "the ONNX network cannot be imported: its heads do not have all columns of an input (a.onnx, "
+            "node \"y\" of "
+            "operator \"Attention\"): expected 8 columns, got 4");
+  EXPECT_EQ(refused(separate_attention{.allowzero = 1}.model()),
+            message("qs", "Reshape", "its shape mixes examples of the batch"));
+}
+
+TEST(onnx_attention, has_a_mask_with_the_extents_of_its_scores) {
+  EXPECT_EQ(refused(separate_attention{.mask = {1, 1}, .masks_before = true}.model()),
+            "the ONNX network cannot be imported: its mask does not have the extents of its scores (a.onnx, "
+            "node \"y\" of "
+            "operator \"Attention\"): expected 2x2, got 1x1");
+}
+
+TEST(onnx_attention, of_a_file_has_three_inputs_and_known_attributes) {
+  std::vector<onnx_attribute> with{whole("q_num_heads", 2), whole("kv_num_heads", 2)};
+  EXPECT_EQ(refused(model_of({2, 12}, {op("Attention", {"x"}, {"y"}, with)}, {}, 23)),
+            message("y", "Attention", "input 1 is missing"));
+  EXPECT_EQ(kinds_of(model_of({2, 4}, {op("Attention", {"x", "x", "x"}, {"y"}, with)}, {}, 23)),
+            "input attention ");
+  with.push_back(whole("columns", 4));
+  EXPECT_EQ(refused(model_of({2, 4}, {op("Attention", {"x", "x", "x"}, {"y"}, with)}, {}, 23)),
+            message("y", "Attention", "attribute \"columns\" is unknown"));
+}
+
+onnx_tensor const w = onnx_tensor::of("w", {3, 2}, {1, 2, 3, 4, 5, 6}), b = onnx_tensor::of("b", {2}, {7, 8});
+
+TEST(onnx_bias, is_joined_only_if_the_sum_is_that_of_onnx) {
+  onnx_model foreign =
+      model_of({4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"b", "a"}, {"y"})}, {w, b});
+  EXPECT_EQ(kinds_of(foreign), "input dense ");
+  foreign.nodes[1].domain = "com.x";
+  EXPECT_EQ(refused(foreign), message("y", "Add", "its operator is of domain \"com.x\""));
+  onnx_model product =
+      model_of({4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"b", "a"}, {"y"})}, {w, b});
+  product.nodes[0].domain = "com.x";
+  EXPECT_EQ(refused(product), message("a", "MatMul", "its operator is of domain \"com.x\""));
+  EXPECT_EQ(refused(model_of({4, 3},
+                             {op("MatMul", {"x", "w"}, {"a"}),
+                              op("Add", {"a", "b"}, {"y"}, {whole("axis", 0), whole("broadcast", 1)})},
+                             {w, b}, 6)),
+            message("y", "Add", "attribute \"axis\" is unknown"));
+  EXPECT_EQ(
+      kinds_of(model_of(
+          {4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"a", "b"}, {"y"}, {whole("broadcast", 1)})},
+          {w, b}, 6)),
+      "input dense ");
+}
+
+TEST(onnx_bias, is_no_third_input_of_a_file) {
+  EXPECT_EQ(refused(model_of({4, 3}, {op("MatMul", {"x", "w", "b"}, {"y"})}, {w, b})),
+            "the ONNX network cannot be imported: it has too many inputs (a.onnx, node \"y\" of operator "
+            "\"MatMul\"): expected "
+            "at most 2, got 3");
+}
+
+TEST(onnx_gelu, is_recognised_only_of_operators_of_onnx) {
+  for (std::size_t foreign = 0; foreign < 5; ++foreign) {
+    onnx_model made =
+        model_of({4},
+                 {op("Div", {"x", "root"}, {"a"}), op("Erf", {"a"}, {"e"}), op("Add", {"e", "one"}, {"c"}),
+                  op("Mul", {"x", "c"}, {"d"}), op("Mul", {"d", "half"}, {"y"})},
+                 {onnx_tensor::of("root", {}, {1.41421354F}), onnx_tensor::of("one", {}, {1}),
+                  onnx_tensor::of("half", {}, {0.5F})});
+    EXPECT_EQ(kinds_of(made), "input gelu ");
+    made.nodes[foreign].domain = "com.x";
+    EXPECT_NE(refused(made), "") << foreign;
+    made.nodes[foreign].domain.clear();
+    made.nodes[foreign].attributes = {whole("axis", 0)};
+    EXPECT_NE(refused(made), "") << foreign;
+  }
+}
+
+TEST(onnx_selu, has_the_defaults_of_its_operator_set) {
+  onnx_model const now = model_of({4}, {op("Selu", {"x"}, {"y"})}),
+                   old = model_of({4}, {op("Selu", {"x"}, {"y"})}, {}, 5);
+  EXPECT_EQ(kinds_of(now), "input selu ");
+  EXPECT_EQ(kinds_of(old), "input elu scale ");
+  imported_model const made = imported(write_onnx_model(old));
+  EXPECT_EQ(made.network().view().fields(1)[0], static_cast<double>(1.6732F));
+  EXPECT_EQ(made.network().view().fields(2)[0], static_cast<double>(1.0507F));
+}
+
+TEST(onnx_names, are_unique) {
+  std::string const begin = "the ONNX network cannot be imported (a.onnx): ";
+  onnx_model twice = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  twice.outputs.push_back(twice.outputs[0]);
+  EXPECT_EQ(refused(twice), begin + "it has two outputs \"y\"");
+  twice = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  twice.inputs.push_back(twice.inputs[0]);
+  EXPECT_EQ(refused(twice), begin + "it has two inputs \"x\"");
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {"x"}, {"x"}), op("Relu", {"x"}, {"y"})})),
+            message("x", "Relu", "it computes \"x\" a second time"));
+  onnx_model many = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  for (int i = 0; i < 10'000; ++i)
+    many.outputs.push_back({"y" + std::to_string(i), onnx_type::f32, false, {}});
+  EXPECT_EQ(refused(many),
+            "the ONNX network cannot be imported: it has too many outputs (a.onnx): expected at most 10000, "
+            "got 10001");
+}
+
+TEST(onnx_constants, are_refused_when_a_node_reads_them) {
+  onnx_attribute const text{.name = "value_string", .type = onnx_attribute::text, .s = "a"};
+  EXPECT_EQ(kinds_of(model_of({4}, {op("Constant", {}, {"c"}, {text}), op("Relu", {"x"}, {"y"})})),
+            "input relu ");
+  std::string const wanted = message("c", "Constant", "its constant is not a tensor of numbers");
+  EXPECT_EQ(refused(model_of({4}, {op("Constant", {}, {"c"}, {text}), op("Add", {"x", "c"}, {"y"})})),
+            wanted);
+  EXPECT_EQ(refused(model_of({4}, {op("Constant", {}, {"y"}, {text})})),
+            message("y", "Constant", "its constant is not a tensor of numbers"));
+}
+
+TEST(onnx_functions, are_refused) {
+  detail::protobuf_writer function;
+  function.bytes(25, "");
+  std::string const bytes = write_onnx_model(model_of({4}, {op("Relu", {"x"}, {"y"})})) + function.text();
+  EXPECT_EQ(refusal_of<graph_error>([&] { imported(bytes); }),
+            "the ONNX network cannot be imported: it defines functions of its own (a.onnx): expected a model "
+            "without "
+            "functions (onnx.inliner.inline_local_functions), got functions");
+}
+
+TEST(onnx_transpose, permutes_constants_of_any_rank) {
+  std::vector<float> numbers(6);
+  for (std::size_t i = 0; i < 6; ++i) numbers[i] = static_cast<float>(i);
+  imported_model const made = imported(write_onnx_model(
+      model_of({2, 3},
+               {op("Transpose", {"k"}, {"t"}, {list("perm", {1, 2, 0})}), op("Squeeze", {"t", "last"}, {"m"}),
+                op("Transpose", {"m"}, {"w"}, {list("perm", {1, 0})}), op("MatMul", {"x", "w"}, {"y"})},
+               {onnx_tensor::of("k", {1, 2, 3}, numbers), onnx_tensor::of("last", {2})})));
+  EXPECT_EQ(made.network().view()[1].output, (shape{2, 2}));
+}
+
+}  // namespace onnx_importer_test
