@@ -320,7 +320,7 @@ VALUES = ("init::", "constraint::", "normalise::", "threshold::", "residual::", 
 ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynamic_batching", "recomputation")
 
 
-RUNS = re.compile(r"cohort/(trainer/(trainer|load|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
+RUNS = re.compile(r"cohort/(trainer/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
 TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader)\.hpp")

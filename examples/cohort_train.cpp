@@ -12,6 +12,7 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/load_parameters.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cstdio>
@@ -126,7 +127,7 @@ command parse(int argc, char** argv) {
       made.prints_schema = true;
     } else if (given == "--help") {
       made.prints_help = true;
-    } else if (given.starts_with("-") && given != "-") {
+    } else if (given.starts_with("-")) {
       throw usage_error("unknown flag '" + given + "'; --help lists the flags");
     } else if (!made.file.empty()) {
       throw usage_error("expected one file, got '" + made.file + "' and '" + given + "'");
@@ -184,10 +185,10 @@ std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& f
       from);
 }
 
-char const* name_of(cohort::strategy_source const& from, cohort::communicator const& world) {
-  constexpr char const* names[]{"auto", "none", "allreduce", "averaging", "sharing", "top_k"};
-  if (from.index() == 0) return world.size() > 1 ? "allreduce" : "none";
-  return names[from.index()];
+/// Name of the strategy that make_strategy makes.
+std::string_view strategy_of(run_document const& run, cohort::communicator const& world) {
+  if (!std::holds_alternative<cohort::automatic_strategy>(run.strategy)) return name_of(run.strategy);
+  return world.size() > 1 ? "allreduce" : "none";
 }
 
 /// Results on the test set: of a classification, or of a regression.
@@ -230,7 +231,7 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   for (auto const& [name, value] : results.numbers) out.field(name, value);
   out.field("seconds", fitted.seconds).field("samples_per_second", fitted.samples_per_second());
   out.field("ranks", world.size()).field("communicator", world.name());
-  out.field("strategy", name_of(run.strategy, world)).field("bytes_sent", bytes);
+  out.field("strategy", strategy_of(run, world)).field("bytes_sent", bytes);
   out.field("exchange_seconds", fitted.exchange_seconds).field("backend", training.backend());
   out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
@@ -244,36 +245,70 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   return out.end_object().end_object().text();
 }
 
-cohort::graph network_of(cohort::network_source const& from) {
-  if (from.layers) return *from.layers;
-  return cohort::model_file::open(from.model).network();
+/// Loads what the document starts from, and prepares the data for it. Collective.
+void start(cohort::training& training, run_document const& run, std::optional<cohort::model_file> const& from,
+           document_data const& data) {
+  if (from && run.network.updater_state) {
+    if (!from->optimizer())
+      throw cohort::setting_error({.what = "the model does not contain the state of its training",
+                                   .where = "network.updater_state",
+                                   .expected = "false, or a model that output.model of a run has written",
+                                   .got = run.network.model});
+    training.load(*from);
+  } else if (from && run.network.parameters) {
+    load_parameters(training, *from);
+  }
+  if (run.normalise.inputs != cohort::rescaling::none || run.normalise.targets != cohort::rescaling::none) {
+    if (!training.normalisation().empty())
+      throw cohort::setting_error({.what = "the parameters of a model belong to its own normalisation",
+                                   .where = "normalise",
+                                   .expected = "none, or network.parameters: false",
+                                   .got = run.network.model + ", which contains a normalisation"});
+    training.normalise(data.train, run.normalise);
+  }
+  if (data.encoder) training.keep(*data.encoder);
+}
+
+/// Continues from the newest checkpoint, if there is one. Collective.
+void resume(cohort::training& training, run_document const& run, document_data const& data) {
+  reference_program::resume_newest(training, run.output.checkpoints);
+  if (data.encoder && to_json(training.encoder()) != to_json(*data.encoder))
+    throw cohort::setting_error(
+        {.what = "the table's rows are encoded differently from those of the checkpoint",
+         .where = run.output.checkpoints,
+         .expected = "the table of the run that wrote the checkpoint",
+         .got = data.where});
 }
 
 /// Runs one rank. Returns its exit status.
 int run_rank(run_document const& run, cohort::communicator& world, document_data const& data) {
   bool const prints = world.rank() == 0;
-  if (prints) reference_program::print_data(data.notice, data.where, data.train, data.test, "examples");
+  cohort::dataset const* const test = data.test ? &*data.test : nullptr;
+  if (prints) reference_program::print_data(data.notice, data.where, data.train, test, "examples");
   cohort::training_settings settings = run.training;
   settings.log = cohort::stderr_sink();
   if (run.tune) settings.tune = reference_program::make_tuner(run.fit.batch, world);
-  cohort::training training = reference_program::make_training(run.backend, network_of(run.network), settings,
-                                                               world, make_strategy(run.strategy, world));
-  if (data.encoder) training.keep(*data.encoder);
-  if (run.normalise.inputs != cohort::rescaling::none || run.normalise.targets != cohort::rescaling::none)
-    training.normalise(data.train, run.normalise);
-  if (!run.network.model.empty() && run.network.parameters) training.load(run.network.model);
+  std::optional<cohort::model_file> from;
+  if (!run.network.model.empty()) from = cohort::model_file::open(run.network.model);
+  cohort::training training =
+      reference_program::make_training(run.backend, from ? from->network() : *run.network.layers, settings,
+                                       world, make_strategy(run.strategy, world));
+  start(training, run, from, data);
+  from.reset();
   std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
-  if (run.output.resume) reference_program::resume_newest(training, run.output.checkpoints);
+  if (run.output.resume) resume(training, run, data);
 
   cohort::progress_listener progress;
   std::optional<cohort::checkpoint_listener> saving;
   std::optional<cohort::stop_on_signal> stopping;
   cohort::fit_settings how = run.fit;
   how.epochs = static_cast<int>(std::max<std::int64_t>(last_epoch - training.epoch(), 0));
-  how.validation = data.test;
-  bool const classifies = data.test.describe().targets.at(0).classes > 0;
-  how.metrics = {classifies ? cohort::metric(cohort::metrics::accuracy)
-                            : cohort::metric(cohort::metrics::rmse)};
+  if (test) {
+    bool const classifies = test->describe().targets.at(0).classes > 0;
+    how.validation = *test;
+    how.metrics = {classifies ? cohort::metric(cohort::metrics::accuracy)
+                              : cohort::metric(cohort::metrics::rmse)};
+  }
   how.listeners = {&progress};
   if (!run.output.checkpoints.empty()) {
     how.listeners.push_back(
@@ -283,32 +318,46 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   cohort::fit_report const fitted = training.fit(data.train, how);
   if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
 
-  test_report const results = evaluate(training, data.test, run.evaluation);
+  test_report results;
+  if (test) results = evaluate(training, *test, run.evaluation);
   std::uint64_t const bytes = reference_program::bytes_sent(world);
+  if (prints) {
+    if (test) std::printf("\n%s\n", results.text.c_str());
+    reference_program::print_totals(training, fitted, fitted.seconds, std::string(strategy_of(run, world)),
+                                    bytes);
+    std::fflush(stdout);
+  }
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);
-  if (!prints) return 0;
-  std::printf("\n%s\n", results.text.c_str());
-  reference_program::print_totals(training, fitted, fitted.seconds, name_of(run.strategy, world), bytes);
-  std::fflush(stdout);
-  if (!run.output.report.empty())
+  if (prints && !run.output.report.empty())
     cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, bytes));
   return 0;
 }
 
+/// The encoder of tables in the model from whose parameters training starts; nothing if there is none.
+std::optional<cohort::table_encoder> encoder_of(cohort::network_source const& from) {
+  if (from.model.empty() || !from.parameters) return std::nullopt;
+  return encoder_in(cohort::model_file::open(from.model));
+}
+
 int train(run_document const& run, int argc, char** argv) {
-  if (!run.output.checkpoints.empty() && !run.output.resume
-      && cohort::has_checkpoints(run.output.checkpoints))
-    throw usage_error("output.checkpoints: " + run.output.checkpoints
+  constexpr reference_program::setting_names fields{
+      .backend = "backend", .ranks = "ranks.count", .communicator = "ranks.communicator"};
+  cohort::output_settings const& output = run.output;
+  reference_program::require_backend(run.backend, fields);
+  reference_program::require_writable({{output.model, "output.model"},
+                                       {output.report, "output.report"},
+                                       {output.checkpoints, "output.checkpoints", true}});
+  if (!output.checkpoints.empty() && !output.resume && cohort::has_checkpoints(output.checkpoints))
+    throw usage_error("output.checkpoints: " + output.checkpoints
                       + " contains a checkpoint: expected --resume to continue from it, or another folder");
-  reference_program::require_backend(run.backend);
-  document_data const data = cohort_train::load(run.data, run.training.seed);
+  document_data const data = cohort_train::load(run.data, run.training.seed, encoder_of(run.network));
   auto const seconds = [](std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1e3; };
   reference_program::options const how{.ranks = run.ranks.count,
                                        .communicator = run.ranks.communicator,
                                        .deadline = seconds(run.ranks.deadline),
                                        .heartbeat = seconds(run.ranks.heartbeat)};
-  return reference_program::launch(how, argc, argv,
-                                   [&](cohort::communicator& world) { return run_rank(run, world, data); });
+  auto const body = [&](cohort::communicator& world) { return run_rank(run, world, data); };
+  return reference_program::launch(how, argc, argv, body, fields);
 }
 
 int print_error(std::exception const& problem, int status) {

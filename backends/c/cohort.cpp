@@ -59,15 +59,11 @@ class opened_model {
 
  private:
   void find_steps(cohort::graph_view net) try {
-    int const first = net.outputs()[0];
-    cohort::graph const one = cohort::detail::stepwise_network(net, first, 1),
-                        two = cohort::detail::stepwise_network(net, first, 2);
-    std::vector<int> const ids = one.view().with_role(cohort::layer_role::input);
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      inputs[i].has_steps = one.view()[ids[i]].output != two.view()[ids[i]].output;
-    outputs[0].has_steps = one.view()[first].output != two.view()[first].output;
+    auto const extents = cohort::detail::extents_with_steps(net, net.outputs()[0]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].has_steps = extents.inputs[i] != 0;
+    outputs[0].has_steps = extents.output;
   } catch (cohort::error const&) {
-    // A network that cannot be continued step by step: cohort_open_stream returns the error.
+    // The network cannot be continued step by step: cohort_open_stream returns the error.
   }
 };
 
@@ -95,11 +91,11 @@ class registry {
   std::shared_ptr<Object> find(Handle const* handle, char const* what) const {
     if (!handle)
       throw cohort::setting_error(
-          {.what = {"the ", what, " is a null pointer"}, .expected = {"a ", what, " that is open"}});
+          {.what = {"the ", what, " is a null pointer"}, .expected = {"an open ", what}});
     std::shared_lock const lock(mutex_);
     auto const found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
     if (found == objects_.end())
-      throw cohort::setting_error({.what = {"the handle is no ", what, " that is open"},
+      throw cohort::setting_error({.what = {"the handle is not that of an open ", what},
                                    .expected = {"a handle that was not closed"}});
     return found->second;
   }
@@ -237,6 +233,7 @@ std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::v
                                .expected = {dims.size(), masks ? ", one for each masked input, or none" : ""},
                                .got = {count}});
   if (count > 0) demand(given, masks ? "masks" : "inputs");
+  char const* const one_of = masks ? "a mask" : "an input";
   std::vector<tensor_view> views;
   for (std::size_t i = 0; i < count; ++i) {
     auto const type = masks                 ? cohort::element_type::u8
@@ -245,10 +242,15 @@ std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::v
     tensor_view const view(static_cast<std::byte const*>(given[i].data), type, dims[i]);
     if (!given[i].data)
       throw cohort::setting_error(
-          {.what = {"an ", what, " is a null pointer"}, .where = {what, ' ', i}, .expected = "an address"});
+          {.what = {one_of, " is a null pointer"}, .where = {what, ' ', i}, .expected = "an address"});
+    if (std::size_t const past = reinterpret_cast<std::uintptr_t>(given[i].data) % bytes_of(type); past != 0)
+      throw cohort::setting_error({.what = {one_of, " is not aligned"},
+                                   .where = {what, ' ', i},
+                                   .expected = {"an address that is a multiple of ", bytes_of(type)},
+                                   .got = {"a remainder of ", past}});
     if (given[i].bytes != view.bytes())
       throw cohort::shape_error(
-          {.what = {"an ", what, " has the wrong size"},
+          {.what = {one_of, " has the wrong size"},
            .where = {what, ' ', i},
            .expected = {view.bytes(), " bytes for ", to_string(dims[i]), ' ', name_of(type)},
            .got = {given[i].bytes}});
@@ -302,8 +304,45 @@ void describe(std::vector<tensor_facts> const& all, std::int32_t index, cohort_t
   describe(all[static_cast<std::size_t>(index)], *info);
 }
 
-/// Most examples of a call: 2^31 − 1 elements of each tensor's first two extents are counted by int.
+/// Most examples, sequences or steps of a call. A tensor's extents are of type int.
 constexpr std::int64_t most_examples = std::int64_t{1} << 24;
+
+/// Returns the batch of a call of predict.
+cohort::batch_view batch_of(opened_model const& model, std::int32_t count, cohort_input const* inputs,
+                            std::size_t input_count, cohort_input const* masks, std::size_t mask_count) {
+  demand_range(count, 1, most_examples, "count");
+  return batch_of(model.inputs, count, 0, inputs, input_count, masks, mask_count);
+}
+
+/// Computes outputs. `indices`: their numbers; null: the first ones.
+void predict(opened_model const& model, cohort::batch_view const& call, std::int32_t const* indices,
+             cohort_output const* outputs, std::size_t output_count) {
+  auto const known = static_cast<std::int64_t>(model.outputs.size());
+  demand_range(static_cast<std::int64_t>(std::min<std::size_t>(output_count, 1 << 20)), 1, known,
+               "output_count");
+  demand(outputs, "outputs");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < output_count; ++i) {
+    if (indices) demand_range(indices[i], 0, known - 1, "indices");
+    tensor_facts const& one = model.outputs[indices ? static_cast<std::size_t>(indices[i]) : i];
+    names.push_back(one.name);
+    shape const dims = one.example.batched(static_cast<int>(call.count));
+    demand(outputs[i].data, "outputs");
+    if (std::size_t const bytes = static_cast<std::size_t>(dims.elements()) * sizeof(float);
+        outputs[i].bytes != bytes)
+      throw cohort::shape_error({.what = "an output has the wrong size",
+                                 .where = {"output ", i},
+                                 .expected = {bytes, " bytes for ", to_string(dims), " f32"},
+                                 .got = {outputs[i].bytes}});
+  }
+  std::vector<cohort::predictions> made;
+  if (names.size() == 1 && names[0] == model.outputs[0].name)
+    made.push_back(model.run.predict(call));
+  else
+    made = model.run.outputs_of(names, call);
+  for (std::size_t i = 0; i < output_count; ++i)
+    std::memcpy(outputs[i].data, made[i].values.data(), outputs[i].bytes);
+}
 
 }  // namespace
 
@@ -373,32 +412,20 @@ std::int32_t cohort_predict(cohort_model const* model, std::int32_t count, cohor
                             cohort_output const* outputs, std::size_t output_count) {
   return guarded([&] {
     auto const opened = models().find(model, "model");
-    demand_range(count, 1, most_examples, "count");
-    cohort::batch_view const call =
-        batch_of(opened->inputs, count, 0, inputs, input_count, masks, mask_count);
-    demand_range(static_cast<std::int64_t>(std::min<std::size_t>(output_count, 1 << 20)), 1,
-                 static_cast<std::int64_t>(opened->outputs.size()), "output_count");
-    demand(outputs, "outputs");
-    for (std::size_t i = 0; i < output_count; ++i) {
-      shape const dims = opened->outputs[i].example.batched(count);
-      demand(outputs[i].data, "outputs");
-      if (std::size_t const bytes = static_cast<std::size_t>(dims.elements()) * sizeof(float);
-          outputs[i].bytes != bytes)
-        throw cohort::shape_error({.what = "an output has the wrong size",
-                                   .where = {"output ", i},
-                                   .expected = {bytes, " bytes for ", to_string(dims), " f32"},
-                                   .got = {outputs[i].bytes}});
-    }
-    std::vector<cohort::predictions> made;
-    if (output_count == 1) {
-      made.push_back(opened->run.predict(call));
-    } else {
-      std::vector<std::string> names;
-      for (std::size_t i = 0; i < output_count; ++i) names.push_back(opened->outputs[i].name);
-      made = opened->run.outputs_of(names, call);
-    }
-    for (std::size_t i = 0; i < output_count; ++i)
-      std::memcpy(outputs[i].data, made[i].values.data(), outputs[i].bytes);
+    predict(*opened, batch_of(*opened, count, inputs, input_count, masks, mask_count), nullptr, outputs,
+            output_count);
+  });
+}
+
+std::int32_t cohort_predict_outputs(cohort_model const* model, std::int32_t count, cohort_input const* inputs,
+                                    std::size_t input_count, cohort_input const* masks,
+                                    std::size_t mask_count, std::int32_t const* indices,
+                                    cohort_output const* outputs, std::size_t output_count) {
+  return guarded([&] {
+    auto const opened = models().find(model, "model");
+    cohort::batch_view const call = batch_of(*opened, count, inputs, input_count, masks, mask_count);
+    if (output_count > 0) demand(indices, "indices");
+    predict(*opened, call, indices, outputs, output_count);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nb = nanobind;
@@ -26,7 +27,11 @@ nb::handle error_type;  // lives as long as the module, which is never unloaded
 
 /// Throws cohort_predict.Error with the attribute `code`.
 [[noreturn]] void raise(std::int32_t code, std::string const& text) {
-  nb::object const problem = error_type(nb::str(text.c_str(), text.size()));
+  // Paths in texts need not be UTF-8.
+  auto const shown = nb::steal<nb::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  if (!shown.is_valid()) throw nb::python_error();
+  nb::object const problem = error_type(shown);
   nb::setattr(problem, "code", nb::str(cohort_code_name(code)));
   PyErr_SetObject(error_type.ptr(), problem.ptr());
   throw nb::python_error();
@@ -59,6 +64,31 @@ struct arguments {
 
 enum class wanted { numbers, indices, flags };
 
+char const* name_of(wanted what) {
+  return what == wanted::flags ? "bool or uint8" : what == wanted::indices ? "int32" : "float32";
+}
+
+/// Text of a Python object, as print shows it.
+std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
+/// Throws for an object that cannot be imported: no array, or one that is not exported, with its reason.
+[[noreturn]] void refuse_object(nb::handle object, wanted what, std::string const& where) {
+  if (!nb::hasattr(object, "__dlpack__") && PyObject_CheckBuffer(object.ptr()) == 0)
+    raise(cohort_argument_error,
+          "the argument is no array (" + where
+              + "): expected a NumPy array or an object with __dlpack__, got "
+              + text_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())))));
+  std::string reason = "its memory is not accessible";
+  try {
+    if (nb::hasattr(object, "__dlpack__")) object.attr("__dlpack__")();
+  } catch (nb::python_error& problem) {
+    reason = text_of(problem.value());
+  }
+  std::string const type = text_of(nb::getattr(object, "dtype", nb::str("unknown")));
+  raise(cohort_shape_error, "the array cannot be read in place (" + where + "): expected " + name_of(what)
+                                + " in the processor's byte order, got dtype " + type + ": " + reason);
+}
+
 /// Adds an array of these extents; −1: any.
 void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t> const& extents,
          std::string const& where) {
@@ -67,14 +97,11 @@ void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t
     raise(code, problem + " (" + where + "): expected " + expected + ", got " + got);
   };
   any_array array;
-  if (!nb::try_cast(object, array, false))
-    refuse(cohort_argument_error, "the argument is no array", "a NumPy array or an object with __dlpack__",
-           nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))))));
+  if (!nb::try_cast(object, array, false)) refuse_object(object, what, where);
   if (array.device_type() != nb::device::cpu::value)
     refuse(cohort_argument_error, "the array is not in the memory of the CPU", "a CPU array",
            "device type " + std::to_string(array.device_type()));
   nb::dlpack::dtype const type = array.dtype();
-  char const* const names[]{"float32", "int32", "bool or uint8"};
   bool const fits = what == wanted::flags
                         ? type.bits == 8
                               && (type == nb::dtype<std::uint8_t>()
@@ -83,7 +110,7 @@ void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t
                                               : type == nb::dtype<float>();
   if (!fits)
     refuse(cohort_shape_error, "the array has another type",
-           std::string(names[static_cast<int>(what)]) + ", which is read without a copy", name_of(type));
+           std::string(name_of(what)) + ", which is read without a copy", name_of(type));
   std::vector<std::int64_t> got(array.ndim());
   bool matches = array.ndim() == extents.size(), contiguous = true;
   std::int64_t stride = 1, bytes = type.bits / 8;
@@ -103,14 +130,41 @@ void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t
   if (!contiguous && bytes > 0)
     refuse(cohort_shape_error, "the array is not contiguous",
            "numpy.ascontiguousarray(…), because it is read without a copy", "strides");
+  auto const past = reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::size_t>(type.bits / 8);
+  if (past != 0 && bytes > 0)
+    refuse(cohort_argument_error, "the array is not aligned",
+           "array.copy(), because it is read without a copy",
+           "an address with a remainder of " + std::to_string(past));
   to.views.push_back({array.data(), static_cast<std::size_t>(bytes)});
   to.arrays.push_back(std::move(array));
 }
 
-/// The arrays of an argument: a list or tuple of arrays, or one array.
-std::vector<nb::object> listed(nb::handle object) {
+std::string joined(std::vector<std::string> const& names) {
+  std::string text;
+  for (std::string const& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+/// The arrays of an argument: a list or tuple of arrays, one array, or a dict with an array for each of
+/// `names`. `what`: what the names are.
+std::vector<nb::object> listed(nb::handle object, std::vector<std::string> const& names, char const* what) {
   std::vector<nb::object> all;
   if (object.is_none()) return all;
+  if (nb::isinstance<nb::dict>(object)) {
+    auto const given = nb::borrow<nb::dict>(object);
+    for (auto const [key, value] : given)
+      if (std::find(names.begin(), names.end(), text_of(key)) == names.end())
+        raise(cohort_argument_error, std::string("there is no ") + what + " of this name: expected "
+                                         + joined(names) + ", got " + text_of(key));
+    for (std::string const& name : names) {
+      nb::str const key(name.c_str(), name.size());
+      if (!given.contains(key))
+        raise(cohort_argument_error,
+              std::string("an ") + what + " is missing: expected " + joined(names) + ", got no " + name);
+      all.push_back(nb::object(given[key]));
+    }
+    return all;
+  }
   if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object))
     for (nb::handle const one : object) all.push_back(nb::borrow(one));
   else
@@ -133,32 +187,52 @@ struct tensor_info {
   bool is_indices, is_masked, has_steps;
 };
 
+struct closes {
+  void operator()(cohort_model* handle) const noexcept { cohort_close(handle); }
+  void operator()(cohort_stream* handle) const noexcept { cohort_close_stream(handle); }
+};
+
+/// Calls `body`, which returns a code, without the interpreter's lock.
+template <class Body>
+void call(Body const& body) {
+  std::int32_t code = 0;
+  std::string problem;
+  {
+    nb::gil_scoped_release const without_lock;
+    code = body();
+    if (code != cohort_ok) problem = cohort_last_error();
+  }
+  if (code != cohort_ok) raise(code, problem);
+}
+
 struct model {
-  cohort_model* handle = nullptr;
+  std::unique_ptr<cohort_model, closes> handle{};  // closed, but not null, after close()
   std::vector<tensor_info> inputs{}, outputs{};
+  bool is_open = true;
 
   model(std::string const& path, std::string const& backend, int threads) {
-    std::int32_t code = 0;
-    std::string problem;
-    {
-      nb::gil_scoped_release const without_lock;
-      code = cohort_open(path.c_str(), backend.c_str(), threads, &handle);
-      if (code != cohort_ok) problem = cohort_last_error();
-    }
-    if (code != cohort_ok) raise(code, problem);
+    call([&] {
+      cohort_model* made = nullptr;
+      std::int32_t const code = cohort_open(path.c_str(), backend.c_str(), threads, &made);
+      handle.reset(made);
+      return code;
+    });
     std::int32_t counts[2];
-    check(cohort_count(handle, &counts[0], &counts[1]));
+    check(cohort_count(handle.get(), &counts[0], &counts[1]));
     for (std::int32_t i = 0; i < counts[0]; ++i) inputs.push_back(described(cohort_describe_input, i));
     for (std::int32_t i = 0; i < counts[1]; ++i) outputs.push_back(described(cohort_describe_output, i));
   }
   model(model const&) = delete;
   model& operator=(model const&) = delete;
-  ~model() { cohort_close(handle); }
+
+  void close() {
+    if (std::exchange(is_open, false)) check(cohort_close(handle.get()));
+  }
 
   template <class Describe>
   tensor_info described(Describe describe, std::int32_t index) const {
     cohort_tensor_info info;
-    check(describe(handle, index, &info));
+    check(describe(handle.get(), index, &info));
     return {info.name,
             {info.extents, info.extents + info.rank},
             info.type == cohort_i32,
@@ -166,36 +240,55 @@ struct model {
             info.has_steps != 0};
   }
 
-  nb::object predict(nb::handle given, nb::handle given_masks) const {
+  /// Numbers of the outputs of these names: of all, of one text, or of a list.
+  std::vector<std::int32_t> selected(nb::handle names) const {
+    std::vector<std::int32_t> indices;
+    std::vector<std::string> known;
+    for (tensor_info const& one : outputs) known.push_back(one.name);
+    auto const add_name = [&](nb::handle name) {
+      auto const found = std::find(known.begin(), known.end(), text_of(name));
+      if (found == known.end())
+        raise(cohort_argument_error,
+              "there is no output of this name: expected " + joined(known) + ", got " + text_of(name));
+      indices.push_back(static_cast<std::int32_t>(found - known.begin()));
+    };
+    if (names.is_none())
+      for (std::size_t i = 0; i < known.size(); ++i) indices.push_back(static_cast<std::int32_t>(i));
+    else if (nb::isinstance<nb::str>(names))
+      add_name(names);
+    else
+      for (nb::handle const name : names) add_name(name);
+    return indices;
+  }
+
+  nb::object predict(nb::handle given, nb::handle given_masks, nb::handle names) const {
+    std::vector<std::int32_t> const indices = selected(names);
     arguments arrays, masks;
     read(arrays, masks, given, given_masks, -1);
     auto const count = static_cast<std::size_t>(arrays.views.empty() ? 0 : arrays.arrays[0].shape(0));
     std::vector<std::unique_ptr<float[]>> memory;
     std::vector<std::vector<std::size_t>> extents;
     std::vector<cohort_output> to;
-    for (tensor_info const& one : outputs) {
+    for (std::int32_t const index : indices) {
       std::size_t elements = count;
       extents.push_back({count});
-      for (std::int64_t const extent : one.extents) {
+      for (std::int64_t const extent : outputs[static_cast<std::size_t>(index)].extents) {
         extents.back().push_back(static_cast<std::size_t>(extent));
         elements *= static_cast<std::size_t>(extent);
       }
       memory.push_back(std::unique_ptr<float[]>(new float[elements]));
       to.push_back({memory.back().get(), elements * sizeof(float)});
     }
-    std::int32_t code = 0;
-    std::string problem;
-    {
-      nb::gil_scoped_release const without_lock;
-      code = cohort_predict(handle, static_cast<std::int32_t>(std::min<std::size_t>(count, INT32_MAX)),
-                            arrays.views.data(), arrays.views.size(), masks.views.data(), masks.views.size(),
-                            to.data(), to.size());
-      if (code != cohort_ok) problem = cohort_last_error();
-    }
-    if (code != cohort_ok) raise(code, problem);
-    if (outputs.size() == 1) return owned(std::move(memory[0]), extents[0]);
+    call([&] {
+      return cohort_predict_outputs(handle.get(),
+                                    static_cast<std::int32_t>(std::min<std::size_t>(count, INT32_MAX)),
+                                    arrays.views.data(), arrays.views.size(), masks.views.data(),
+                                    masks.views.size(), indices.data(), to.data(), to.size());
+    });
+    bool const is_one = names.is_none() ? outputs.size() == 1 : nb::isinstance<nb::str>(names);
+    if (is_one) return owned(std::move(memory[0]), extents[0]);
     nb::list all;
-    for (std::size_t i = 0; i < outputs.size(); ++i) all.append(owned(std::move(memory[i]), extents[i]));
+    for (std::size_t i = 0; i < to.size(); ++i) all.append(owned(std::move(memory[i]), extents[i]));
     return nb::tuple(all);
   }
 
@@ -203,7 +296,13 @@ struct model {
   /// any number of steps; −1: predict.
   void read(arguments& arrays, arguments& masks, nb::handle given, nb::handle given_masks,
             std::int64_t sequences) const {
-    std::vector<nb::object> const objects = listed(given), mask_objects = listed(given_masks);
+    std::vector<std::string> names, masked_names;
+    for (tensor_info const& one : inputs) {
+      names.push_back(one.name);
+      if (one.is_masked) masked_names.push_back(one.name);
+    }
+    std::vector<nb::object> const objects = listed(given, names, "input"),
+                                  mask_objects = listed(given_masks, masked_names, "input with a mask");
     if (objects.size() != inputs.size())
       raise(cohort_shape_error, "a call has the wrong number of inputs: expected "
                                     + std::to_string(inputs.size()) + ", got "
@@ -241,16 +340,28 @@ struct stream {
   nb::object owner;  // the model, for its descriptions
   model const& of;
   std::int64_t sequences;
-  cohort_stream* handle = nullptr;
-  std::mutex busy{};  // a call's output is valid until the next call
+  std::unique_ptr<cohort_stream, closes> handle{};  // closed, but not null, after close()
+  std::mutex busy{};                                // a call's output is valid until the next call
+  bool is_open = true;
 
   stream(nb::object from, int count)
       : owner(std::move(from)), of(nb::cast<model const&>(owner)), sequences(count) {
-    check(cohort_open_stream(of.handle, count, &handle));
+    call([&] {
+      cohort_stream* made = nullptr;
+      std::int32_t const code = cohort_open_stream(of.handle.get(), count, &made);
+      handle.reset(made);
+      return code;
+    });
   }
   stream(stream const&) = delete;
   stream& operator=(stream const&) = delete;
-  ~stream() { cohort_close_stream(handle); }
+
+  void close() {
+    std::unique_lock const one_call(busy, std::try_to_lock);
+    if (!one_call)
+      raise(cohort_busy_error, "another thread advances this stream: expected one call at a time");
+    if (std::exchange(is_open, false)) check(cohort_close_stream(handle.get()));
+  }
 
   nb::object advance(nb::handle given, nb::handle given_masks) {
     arguments arrays, masks;
@@ -262,21 +373,16 @@ struct stream {
     float const* output = nullptr;
     std::size_t bytes = 0;
     std::unique_ptr<float[]> memory;
-    std::int32_t code = 0;
-    std::string problem;
-    {
-      nb::gil_scoped_release const without_lock;
-      code = cohort_advance(handle, static_cast<std::int32_t>(std::min<std::int64_t>(steps, INT32_MAX)),
-                            arrays.views.data(), arrays.views.size(), masks.views.data(), masks.views.size(),
-                            &output, &bytes);
-      if (code != cohort_ok) {
-        problem = cohort_last_error();
-      } else {
+    call([&] {
+      std::int32_t const code = cohort_advance(
+          handle.get(), static_cast<std::int32_t>(std::min<std::int64_t>(steps, INT32_MAX)),
+          arrays.views.data(), arrays.views.size(), masks.views.data(), masks.views.size(), &output, &bytes);
+      if (code == cohort_ok) {
         memory.reset(new float[bytes / sizeof(float)]);
         std::memcpy(memory.get(), output, bytes);
       }
-    }
-    if (code != cohort_ok) raise(code, problem);
+      return code;
+    });
     std::vector<std::size_t> extents{static_cast<std::size_t>(sequences)};
     for (std::int64_t const extent : of.outputs[0].extents)
       extents.push_back(static_cast<std::size_t>(extent));
@@ -284,11 +390,17 @@ struct stream {
     return owned(std::move(memory), extents);
   }
 
-  void reset(int sequence) { check(cohort_reset(handle, sequence)); }
+  void reset(int sequence) { check(cohort_reset(handle.get(), sequence)); }
 };
 
+/// The bytes of a path, or of another text for the library, which ends texts at the character 0.
 std::string path_of(nb::handle path) {
-  return nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(path));
+  auto const bytes = nb::cast<nb::bytes>(nb::module_::import_("os").attr("fsencode")(path));
+  std::string made(bytes.c_str(), bytes.size());
+  if (std::size_t const end = made.find('\0'); end != std::string::npos)
+    raise(cohort_argument_error, "a text contains the character 0: expected one without, got it behind "
+                                     + (end == 0 ? std::string("nothing") : made.substr(0, end)));
+  return made;
 }
 
 nb::tuple tuple_of(std::vector<std::int64_t> const& extents) {
@@ -334,14 +446,16 @@ NB_MODULE(cohort_predict, module) {
           "dtype", [](tensor_info const& one) { return one.is_indices ? "int32" : "float32"; },
           "'float32', or 'int32' for indices.")
       .def_ro("masked", &tensor_info::is_masked, "Whether the input may have a mask.")
+      .def_ro("has_steps", &tensor_info::has_steps,
+              "Whether a stream replaces the first extent by its number of steps.")
       .def("__repr__", &shown);
 
   nb::class_<model>(module, "Model",
                     "A model file that is opened for prediction. Thread-safe: calls run at the same time.")
       .def(
           "__init__",
-          [](model* made, nb::object path, std::string const& backend, int threads) {
-            new (made) model(path_of(path), backend, threads);
+          [](model* made, nb::object path, nb::str backend, int threads) {
+            new (made) model(path_of(path), path_of(backend), threads);
           },
           nb::arg("path"), nb::arg("backend") = "auto", nb::arg("threads") = 1,
           "Opens a model file on 'auto', 'onednn', 'onednn_bf16' or 'reference', with this number of threads "
@@ -350,7 +464,7 @@ NB_MODULE(cohort_predict, module) {
           "backend",
           [](model const& of) {
             char const* name = "";
-            check(cohort_backend(of.handle, &name));
+            check(cohort_backend(of.handle.get(), &name));
             return std::string(name);
           },
           "Name of the backend.")
@@ -360,21 +474,32 @@ NB_MODULE(cohort_predict, module) {
           "outputs", [](model const& of) { return list_of(of.outputs); }, "Descriptions of the outputs.")
       .def(
           "predict",
-          [](model const& of, nb::object inputs, nb::object masks) { return of.predict(inputs, masks); },
-          nb::arg("inputs"), nb::arg("masks") = nb::none(),
+          [](model const& of, nb::object inputs, nb::object masks, nb::object outputs) {
+            return of.predict(inputs, masks, outputs);
+          },
+          nb::arg("inputs"), nb::arg("masks") = nb::none(), nb::arg("outputs") = nb::none(),
           "Computes the outputs of n examples: a NumPy array, or a tuple of arrays if the model has several "
           "outputs.\n\n"
-          "inputs: an array, or a list with one array per input: NumPy arrays or objects with __dlpack__, "
-          "such as\n"
-          "torch tensors on the CPU; n x shape, contiguous, of the input's dtype. They are read without a "
-          "copy.\n"
-          "masks: None, an array or a list: n x steps, bool or uint8, 0 for padding.")
+          "inputs: an array, a list with one array per input, or a dict of names and arrays: NumPy arrays or "
+          "objects\n"
+          "with __dlpack__, such as torch tensors on the CPU; n x shape, contiguous, aligned, of the input's "
+          "dtype.\n"
+          "They are read without a copy.\n"
+          "masks: None, an array, a list or a dict: n x steps, bool or uint8, 0 for padding.\n"
+          "outputs: None for all, the name of one, or a list of names, which gives a tuple.")
       .def(
           "stream", [](nb::object of, int sequences) { return std::make_unique<stream>(of, sequences); },
-          nb::arg("sequences") = 1, "Opens sequences that are continued step by step.");
+          nb::arg("sequences") = 1, "Opens sequences that are continued step by step.")
+      .def("close", &model::close,
+           "Frees the memory when no call is running any more. Streams stay usable, later calls are errors.")
+      .def("__enter__", [](nb::object self) { return self; })
+      .def("__exit__", [](model& of, nb::args) { of.close(); });
 
   nb::class_<stream>(module, "Stream",
-                     "Sequences that are continued step by step, with the states of recurrent layers.")
+                     "Sequences that are continued step by step, with the states of recurrent layers. The "
+                     "memory of a plan\n"
+                     "is kept for each of the last 8 numbers of steps.")
+      .def_ro("sequences", &stream::sequences, "Number of sequences.")
       .def(
           "advance",
           [](stream& of, nb::object inputs, nb::object masks) { return of.advance(inputs, masks); },
@@ -382,5 +507,8 @@ NB_MODULE(cohort_predict, module) {
           "Continues all sequences by k steps: inputs are sequences x k x features, or sequences x k "
           "indices.")
       .def("reset", &stream::reset, nb::arg("sequence") = -1,
-           "Begins a new sequence in place of one, or of all (-1).");
+           "Begins a new sequence in place of one, or of all (-1).")
+      .def("close", &stream::close, "Frees the memory. Later calls are errors.")
+      .def("__enter__", [](nb::object self) { return self; })
+      .def("__exit__", [](stream& of, nb::args) { of.close(); });
 }

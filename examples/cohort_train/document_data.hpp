@@ -16,19 +16,24 @@
 #endif
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace cohort_train {
 
 /// Training and test set of a document, and the encoder of a table.
 struct document_data {
   cohort::dataset train;
-  cohort::dataset test;
-  std::string where;     ///< file or folder
+  std::optional<cohort::dataset> test{};
+  std::string where{};   ///< file or folder
   std::string notice{};  ///< printed first if the data is drawn in place of the real one
   std::optional<cohort::table_encoder> encoder{};
 };
@@ -45,9 +50,9 @@ inline cohort::idx_array read_array(std::string const& path) {
 }
 
 inline document_data load(cohort::digits_source const& from, std::uint64_t) {
-  return {.train = cohort::drawn_digits(from.train, from.seed),
-          .test = cohort::drawn_digits(from.test, from.seed, from.train),
-          .where = "drawn digits"};
+  document_data made{.train = cohort::drawn_digits(from.train, from.seed), .where = "drawn digits"};
+  if (from.test > 0) made.test = cohort::drawn_digits(from.test, from.seed, from.train);
+  return made;
 }
 
 inline document_data load(cohort::mnist_source const& from, std::uint64_t) {
@@ -71,26 +76,72 @@ inline cohort::dataset idx_set(cohort::idx_array const& images, cohort::idx_arra
 }
 
 inline document_data load(cohort::idx_source const& from, std::uint64_t) {
-  cohort::idx_array const labels = read_array(from.labels), test_labels = read_array(from.test_labels);
+  cohort::idx_array const labels = read_array(from.labels);
   auto const all = labels.view().as<std::uint8_t>();
   int const classes = from.classes > 0 ? from.classes : *std::max_element(all.begin(), all.end()) + 1;
-  return {.train = idx_set(read_array(from.images), labels, classes),
-          .test = idx_set(read_array(from.test_images), test_labels, classes),
-          .where = from.images};
+  document_data made{.train = idx_set(read_array(from.images), labels, classes), .where = from.images};
+  if (!from.test_images.empty())
+    made.test = idx_set(read_array(from.test_images), read_array(from.test_labels), classes);
+  return made;
 }
 
-inline document_data load(cohort::table_source const& from, std::uint64_t) {
+/// Throws setting_error for settings of a document that differ from those of a fitted encoder. Settings that
+/// have their defaults count as omitted.
+inline void require_same(cohort::encoder_settings const& document, cohort::table_encoder const& fitted) {
+  auto const refuse = [](char const* field, std::string expected, std::string got) {
+    throw cohort::setting_error({.what = "the table is encoded as the model has learned",
+                                 .where = std::string("data.table.") + field,
+                                 .expected = std::move(expected),
+                                 .got = std::move(got)});
+  };
+  auto const text_of = [](std::vector<std::string> const& names) {
+    std::string text;
+    for (std::string const& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text.empty() ? std::string("none") : text;
+  };
+  auto const or_omitted = [](std::string text) { return text + ", or no such field"; };
+  std::vector<std::string> inputs, indexed;
+  bool has_other = false, imputes = false;
+  for (cohort::encoded_column const& one : fitted.columns()) {
+    inputs.push_back(one.name);
+    if (one.indexed) indexed.push_back(one.name);
+    has_other = has_other || one.other;
+    imputes = imputes || one.imputed;
+  }
+  if (document.target != fitted.target())
+    refuse("target", fitted.target().empty() ? "a model with a target" : fitted.target(), document.target);
+  if (document.regression != (fitted.classes() == 0))
+    refuse("regression", document.regression ? "false" : "true", document.regression ? "true" : "false");
+  if (!document.inputs.empty() && document.inputs != inputs)
+    refuse("inputs", or_omitted(text_of(inputs)), text_of(document.inputs));
+  auto sorted = document.indexed;
+  std::sort(sorted.begin(), sorted.end());
+  std::sort(indexed.begin(), indexed.end());
+  if (!sorted.empty() && sorted != indexed)
+    refuse("indexed", or_omitted(text_of(indexed)), text_of(document.indexed));
+  if (document.other && !has_other) refuse("other", "false", "true");
+  if (document.impute != cohort::imputation::refuse && !imputes)
+    refuse("impute", "no such field, because the model replaces no missing numbers", "a replacement");
+}
+
+/// `learned`: the encoder of the model that training starts from.
+inline document_data load(cohort::table_source const& from, std::optional<cohort::table_encoder> learned) {
+  if (learned) require_same(from.encode, *learned);
   cohort::data_table const rows = read_rows(from.file, from.format);
-  cohort::table_split const parts =
-      from.test_file.empty() ? cohort::split(
-          rows, 1 - from.test_fraction,
-          {.seed = from.split_seed, .stratified_by = from.stratified ? from.encode.target : std::string()})
-                             : cohort::table_split{rows, read_rows(from.test_file, from.format)};
-  cohort::table_encoder const encoder(parts.training, from.encode);
-  return {.train = encoder.examples(parts.training),
-          .test = encoder.examples(parts.held_out),
-          .where = from.file,
-          .encoder = encoder};
+  bool const splits = from.test_file.empty() && from.test_fraction > 0;
+  std::optional<cohort::table_split> parts;
+  if (splits)
+    parts = cohort::split(
+        rows, 1 - from.test_fraction,
+        {.seed = from.split_seed, .stratified_by = from.stratified ? from.encode.target : std::string()});
+  cohort::data_table const& training = parts ? parts->training : rows;
+  cohort::table_encoder const encoder = learned ? *learned : cohort::table_encoder(training, from.encode);
+  document_data made{.train = encoder.examples(training), .where = from.file, .encoder = encoder};
+  if (parts)
+    made.test = encoder.examples(parts->held_out);
+  else if (!from.test_file.empty())
+    made.test = encoder.examples(read_rows(from.test_file, from.format));
+  return made;
 }
 
 inline cohort::tokenizer tokenizer_of(cohort::text_source const& from, std::string const& text) {
@@ -113,8 +164,15 @@ inline cohort::tokenizer tokenizer_of(cohort::text_source const& from, std::stri
   return std::visit(maker{text}, from.tokens);
 }
 
+inline std::string read_text(std::string const& path) {
+  constexpr std::size_t most = std::size_t{1} << 32;
+  if (!is_packed(path)) return cohort::io::read_text(path, most);
+  std::vector<std::byte> const bytes = cohort::gzip::read_file(path, most);
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
 inline document_data load(cohort::text_source const& from, std::uint64_t seed) {
-  std::string const text = cohort::io::read_text(from.file, std::uint64_t{1} << 32);
+  std::string const text = read_text(from.file);
   cohort::tokenizer const tokens = tokenizer_of(from, text);
   cohort::token_stream const all(tokens.encode(text));
   auto const held_out = static_cast<std::int64_t>(from.test_fraction * static_cast<double>(all.size()));
@@ -122,15 +180,15 @@ inline document_data load(cohort::text_source const& from, std::uint64_t seed) {
   cohort::crop_settings crops{.length = from.length,
                               .vocabulary = from.vocabulary > 0 ? from.vocabulary : tokens.size(),
                               .seed = seed};
-  cohort::dataset train = cohort::token_crops(all.part(0, cut), crops);
+  document_data made{.train = cohort::token_crops(all.part(0, cut), crops), .where = from.file};
   crops.fixed = true;
-  return {.train = std::move(train),
-          .test = cohort::token_crops(all.part(cut, all.size()), crops),
-          .where = from.file};
+  if (from.test_fraction > 0) made.test = cohort::token_crops(all.part(cut, all.size()), crops);
+  return made;
 }
 
 inline document_data load(cohort::series_source const& from, std::uint64_t) {
   cohort::time_series const all = read_rows(from.file, from.format).series(from.columns);
+  if (from.test_fraction == 0) return {.train = cohort::windows(all, from.window), .where = from.file};
   auto const [training, held_out] = cohort::split_series(all, 1 - from.test_fraction);
   return {.train = cohort::windows(training, from.window),
           .test = cohort::windows(held_out, from.window),
@@ -138,11 +196,17 @@ inline document_data load(cohort::series_source const& from, std::uint64_t) {
 }
 
 #if HAS_IMAGE
+inline cohort::fitting fitting_of(cohort::images_source::fit how) {
+  using fit = cohort::images_source::fit;
+  if (how == fit::stretch) return cohort::fitting::stretch;
+  return how == fit::cover ? cohort::fitting::cover : cohort::fitting::refuse;
+}
+
 inline document_data load(cohort::images_source const& from, std::uint64_t seed) {
   cohort::image_settings how{.channels = from.channels,
                              .height = from.height,
                              .width = from.width,
-                             .other_sizes = static_cast<cohort::fitting>(from.other_sizes)};
+                             .other_sizes = fitting_of(from.other_sizes)};
   how.normalise.mean = from.mean;
   how.normalise.deviation = from.deviation;
   cohort::augmentation const changes{.padding = from.padding,
@@ -164,6 +228,7 @@ inline document_data load(cohort::images_source const& from, std::uint64_t seed)
             .test = cohort::image_folder(from.test_folder, how),
             .where = from.folder};
   }
+  if (from.test_fraction == 0) return {.train = training_part(all), .where = from.folder};
   cohort::split_settings const parts{.seed = from.split_seed, .stratified = true};
   return {.train = cohort::split(training_part(all), 1 - from.test_fraction, parts).training,
           .test = cohort::split(all, 1 - from.test_fraction, parts).held_out,
@@ -179,9 +244,23 @@ inline document_data load(cohort::images_source const&, std::uint64_t) {
 }
 #endif
 
-/// Reads the data set that a document names. `seed`: of what differs from epoch to epoch.
-inline document_data load(cohort::data_source const& from, std::uint64_t seed) {
-  return std::visit([&](auto const& one) { return load(one, seed); }, from);
+/// Reads the data set that a document names. `seed`: of crops and augmentations, which differ from epoch to
+/// epoch. `learned`: the encoder of the model that training starts from.
+inline document_data load(cohort::data_source const& from, std::uint64_t seed,
+                          std::optional<cohort::table_encoder> const& learned = {}) {
+  if (learned && !std::holds_alternative<cohort::table_source>(from))
+    throw cohort::setting_error({.what = "the model was trained on the rows of a table",
+                                 .where = "data",
+                                 .expected = "table, or network.parameters: false",
+                                 .got = "another data set"});
+  return std::visit(
+      [&]<class Source>(Source const& one) -> document_data {
+        if constexpr (std::is_same_v<Source, cohort::table_source>)
+          return load(one, learned);
+        else
+          return load(one, seed);
+      },
+      from);
 }
 
 }  // namespace cohort_train

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
@@ -33,7 +35,10 @@
 #endif
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -194,7 +199,7 @@ void read_weights(cohort::training& training, options const& chosen) {
 /// Runs one rank. Returns its exit status.
 int run_rank(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const prints = world.rank() == 0;
-  if (prints) print_data(images.notice, images.where, images.train, images.test, "images");
+  if (prints) print_data(images.notice, images.where, images.train, &images.test, "images");
   cohort::training training =
       make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
   if (what.normalises) training.normalise(images.train);
@@ -236,22 +241,24 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
                                    ? forecast_of(chosen, training, fitted, results.seconds)
                                    : "";
   if (what.afterwards) what.afterwards(training, chosen, images);
-  if (!chosen.save.empty()) save(training, chosen.save);
-  if (!prints) return 0;
 
-  if (chosen.profile && training.backend().starts_with("cudnn")) {
+  if (prints && chosen.profile && training.backend().starts_with("cudnn")) {
     std::printf("\n%s", cohort::text_of(training.profile_rows(chosen.batch)).c_str());
-  } else if (chosen.profile) {
+  } else if (prints && chosen.profile) {
     int const workers = training.settings().workers, threads = workers * training.settings().threads;
     cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
     std::printf("\n%speak of %d threads: %.0f GFLOP/s in f32, %.0f GB/s\n",
                 cohort::text_of(training.profile_rows(chosen.batch), peaks.of_one(workers)).c_str(), threads,
                 peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
   }
-  std::printf("\n%s\n", results.last->stats().c_str());
-  print_totals(training, fitted, results.seconds, strategy_of(chosen, world), bytes);
-  std::fputs(forecast.c_str(), stdout);
-  std::fflush(stdout);
+  if (prints) {
+    std::printf("\n%s\n", results.last->stats().c_str());
+    print_totals(training, fitted, results.seconds, strategy_of(chosen, world), bytes);
+    std::fputs(forecast.c_str(), stdout);
+    std::fflush(stdout);
+  }
+  if (!chosen.save.empty()) save(training, chosen.save);  // last: results are printed if it fails
+  if (!prints) return 0;
   if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
   if (!chosen.json.empty())
     cohort::io::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, bytes));
@@ -278,7 +285,7 @@ using training_factory = decltype(&train_on<automatic_backend>);
 /// Returns the function that makes a training on a backend.
 ///
 /// Errors    usage_error if this program was built without that backend.
-training_factory factory_for(std::string_view backend) {
+training_factory factory_for(std::string_view backend, setting_names const& named = {}) {
   using namespace cohort;
   if (backend == "auto") return train_on<automatic_backend>;
   if (backend == "onednn") return train_on<required_backend<onednn>>;
@@ -289,7 +296,7 @@ training_factory factory_for(std::string_view backend) {
   if (backend == "cudnn_tf32") return train_on<required_backend<cudnn_tf32>>;
   if (backend == "cudnn_bf16") return train_on<required_backend<cudnn_bf16>>;
 #endif
-  throw usage_error{"--backend: this program was built without the component cudnn"};
+  throw usage_error{std::string(named.backend) + ": this program was built without the component cudnn"};
 }
 
 }  // namespace
@@ -312,7 +319,46 @@ cohort::training make_training(std::string_view backend, cohort::graph net,
   return factory_for(backend)(std::move(net), world, std::move(how), settings);
 }
 
-void require_backend(std::string_view backend) { factory_for(backend); }
+void require_backend(std::string_view backend, setting_names const& named) { factory_for(backend, named); }
+
+namespace {
+
+/// Whether this process has rank 0, or all ranks: mpirun's variables say it before MPI is started.
+bool has_rank_0() {
+  for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
+}
+
+/// The folder that must be writable for a path to be written.
+std::filesystem::path writable_folder(std::filesystem::path const& path, bool is_folder) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  fs::path const absolute = fs::absolute(path).lexically_normal();
+  if (!is_folder) return absolute.parent_path();
+  fs::path folder = absolute;  // created with its parents
+  while (!fs::exists(folder, unknown) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+}  // namespace
+
+void require_writable(std::initializer_list<output_place> places) {
+  if (!has_rank_0()) return;
+  for (output_place const& one : places) {
+    if (one.path.empty()) continue;
+    std::error_code unknown;
+    std::string const setting = one.setting;
+    if (!one.is_folder && (one.path.back() == '/' || std::filesystem::is_directory(one.path, unknown)))
+      throw usage_error{setting + ": expected a file, got the folder '" + one.path + "'"};
+    std::string const folder = writable_folder(one.path, one.is_folder).string();
+    bool const is_there = std::filesystem::is_directory(folder, unknown);
+    if (is_there && ::access(folder.c_str(), W_OK | X_OK) == 0) continue;
+    int const why = is_there ? errno : std::filesystem::exists(folder, unknown) ? ENOTDIR : ENOENT;
+    throw usage_error{setting + ": expected a folder that can be written, got '" + folder
+                      + "': " + std::strerror(why)};
+  }
+}
 
 std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {
   int const ranks_here = world.name() == "threads" ? world.size() : 1;
@@ -321,10 +367,11 @@ std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicato
 }
 
 int launch(options const& chosen, int argc, char** argv,
-           std::function<int(cohort::communicator&)> const& body_of_rank) {
+           std::function<int(cohort::communicator&)> const& body_of_rank, setting_names const& named) {
+  std::string const one_rank = std::string(named.ranks) + ": expected 1 with " + named.communicator + ' ';
+  std::string const not_built = std::string(named.communicator) + ": this program was built without ";
 #if !HAS_NCCL
-  if (chosen.communicator == "nccl")
-    throw usage_error{"--communicator: this program was built without the component nccl"};
+  if (chosen.communicator == "nccl") throw usage_error{not_built + "the component nccl"};
 #endif
   auto const milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
@@ -346,18 +393,15 @@ int launch(options const& chosen, int argc, char** argv,
   if (communicator == "auto" && cohort::mpi_started()) communicator = "mpi";
   if (communicator == "mpi" || communicator == "nccl") {
     if (chosen.ranks > 1 && !cohort::mpi_started())
-      throw usage_error{"--ranks: expected 1 with --communicator " + communicator
-                        + "; mpirun starts the ranks"};
+      throw usage_error{one_rank + communicator + "; mpirun starts the ranks"};
     int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
     return failed != 0 ? failed : status;
   }
 #else
-  if (communicator == "mpi" || communicator == "nccl")
-    throw usage_error{"--communicator: this program was built without MPI"};
+  if (communicator == "mpi" || communicator == "nccl") throw usage_error{not_built + "MPI"};
 #endif
   if (communicator == "auto") communicator = chosen.ranks > 1 ? "threads" : "self";
-  if (communicator == "self" && chosen.ranks > 1)
-    throw usage_error{"--ranks: expected 1 with --communicator self"};
+  if (communicator == "self" && chosen.ranks > 1) throw usage_error{one_rank + "self"};
   if (communicator == "self")
     cohort::launch<cohort::self>(how, body);
   else
@@ -372,10 +416,11 @@ std::uint64_t bytes_sent(cohort::communicator& world) {
 }
 
 void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
-                cohort::dataset const& test, char const* examples) {
+                cohort::dataset const* test, char const* examples) {
   if (!notice.empty()) std::puts(notice.c_str());
-  std::printf("data: %s, %lld training and %lld test %s\n", where.c_str(),
-              static_cast<long long>(train.size()), static_cast<long long>(test.size()), examples);
+  std::printf("data: %s, %lld training ", where.c_str(), static_cast<long long>(train.size()));
+  if (test) std::printf("and %lld test ", static_cast<long long>(test->size()));
+  std::printf("%s\n", examples);
   std::fflush(stdout);
 }
 
@@ -439,6 +484,7 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
       std::fputs(help_of(text, defaults).c_str(), stdout);
       return 0;
     }
+    require_writable({{chosen.save, "--save"}, {chosen.json, "--json"}, {chosen.trace, "--trace"}});
     return work(chosen);
   } catch (usage_error const& mistake) {
     print_error(mistake);

@@ -7,6 +7,7 @@
 #include <cohort/trainer/settings.hpp>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,8 +58,26 @@ cohort::training make_training(std::string_view backend, cohort::graph net,
                                cohort::training_settings const& settings, cohort::communicator& world,
                                std::unique_ptr<cohort::strategy> how);
 
+/// Names of settings in error messages: flags, or the fields of a document.
+struct setting_names {
+  char const* backend = "--backend";
+  char const* ranks = "--ranks";
+  char const* communicator = "--communicator";
+};
+
 /// Throws usage_error if this program was built without the backend of this name.
-void require_backend(std::string_view backend);
+void require_backend(std::string_view backend, setting_names const& named = {});
+
+/// A file, or a folder of files, that a run writes; empty: none.
+struct output_place {
+  std::string path;
+  char const* setting;  ///< the flag or field that names it
+  bool is_folder = false;
+};
+
+/// Throws usage_error for a place that cannot be written: before a long run instead of after it. Only rank 0
+/// checks, because only its host needs the folders.
+void require_writable(std::initializer_list<output_place> places);
 
 /// Returns the autotuner of this program's backends, for `batch` examples per rank.
 std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world);
@@ -66,10 +85,10 @@ std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicato
 /// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world);
 
-/// Prints notice, location and sizes of the data sets. `examples`: the plural noun for their examples, such
-/// as "images".
+/// Prints notice, location and sizes of the data sets. `test` may be null. `examples`: the plural noun for
+/// their examples, such as "images".
 void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
-                cohort::dataset const& test, char const* examples);
+                cohort::dataset const* test, char const* examples);
 
 /// Continues from the newest checkpoint in a folder, if there is one. Rank 0 prints which one.
 void resume_newest(cohort::training& training, std::string const& checkpoints);
@@ -86,7 +105,7 @@ int report_stop(cohort::training const& training, cohort::checkpoint_listener co
 /// Calls `body` on the ranks that `chosen` requests. The exit status is the result of rank 0 if ranks are
 /// threads, and of this process's rank under MPI.
 int launch(options const& chosen, int argc, char** argv,
-           std::function<int(cohort::communicator&)> const& body);
+           std::function<int(cohort::communicator&)> const& body, setting_names const& named = {});
 
 /// Writes the parameters and the updater's state to a file.
 void save(cohort::training& trained, std::string const& path);

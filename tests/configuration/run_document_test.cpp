@@ -185,6 +185,76 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
             "initial, factor, every, by, warm_up, warm_up_by; the nearest name is every, got \"evry\"");
 }
 
+TEST(run_document, says_that_a_name_has_no_fields) {
+  EXPECT_EQ(refused(with(R"("strategy": {"none": {"every": 2}})")),
+            "cannot read the document (run.json:1:127, $.strategy.none.every): expected no field, got "
+            "\"every\"");
+  EXPECT_EQ(
+      refused(with(R"("optimizer": {"updater": {"no_op": {"rate": 2}}})")),
+      "cannot read the document (run.json:1:140, $.optimizer.updater.no_op.rate): expected no field, got "
+      "\"rate\"");
+  EXPECT_EQ(
+      refused(with(R"("initial": {"weights": {"zeros": {"value": 2}}})")),
+      "cannot read the document (run.json:1:139, $.initial.weights.zeros.value): expected no field, got "
+      "\"value\"");
+}
+
+TEST(run_document, reads_integers_with_an_exponent) {
+  run_document const run = run_document::from_json(
+      with(R"("training": {"batch": 1e2, "epochs": 3.0, "seed": 1e15}, "ranks": {"count": 2e0})"));
+  EXPECT_EQ(run.fit.batch, 100);
+  EXPECT_EQ(run.fit.epochs, 3);
+  EXPECT_EQ(run.training.seed, 1'000'000'000'000'000u);
+  EXPECT_EQ(run.ranks.count, 2);
+  EXPECT_EQ(refused(with(R"("training": {"batch": 1.5})")),
+            "cannot read the document (run.json:1:118, $.training.batch): expected an integer from 1 to "
+            "2147483647, got 1.5");
+}
+
+TEST(run_document, a_choice_may_have_no_value) {
+  run_document const run = run_document::from_json(with(
+      R"("strategy": {"averaging": null}, "optimizer": {"updater": {"adam": null}}, "data": {"mnist": null})"));
+  EXPECT_EQ(run, run_document::from_json(
+                     with(R"("strategy": "averaging", "optimizer": {"updater": "adam"}, "data": "mnist")")));
+}
+
+TEST(run_document, ignores_the_name_of_a_schema) {
+  run_document const run = run_document::from_json(with(R"("$schema": "cohort.schema.json")"));
+  EXPECT_EQ(run, run_document::from_json(with(R"("backend": "auto")")));
+  EXPECT_EQ(to_json(run).find("$schema"), std::string::npos);
+  EXPECT_EQ(refused(with(R"("$schema": 1)")),
+            "cannot read the document (run.json:1:107, $[\"$schema\"]): expected a string, got 1");
+}
+
+TEST(run_document, has_the_limits_of_model_files) {
+  auto const of = [](std::string const& layers) {
+    return refused(R"({"version": 1, "network": {"layers": [{"input": [4]})" + layers + "]}}");
+  };
+  std::string layers, inputs;
+  for (int k = 0; k < 10'000; ++k) layers += ", \"relu\"";
+  EXPECT_EQ(of(layers),
+            "cannot read the document (run.json:1:38, $.network.layers): expected a list of 1 to "
+            "10000 layers, got an array of 10001");
+  for (int k = 0; k < 1'001; ++k) inputs += std::string(k == 0 ? "" : ", ") + "\"input_1\"";
+  EXPECT_EQ(of(R"(, {"concatenate": {"inputs": [)" + inputs + "]}}"),
+            "cannot read the document (run.json:1:82, $.network.layers[1].concatenate.inputs): expected at "
+            "most 1000 "
+            "inputs, got an array of 1001");
+  std::string wide = "\"dense_1\"";
+  for (int k = 0; k < 64; ++k) wide += ", \"dense_1\"";
+  EXPECT_EQ(of(R"(, {"dense": 16777216}, {"concatenate": {"inputs": [)" + wide + "]}}"),
+            "cannot read the document (run.json:1:76, $.network.layers[2]): expected inputs of at most "
+            "1073741824 elements, got more");
+}
+
+TEST(run_document, names_its_strategy) {
+  run_document run = run_document::from_json(lenet_text);
+  for (char const* const name : {"auto", "none", "allreduce", "averaging", "sharing", "top_k"}) {
+    run.set("strategy", name, "--set");
+    EXPECT_EQ(name_of(run.strategy), name);
+  }
+}
+
 TEST(run_document, refuses_another_version) {
   EXPECT_EQ(refused(R"({"version": 2})"),
             "cannot read the document (run.json:1:13, $.version): expected version 1, the one that this "
@@ -215,9 +285,10 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
   EXPECT_EQ(of(R"({"input": [4]}, "dense")"),
             "cannot read the document (run.json:1:55, $.network.layers[1]): expected a field \"units\", got "
             "no such field");
-  EXPECT_EQ(of(R"({"input": [16777216]}, {"dense": 16777216})"),
-            "cannot read the document (run.json:1:62, $.network.layers[1]): expected tensors of 1 to 1073741824 "
-            "elements, got 16777216x16777216");
+  EXPECT_EQ(
+      of(R"({"input": [16777216]}, {"dense": 16777216})"),
+      "cannot read the document (run.json:1:62, $.network.layers[1]): expected tensors of 1 to 1073741824 "
+      "elements, got 16777216x16777216");
   EXPECT_EQ(of(R"("relu")"),
             "cannot read the document (run.json:1:39, $.network.layers[0]): expected an input as the first "
             "layer, such as "
@@ -247,6 +318,46 @@ TEST(run_document, is_checked_as_a_whole) {
   EXPECT_EQ(problem("output.resume", "true"),
             "a document does not describe a run (output.checkpoints): expected a folder, because resume or "
             "checkpoint_every is set, got none");
+  EXPECT_EQ(
+      problem("network.updater_state", "true"),
+      "a document does not describe a run (network.updater_state): expected false, because layers have no "
+      "updaters' state, got true");
+  EXPECT_EQ(
+      problem("network", R"({"layers": null, "model": "a", "parameters": false, "updater_state": true})"),
+      "a document does not describe a run (network.parameters): expected true, because updater_state "
+      "continues the model's training, got false");
+  EXPECT_EQ(problem("ranks", R"({"communicator": "self", "count": 2})"),
+            "a document does not describe a run (ranks.count): expected 1 with communicator self, got 2");
+}
+
+TEST(run_document, a_test_set_of_its_own_is_not_split_off) {
+  auto const problem = [](std::string_view data) {
+    run_document run = run_document::from_json(lenet_text);
+    run.set("data", data, "--set");
+    return refusal_of<setting_error>([&] { run.check(); });
+  };
+  constexpr std::string_view sentence =
+      "expected no such field, because the test set is not a part of the training set, got ";
+  auto const at = [&](std::string const& path, std::string const& got) {
+    return "a document does not describe a run (" + path + "): " + std::string(sentence) + got;
+  };
+  EXPECT_EQ(problem(R"({"table": {"file": "a", "test_file": "b", "target": "t", "test_fraction": 0.5}})"),
+            at("data.table.test_fraction", "0.5"));
+  EXPECT_EQ(problem(R"({"table": {"file": "a", "test_file": "b", "target": "t", "split_seed": 3}})"),
+            at("data.table.split_seed", "3"));
+  EXPECT_EQ(problem(R"({"table": {"file": "a", "test_file": "b", "target": "t", "stratified": true}})"),
+            at("data.table.stratified", "true"));
+  EXPECT_EQ(problem(R"({"images": {"folder": "a", "test_folder": "b", "split_seed": 3}})"),
+            at("data.images.split_seed", "3"));
+  EXPECT_EQ(problem(R"({"table": {"file": "a", "target": "t", "stratified": true, "split_seed": 3}})"), "");
+  EXPECT_EQ(problem(R"({"table": {"file": "a", "test_file": "b", "target": "t"}})"), "");
+  EXPECT_EQ(refused(with(R"("data": {"series": {"test_fraction": 1}})")),
+            "cannot read the document (run.json:1:133, $.data.series.test_fraction): expected a number of at "
+            "least 0 "
+            "and below 1, got 1");
+  EXPECT_EQ(problem(R"({"idx": {"images": "a", "labels": "b"}})"), "");
+  EXPECT_EQ(problem(R"({"idx": {"images": "a", "labels": "b", "test_images": "c"}})"),
+            "a document does not describe a run (data.idx.test_labels): expected a file of labels, got none");
 }
 
 TEST(run_document, set_changes_one_field_and_keeps_the_others) {
@@ -289,6 +400,24 @@ TEST(run_document, set_names_the_origin_and_the_path) {
             "cannot set a field of the document (--set x): expected a path without indices: a list is set as "
             "a whole, "
             "got network.layers[0].dense");
+  EXPECT_EQ(
+      refused_set("network.layers", "[{input: [5]}]"),
+      "cannot set a field of the document: the value is not JSON (--set x:1:3, $[0]): expected a field name "
+      "in quotes or '}', got 'i'");
+  EXPECT_EQ(
+      refused_set("data", "{\"digits\": {\"train\": 64}"),
+      "cannot set a field of the document: the value is not JSON (--set x:1:25, $): expected ',' or '}', "
+      "got the end of the text");
+  EXPECT_EQ(
+      refused_set("output.model", "\"a"),
+      "cannot set a field of the document: the value is not JSON (--set x:1:3, $): expected '\"' at the end "
+      "of a string, got the end of the text");
+  EXPECT_EQ(
+      refused_set("output.model", "123"),
+      "cannot set a field of the document (--set x, $.output.model): expected a string: '\"123\"', got 123");
+  EXPECT_EQ(
+      refused_set("output.model", "[1]"),
+      "cannot set a field of the document (--set x, $.output.model): expected a string, got an array of 1");
   EXPECT_EQ(refused_set("", "1"),
             "cannot set a field of the document (--set x): expected a path such as training.batch, got \"\"");
 }
@@ -523,9 +652,9 @@ struct chance {
   run_document document() {
     run_document run;
     if (coin())
-      run.network = {.layers = layers(), .parameters = coin()};
+      run.network = {.layers = layers(), .parameters = coin(), .updater_state = coin()};
     else
-      run.network = {.model = text(), .parameters = coin()};
+      run.network = {.model = text(), .parameters = coin(), .updater_state = coin()};
     switch (below(7)) {
       case 0:
         run.data = digits_source{1 + below(99), 1 + below(99), engine()};

@@ -45,7 +45,8 @@ def accepts(schema, value, root):
         "maxLength": lambda n: not isinstance(value, str) or len(value) <= n,
         "minimum": lambda n: not is_type(value, "number") or value >= n,
         "maximum": lambda n: not is_type(value, "number") or value <= n,
-        "exclusiveMinimum": lambda n: not is_type(value, "number") or value > n}
+        "exclusiveMinimum": lambda n: not is_type(value, "number") or value > n,
+        "exclusiveMaximum": lambda n: not is_type(value, "number") or value < n}
     return all(checks[keyword](argument) for keyword, argument in schema.items())
 
 
@@ -146,6 +147,9 @@ class schema(unittest.TestCase):
                     stderr = self.read(document).stderr
                     self.assertNotIn("cannot read", stderr)  # files may be missing
                     self.assertTrue(self.accepts(changed(self.documents[0], path, {name: {}})))
+                    document = changed(self.documents[0], path, {name: None})
+                    self.assertTrue(self.accepts(document))
+                    self.assertNotIn("cannot read", self.read(document).stderr)
 
     def test_refuses_every_unknown_field_and_every_value_of_another_type(self):
         seen = set()
@@ -176,10 +180,37 @@ class schema(unittest.TestCase):
             self.assertEqual(done.returncode, 2, path)
             self.assertIn("cannot read the document", done.stderr, path)
 
+    def test_null_is_accepted_where_the_reader_accepts_it(self):
+        seen, accepted = set(), 0
+        for document in self.documents:
+            for path in places(document):
+                kind = tuple("#" if isinstance(key, int) else key for key in path)
+                if not path or kind in seen or kind[-1] in ("add", "map", "cosine"):  # whose defaults do not fit here
+                    continue
+                seen.add(kind)
+                one = changed(document, path, None)
+                if document is not self.documents[3] and not self.accepts(one):
+                    continue  # all places of one document are enough
+                with self.subTest(path=path):
+                    read = "cannot read the document" not in self.read(one).stderr
+                    self.assertEqual(self.accepts(one), read)
+                    accepted += read
+        self.assertGreater(len(seen), 200)
+        self.assertGreater(accepted, 10)
+
+    def test_integers_may_have_a_point_or_an_exponent(self):
+        for text in ("1e2", "100.0", "1.5", "1e-1"):
+            document = json.dumps({"version": 1, "network": NETWORK, "training": {"batch": "?"}}).replace('"?"', text)
+            path = pathlib.Path(self.scratch.name) / "run.json"
+            path.write_text(document, encoding="utf-8")
+            done = reference_program.run("cohort-train", path, "--print-config", expect=(0, 2))
+            self.assertEqual(self.accepts(json.loads(document)), done.returncode == 0, text)
+
     def test_refuses_numbers_out_of_range(self):
         for path, value in ((("training", "batch"), 0), (("training", "epochs"), -1), (("ranks", "count"), 0), (("version",), 2),
-                            (("optimizer", "l2"), -0.5), (("evaluation", "top"), 0), (("optimizer", "decay_from_rank"), 9)):
-            document = changed(self.documents[0], path, value)
+                            (("optimizer", "l2"), -0.5), (("evaluation", "top"), 0), (("optimizer", "decay_from_rank"), 9),
+                            (("data", "table", "test_fraction"), 1), (("data", "table", "test_fraction"), -0.1)):
+            document = changed(self.documents[3], path, value)
             self.assertFalse(self.accepts(document), path)
             self.assertEqual(self.read(document).returncode, 2, path)
 

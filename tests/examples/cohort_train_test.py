@@ -2,6 +2,7 @@
 # needs: onednn zlib mpi
 # ranks: 2
 """cohort-train trains what a document says: the bits of the C++ program, a table, a text, and who overrides whom."""
+import gzip
 import json
 import os
 import pathlib
@@ -83,6 +84,125 @@ class cohort_train(unittest.TestCase):
         initial, _ = self.report(SMALL, "--set", "training.epochs=0")
         self.assertEqual(fresh["checksum"], initial["checksum"])
 
+    def test_starts_from_parameters_with_another_updater(self):
+        model = os.path.join(self.folder, "adam.safetensors")
+        adam = {**SMALL, "optimizer": {"updater": {"adam": {"rate": 0.01}}}}
+        first, _ = self.report(adam, "--set", f"output.model={model}", "--set", "training.epochs=2")
+        from_model = {"version": 1, "network": {"model": model}, "data": SMALL["data"]}
+        rate = {"exponential": {"initial": 0.5, "factor": 0.1, "by": "epoch"}}
+        sgd = {**from_model, "optimizer": {"updater": {"sgd": {"rate": rate}}}}
+        made, _ = self.report(sgd, "--set", "training.epochs=0")
+        self.assertEqual((made["checksum"], made["epochs"]), (first["checksum"], 0))
+        made, _ = self.report(sgd, "--set", "training.epochs=1")
+        self.assertEqual((made["steps"], made["epochs"]), (4, 1))
+        # The schedule begins again: without a schedule, the rate of epoch 0 gives the same bits.
+        fixed, _ = self.report({**from_model, "optimizer": {"updater": {"sgd": {"rate": 0.5}}}}, "--set", "training.epochs=1")
+        self.assertEqual(made["checksum"], fixed["checksum"])
+
+    def test_continues_with_the_updaters_state_if_asked(self):
+        model = os.path.join(self.folder, "state.safetensors")
+        adam = {**SMALL, "optimizer": {"updater": {"adam": {"rate": 0.01}}}}
+        whole, _ = self.report(adam, "--set", "training.epochs=3")
+        self.report(adam, "--set", "training.epochs=2", "--set", f"output.model={model}")
+        further = {**adam, "network": {"model": model}}
+        rest, _ = self.report(further, "--set", "training.epochs=1", "--set", "network.updater_state=true")
+        self.assertEqual((rest["checksum"], rest["epochs"]), (whole["checksum"], 3))
+        anew, _ = self.report(further, "--set", "training.epochs=1")
+        self.assertNotEqual(anew["checksum"], whole["checksum"])
+        self.assertEqual(anew["epochs"], 1)
+        other = {**further, "optimizer": {"updater": "sgd"}}
+        self.assertIn("cannot read the updaters' state", self.refused("--set", "network.updater_state=true", document=other, status=1))
+
+    def rows(self, name, colours, count=200, seed=1):
+        """A table whose class depends on a number, which is far from 0, and on a colour."""
+        numbers = random.Random(seed)
+        lines = ["x,colour,kind"]
+        for _ in range(count):
+            x, colour = numbers.uniform(90, 110), numbers.choice(colours)
+            lines.append(f"{x:.4f},{colour},{'high' if x + 10 * (colour == colours[0]) > 105 else 'low'}")
+        return self.write("\n".join(lines) + "\n", name)
+
+    def table(self, file, **more):
+        return {"version": 1, "backend": "reference",
+                "network": {"layers": [{"input": [3]}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
+                "data": {"table": {"file": file, "target": "kind"}}, "optimizer": {"updater": {"adam": {"rate": 0.02}}},
+                "training": {"epochs": 10}, **more}
+
+    def test_normalises_data_for_a_model_without_a_normalisation(self):
+        model, second = (os.path.join(self.folder, f"{name}.safetensors") for name in ("raw", "scaled"))
+        table = self.rows("colours.csv", ["blue", "red"])
+        self.report(self.table(table, output={"model": model}), "--set", "training.epochs=0")
+        scaled = {"normalise": {"inputs": "standardise"}}
+        whole, _ = self.report(self.table(table, **scaled))
+        made, _ = self.report(self.table(table, network={"model": model}, **scaled), "--set", f"output.model={second}")
+        self.assertEqual(made["checksum"], whole["checksum"])
+        again, _ = self.report(self.table(table, network={"model": second}), "--set", "training.epochs=0")
+        self.assertEqual((again["checksum"], again["accuracy"]), (made["checksum"], made["accuracy"]))
+        refused = self.refused(document=self.table(table, network={"model": second}, **scaled), status=1)
+        self.assertEqual(refused, "cohort-train: the parameters of a model belong to its own normalisation (normalise): expected none, "
+                         "or network.parameters: false, got scaled.safetensors, which contains a normalisation\n")
+        fresh, _ = self.report(self.table(table, network={"model": second, "parameters": False}, **scaled))
+        self.assertEqual(fresh["checksum"], whole["checksum"])
+
+    def test_encodes_a_table_as_the_model_has_learned(self):
+        model = os.path.join(self.folder, "table.safetensors")
+        known, other = self.rows("known.csv", ["blue", "red"]), self.rows("other.csv", ["blue", "green"], seed=2)
+        self.report(self.table(known, output={"model": model}))
+        further = lambda file, **more: self.table(file, network={"model": model}, **more)
+        self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))
+        again, _ = self.report(further(known, output={"model": model}), "--set", "training.epochs=1")
+        self.assertEqual(again["epochs"], 1)
+        self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))  # still in the model
+        learned = lambda field, value: self.refused(f"--set=data.table.{field}={value}", document=further(known), status=1)
+        sentence = "cohort-train: the table is encoded as the model has learned (data.table."
+        self.assertEqual(learned("target", "colour"), sentence + "target): expected kind, got colour\n")
+        self.assertEqual(learned("regression", "true"), sentence + "regression): expected false, got true\n")
+        self.assertEqual(learned("inputs", '["colour"]'), sentence + "inputs): expected x, colour, or no such field, got colour\n")
+        self.assertEqual(learned("indexed", '["colour"]'), sentence + "indexed): expected none, or no such field, got colour\n")
+        self.assertEqual(learned("other", "true"), sentence + "other): expected false, got true\n")
+        self.assertEqual(learned("impute", "mean"), sentence + "impute): expected no such field, because the model replaces no missing "
+                         "numbers, got a replacement\n")
+        self.assertEqual(self.refused("--set", "data=digits", document=further(known), status=1),
+                         "cohort-train: the model was trained on the rows of a table (data): expected table, or network.parameters: "
+                         "false, got another data set\n")
+        fresh, _ = self.report(further(other), "--set", "network.parameters=false")
+        self.assertGreater(fresh["accuracy"], 0)
+
+    def test_resuming_needs_the_table_of_the_checkpoint(self):
+        file = self.rows("resumed.csv", ["blue", "red"])
+        with tempfile.TemporaryDirectory() as kept:
+            flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=2")
+            self.report(self.table(file), "--set", "training.epochs=1", *flags)
+            self.rows("resumed.csv", ["blue", "green"])
+            refused = self.refused("--resume", *flags, document=self.table(file), status=1).replace(kept, "KEPT")
+        self.assertEqual(refused, "cohort-train: the table's rows are encoded differently from those of the checkpoint (KEPT): expected the "
+                         "table of the run that wrote the checkpoint, got resumed.csv\n")
+
+    def test_refuses_outputs_that_cannot_be_written_before_it_trains(self):
+        late = ("--set", "data.idx.images=/no/such", "--set", "data.idx.labels=/no/such", "--set", "data.idx.test_images=/no/such",
+                "--set", "data.idx.test_labels=/no/such")  # read later, or else another error
+        refused = lambda field, path: self.refused(*late, "--set", f"output.{field}={path}")
+        sentence = "expected a folder that can be written, got "
+        self.assertEqual(refused("model", "/no/such/a.safetensors"), f"cohort-train: output.model: {sentence}'/no/such': No such file or "
+                         "directory\n")
+        self.assertEqual(refused("report", "/no/such/a.json"), f"cohort-train: output.report: {sentence}'/no/such': No such file or "
+                         "directory\n")
+        file = self.write("", "file")
+        self.assertEqual(refused("checkpoints", f"{file}/kept").replace(self.folder + "/", ""),
+                         f"cohort-train: output.checkpoints: {sentence}'file': Not a directory\n")
+        self.assertEqual(refused("model", self.folder + "/"), "cohort-train: output.model: expected a file, got the folder ''\n")
+        self.assertIn("cannot open", self.refused(*late, "--set", f"output.checkpoints={self.folder}/new/folder", status=1))
+
+    def test_prints_results_before_it_saves(self):
+        blocked = pathlib.Path(self.folder, "blocked")
+        blocked.mkdir()
+        script = f"ulimit -f 1; exec \"$0\" \"$@\""  # files of 512 or 1024 bytes at most
+        done = self.run_it(self.write(SMALL), "--set", f"output.model={blocked}/a.safetensors", expect=1,
+                           before=("bash", "-c", "trap '' XFSZ; " + script))
+        self.assertIn("accuracy", done.stdout)
+        self.assertIn("checksum", done.stdout)
+        self.assertIn("cannot save the model" if "cannot save" in done.stderr else "a.safetensors", done.stderr)
+
     def test_resumes_from_a_checkpoint(self):
         whole, _ = self.report(SMALL, "--set", "training.epochs=3")
         with tempfile.TemporaryDirectory() as kept:
@@ -125,6 +245,11 @@ class cohort_train(unittest.TestCase):
         layers[1]["embedding"]["vocabulary"] = layers[3]["dense"] = characters
         made, _ = self.report(document)
         self.assertGreater(made["accuracy"], 0.5)
+        packed = os.path.join(self.folder, "packed.txt.gz")
+        with gzip.open(packed, "wb") as file:
+            file.write(pathlib.Path(text).read_bytes())
+        same, _ = self.report(document, "--set", f"data.text.file={packed}")
+        self.assertEqual((same["checksum"], same["accuracy"]), (made["checksum"], made["accuracy"]))
 
     def test_trains_on_a_series(self):
         rows = self.write("t\n" + "\n".join(str(i % 7) for i in range(300)) + "\n", "series.csv")
@@ -156,6 +281,28 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(pathlib.Path(self.folder, "images.json").read_text(encoding="utf-8"))["accuracy"], 1)
         self.assertIn("32 training and 8 test examples", done.stdout)
+
+    def test_trains_without_a_test_set(self):
+        rows = self.write("t\n" + "\n".join(str(i % 7) for i in range(60)) + "\n", "short.csv")
+        text = self.write("the king sees the sea. " * 20, "short.txt")
+        digits = {"data": {"digits": {"train": 128, "test": 0}}}
+        for document in (
+                {**SMALL, **digits}, self.table(self.rows("all.csv", ["blue", "red"]), training={"epochs": 1}),
+                {"version": 1, "network": {"layers": [{"input": [8, 1]}, "flatten", {"dense": 1}, "mean_squared_error"]},
+                 "data": {"series": {"file": rows, "length": 8, "test_fraction": 0}}},
+                {"version": 1, "network": {"layers": [{"input": [16]}, {"embedding": {"vocabulary": 256, "width": 4}}, {"dense": 256},
+                                                      "softmax_cross_entropy"]},
+                 "data": {"text": {"file": text, "length": 16, "tokens": "bytes", "test_fraction": 0}}}):
+            if "table" in document["data"]:
+                document["data"]["table"]["test_fraction"] = 0
+            made, done = self.report(document)
+            self.assertEqual({"accuracy", "rmse"} & set(made), set())
+            self.assertGreater(made["steps"], 0)
+            self.assertRegex(done.stdout, r"^data: .*, \d+ training examples\n")
+            self.assertIn("checksum", done.stdout)
+        with_test, _ = self.report(SMALL)
+        without, _ = self.report({**SMALL, **digits})
+        self.assertEqual(without["checksum"], with_test["checksum"])
 
     # ---- precedence ----------------------------------------------------------------------------------------
     def test_flags_override_the_environment_which_overrides_the_file(self):
@@ -201,12 +348,12 @@ class cohort_train(unittest.TestCase):
     # ---- errors --------------------------------------------------------------------------------------------
     def refused(self, *flags, document=SMALL, status=2, **how):
         done = self.run_it(*((self.write(document),) if document is not None else ()), *flags, expect=status, **how)
-        return done.stderr.replace(self.folder + "/", "")
+        return done.stderr.replace(self.folder + "/", "").removeprefix("backend: reference<float>\n")
 
     def test_errors_say_where_and_what_to_do(self):
         self.assertEqual(self.refused(document={**SMALL, "trainig": {}}),
                          "cohort-train: cannot read the document (run.json:1:175, $.trainig): expected one of the fields version, "
-                         "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, output; "
+                         "network, data, normalise, initial, optimizer, training, strategy, backend, ranks, evaluation, output, $schema; "
                          'the nearest name is training, got "trainig"\n')
         self.assertEqual(self.refused("--set", "training.batch=0"),
                          "cohort-train: cannot set a field of the document (--set training.batch=0, $.training.batch): expected an "
@@ -223,6 +370,16 @@ class cohort_train(unittest.TestCase):
                          "expected a file with a table, got none\n")
         self.assertEqual(self.refused("missing.json", document=None).split(":")[1].split("(")[0].strip(), "cannot open the file")
         self.assertEqual(self.refused("run.toml", document=None)[:20], "cohort-train: cannot")
+        self.assertEqual(self.refused("-"), "cohort-train: unknown flag '-'; --help lists the flags\n")
+
+    def test_errors_name_fields_of_documents_not_flags(self):
+        self.assertEqual(self.refused("--set", "ranks.communicator=self", "--ranks", "2"),
+                         "cohort-train: a document does not describe a run (ranks.count): expected 1 with communicator self, got 2\n")
+        self.assertEqual(self.refused("--set", "ranks.communicator=mpi", "--ranks", "2"),
+                         "cohort-train: ranks.count: expected 1 with ranks.communicator mpi; mpirun starts the ranks\n")
+        done = self.run_it(self.write(SMALL), "--set", "backend=cudnn", expect=(0, 1, 2))
+        if done.returncode == 2:
+            self.assertEqual(done.stderr, "cohort-train: backend: this program was built without the component cudnn\n")
 
     def test_data_that_does_not_fit_the_network_is_an_error_of_the_run(self):
         self.assertIn("28x28", self.refused("--set", 'network.layers=[{"input": [5]}, {"dense": 10}, "softmax_cross_entropy"]', status=1))

@@ -55,6 +55,26 @@ TEST(json_value, checks_requested_ranges) {
   EXPECT_NE(refused([](auto l) { l.at("big").unsigned_integer(5); }), "");
 }
 
+TEST(json_value, integers_may_have_a_point_or_an_exponent) {
+  auto const numbers = parse_json(
+      "[1e2, 4.0, -2.5e1, -0.0, 9007199254740992.0, 9007199254740994.0, 0.5, 1e300, -1e300, true]");
+  auto const at = [&](std::size_t index) { return numbers.root().at(index); };
+  EXPECT_EQ(at(0).integer(100, 100), 100);
+  EXPECT_EQ(at(0).unsigned_integer(), 100u);
+  EXPECT_EQ(at(1).integer(), 4);
+  EXPECT_EQ(at(2).integer(), -25);
+  EXPECT_EQ(at(3).unsigned_integer(), 0u);
+  EXPECT_EQ(at(4).integer(), std::int64_t{1} << 53);
+  EXPECT_EQ(refusal_of<cohort::data_error>([&] { at(0).integer(1, 99); }),
+            "cannot read JSON (JSON text:1:2, $[0]): expected an integer from 1 to 99, got 100");
+  EXPECT_EQ(refusal_of<cohort::data_error>([&] { at(2).unsigned_integer(30); }),
+            "cannot read JSON (JSON text:1:12, $[2]): expected an integer from 0 to 30, got -25");
+  for (std::size_t index = 5; index < 10; ++index) {
+    EXPECT_THROW(at(index).integer(), cohort::data_error) << index;
+    EXPECT_THROW(at(index).unsigned_integer(), cohort::data_error) << index;
+  }
+}
+
 TEST(json_value, names_a_missing_and_an_unknown_field) {
   EXPECT_EQ(refused([](auto layer) { layer.at("stride"); }),
             "cannot read JSON (net.json:1:13, $.layers[0]): expected a field \"stride\", got no such field");

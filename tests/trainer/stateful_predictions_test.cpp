@@ -10,6 +10,7 @@
 #include <cohort/trainer/stateful_predictions.hpp>
 #include <cohort/trainer/trainer.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,6 +39,26 @@ TEST(stateful_predictions, continue_sequences_with_the_bits_of_the_whole) {
     EXPECT_EQ(made.example, (shape{count, 2}));
     EXPECT_EQ(made.values, steps_of(whole.values, steps, 2, first, count)) << "from step " << first;
     first += count;
+  }
+}
+
+/// A stream whose calls have many numbers of steps does not grow.
+TEST(stateful_predictions, keep_the_plans_of_the_last_numbers_of_steps) {
+  constexpr int long_steps = 60;
+  training const model = trainer<B>(forecaster(long_steps), {.seed = 3});
+  std::vector<float> const x = drawn_rows(long_steps, "x");
+  predictions const whole = model.predict(tensor_view{x.data(), {1, long_steps, 2}});
+  stateful_predictions stream(model);
+  EXPECT_EQ(stream.plans(), 0);
+  int first = 0, most = 0;
+  for (int const count : {1, 2, 3, 4, 5, 6, 7, 8, 1, 9, 1, 2, 1}) {
+    std::vector<float> const part = steps_of(x, long_steps, 2, first, count);
+    EXPECT_EQ(stream.advance(tensor_view{part.data(), {1, count, 2}}).values,
+              steps_of(whole.values, long_steps, 2, first, count))
+        << "from step " << first;
+    first += count;
+    most = std::max(most, count);
+    EXPECT_EQ(stream.plans(), std::min(most, stateful_predictions::max_plans)) << count;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/find_rate.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cohort/trainer/training_loop.hpp>

@@ -12,7 +12,7 @@
 namespace cohort {
 
 /// Synthetic digits (drawn_digits): examples [0, train) of the seed for training, the next `test` ones for
-/// the test.
+/// the test; 0: no test set.
 struct digits_source {
   int train = 12'000;
   int test = 2'000;
@@ -25,7 +25,7 @@ struct mnist_source {
   std::string folder{};
 };
 
-/// Images and labels in IDX files, scaled to [0, 1].
+/// Images and labels in IDX files, scaled to [0, 1]. Without `test_images` there is no test set.
 struct idx_source {
   std::string images{};
   std::string labels{};
@@ -66,8 +66,8 @@ struct saved_tokens {
 /// How a text becomes tokens.
 using text_tokens = std::variant<character_tokens, byte_tokens, byte_pair_tokens, gpt2_tokens, saved_tokens>;
 
-/// Crops of a text for a network that predicts the next token: of its first part for training, of the last
-/// `test_fraction` for the test.
+/// Crops of a text, for a network that predicts the next token. The last `test_fraction` of the tokens is the
+/// test set.
 struct text_source {
   std::string file{};
   text_tokens tokens{};
@@ -76,7 +76,8 @@ struct text_source {
   double test_fraction = 0.1;
 };
 
-/// Windows over the columns of a table, oldest row first; the last `test_fraction` of the rows for the test.
+/// Windows over the columns of a table, oldest row first. The last `test_fraction` of the rows is the test
+/// set.
 struct series_source {
   std::string file{};
   std::vector<std::string> columns{};  ///< empty: all
@@ -88,7 +89,7 @@ struct series_source {
 /// Images in folders named after their classes; needs the component image. Without `test_folder`, the
 /// fraction `test_fraction` of the images is held out.
 ///
-/// Units     `crop`, `padding`: pixels, of a random window of the training images; 0: none. `rotation`:
+/// Units     `padding`: pixels around a training image, of which a random window is cut; 0: none. `rotation`:
 ///           degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or empty.
 struct images_source {
   enum class fit : std::uint8_t { refuse, stretch, cover };
@@ -108,8 +109,9 @@ struct images_source {
   double rotation = 0;
 };
 
-/// The data set that a document names. Paths are relative to the current directory. Files that end in .gz
-/// need the component zlib.
+/// The data set that a document names. With a `test_fraction` of 0 there is no test set: all examples train.
+/// Paths are relative to the current directory. IDX files, tables, series and texts that end in .gz are
+/// unpacked, by the component zlib.
 using data_source = std::variant<digits_source, mnist_source, idx_source, table_source, text_source,
                                  series_source, images_source>;
 

@@ -19,11 +19,14 @@
 
 namespace cohort {
 
-/// The network of a document: its layers, or a model file, of which training may also take the parameters.
+/// The network of a document: its layers, or the network in a model file.
 struct network_source {
   std::optional<graph> layers{};
   std::string model{};
-  bool parameters = true;  ///< starts with the parameters of `model`; false: with initial ones
+  /// Starts from the parameters of `model`, with its normalisation and encoder; false: from initial ones.
+  bool parameters = true;
+  /// Also loads the updaters' state, step and epoch of `model`: continues its training.
+  bool updater_state = false;
 };
 
 /// Selects allreduce for several ranks, and no exchange for one.
@@ -43,7 +46,7 @@ struct rank_settings {
   std::chrono::milliseconds heartbeat = std::chrono::seconds(10);
 };
 
-/// What a run writes; an empty path: nothing.
+/// The files that a run writes; an empty path: none.
 struct output_settings {
   std::string model{};                ///< the trained model, with the updaters' state
   std::string checkpoints{};          ///< folder
@@ -58,8 +61,8 @@ struct output_settings {
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
 ///
-/// Units     `training`: without `tune` and `log`; `fit`: without `sharding`, `validation`, `metrics` and
-///           `listeners`. `tune`: whether to measure the alternatives of the backend.
+/// Units     `training::tune` and `log`, and `sharding`, `validation`, `metrics` and `listeners` of `fit` are
+///           not part of a document. `tune`: whether to measure the alternatives of the backend.
 /// Errors    from_json: data_error with file, line, column and path for an unknown field, with the nearest
 ///           known one, a value of another type or out of range, another version, or layers that do not form
 ///           a network.
@@ -79,7 +82,7 @@ struct run_document {
   evaluation_settings evaluation{};
   output_settings output{};
 
-  /// Reads a document. Fields that it omits have their defaults; `version` and a network are required.
+  /// Reads a document. `version` is required, `$schema` is ignored, other fields that it omits have defaults.
   static run_document from_json(std::string_view text, std::string_view name = "JSON text");
   /// Reads a parsed document, such as one that was written in YAML.
   static run_document from(io::json_value root);
@@ -91,7 +94,8 @@ struct run_document {
   ///           then.
   void set(std::string_view path, std::string_view value, std::string_view origin);
 
-  /// Throws setting_error for fields that contradict each other, or one that this document needs.
+  /// Throws setting_error for a network that is missing, a field that the chosen data set needs, or fields
+  /// that contradict each other.
   void check() const;
 
   /// The backends' names, of which a program may offer a part.
@@ -99,6 +103,9 @@ struct run_document {
 
   friend bool operator==(run_document const& a, run_document const& b);
 };
+
+/// Returns the name of a strategy in documents: "auto", "averaging", …
+std::string_view name_of(strategy_source const& how);
 
 /// Writes all fields of a document, indented.
 std::string to_json(run_document const& run);

@@ -78,7 +78,7 @@ class json_value {
   double number() const { return expect(json_kind::number, "a number").number; }
   std::string_view string() const { return expect(json_kind::string, "a string").text; }
 
-  /// Returns an integer between `lowest` and `highest`. A number with a fraction or exponent is an error.
+  /// Returns an integer between `lowest` and `highest`. 1e2 and 4.0 are integers, too, up to 2^53.
   std::int64_t integer(std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t highest = std::numeric_limits<std::int64_t>::max()) const;
 

@@ -21,7 +21,7 @@ namespace cohort {
 ///           between two calls.
 /// Exact     equal to the outputs for the whole sequence in one call: bit by bit on `reference`, up to the
 ///           rounding of sums on other backends.
-/// Cost      k steps. One plan is made, and kept, for each value of k.
+/// Cost      k steps. One plan is made for each value of k; those of the last `max_plans` values are kept.
 /// Errors    setting_error for fewer than one sequence, or with the first layer that cannot run step by step:
 ///           attention, pools, flatten, conv1d, positions; recurrent layers with `reverse`, an initial state,
 ///           `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
@@ -32,8 +32,12 @@ class stateful_predictions {
   stateful_predictions(stateful_predictions&&) noexcept;
   stateful_predictions& operator=(stateful_predictions&&) noexcept;
 
+  static constexpr int max_plans = 8;
+
   /// Number of sequences.
   int sequences() const;
+  /// Number of plans that are kept.
+  int plans() const;
 
   /// Continues all sequences by k steps. With masks (sequences × k), a masked step keeps the state.
   ///

@@ -2,6 +2,7 @@
 // The C interface, from C99: outputs are those of training::predict, and each mistake is a code with its text.
 #include <cohort/cohort.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,28 +93,44 @@ static void test_describes_a_model(void) {
   CODE(cohort_close(model), cohort_ok);
 }
 
+/// Whether the processor computes in bf16. If it does not, the backend is an error of C as of C++.
+static int has_bf16(void) {
+  float expected[5];
+  cohort_model* model = NULL;
+  int32_t const code = cohort_open(path_of("image"), "onednn_bf16", 1, &model);
+  int const computes = expected_outputs(folder, "image", "onednn_bf16", 1, 0, expected) == 0;
+  expect_code(__LINE__, code, computes ? cohort_ok : cohort_backend_error);
+  CODE(cohort_close(model), cohort_ok);
+  return computes;
+}
+
 /// Predicts `count` examples of a model, and compares all bits with training::predict.
 static void compare(char const* name, char const* backend, int count, int masked) {
   enum { example = 36, outputs_of_example = 20 };
   cohort_model* model = opened(name, backend);
   cohort_tensor_info info, one;
   int32_t inputs = 0, outputs = 0;
-  size_t elements = 1, total = 0;
+  size_t total = 0;
   float numbers[most * example], made[most * outputs_of_example], expected[most * outputs_of_example];
   int32_t indices[most * example];
   unsigned char mask[most * 5];
+  cohort_input given[2];
   cohort_output to[2];
-  CODE(cohort_describe_input(model, 0, &info), cohort_ok);
-  for (int axis = 0; axis < info.rank; ++axis) elements *= (size_t)info.extents[axis];
-  for (int i = 0; i < count * (int)elements; ++i) {
+  for (int i = 0; i < most * example; ++i) {
     numbers[i] = input_number(i);
     indices[i] = input_index(i);
   }
   for (int i = 0; i < count * 5; ++i) mask[i] = i % 5 < 3;
-  cohort_input const input = {info.type == cohort_i32 ? (void const*)indices : numbers,
-                              (size_t)count * elements * 4};
-  cohort_input const steps = {mask, (size_t)count * 5};
   CODE(cohort_count(model, &inputs, &outputs), cohort_ok);
+  TRUE(inputs <= 2 && outputs <= 2);
+  for (int i = 0; i < inputs; ++i) {
+    size_t elements = (size_t)count;
+    CODE(cohort_describe_input(model, i, &info), cohort_ok);
+    for (int axis = 0; axis < info.rank; ++axis) elements *= (size_t)info.extents[axis];
+    given[i].data = info.type == cohort_i32 ? (void const*)indices : numbers;
+    given[i].bytes = elements * 4;
+  }
+  cohort_input const steps = {mask, (size_t)count * 5};
   for (int i = 0; i < outputs; ++i) {
     size_t each = (size_t)count;
     CODE(cohort_describe_output(model, i, &one), cohort_ok);
@@ -122,26 +139,44 @@ static void compare(char const* name, char const* backend, int count, int masked
     to[i].bytes = each * sizeof(float);
     total += each;
   }
-  CODE(cohort_predict(model, count, &input, 1, &steps, masked ? 1 : 0, to, (size_t)outputs), cohort_ok);
+  CODE(cohort_predict(model, count, given, (size_t)inputs, &steps, masked ? 1 : 0, to, (size_t)outputs),
+       cohort_ok);
   TRUE(expected_outputs(folder, name, backend, count, masked, expected) == 0);
   TRUE(memcmp(made, expected, total * sizeof(float)) == 0);
   if (outputs == 2) {
     memset(made, 0, sizeof made);
-    CODE(cohort_predict(model, count, &input, 1, NULL, 0, to, 1), cohort_ok);
+    CODE(cohort_predict(model, count, given, (size_t)inputs, NULL, 0, to, 1), cohort_ok);
     TRUE(memcmp(made, expected, to[0].bytes) == 0);
     TRUE(made[to[0].bytes / sizeof(float)] == 0);
+    int32_t const backward[] = {1, 0}, outside[] = {0, 2};
+    cohort_output const turned[] = {to[1], to[0]};
+    for (size_t selected = 1; selected <= 2; ++selected) {
+      memset(made, 0, sizeof made);
+      CODE(cohort_predict_outputs(model, count, given, (size_t)inputs, NULL, 0, backward, turned, selected),
+           cohort_ok);
+      TRUE(memcmp(to[1].data, expected + to[0].bytes / sizeof(float), to[1].bytes) == 0);
+      TRUE((memcmp(made, expected, to[0].bytes) == 0) == (selected == 2));
+    }
+    CODE(cohort_predict_outputs(model, count, given, (size_t)inputs, NULL, 0, outside, turned, 2),
+         cohort_shape_error);
+    REFUSED(cohort_predict_outputs(model, count, given, (size_t)inputs, NULL, 0, outside, to, 2),
+            cohort_argument_error, "an argument is out of range (indices): expected 0 to 1, got 2");
+    REFUSED(cohort_predict_outputs(model, count, given, (size_t)inputs, NULL, 0, NULL, to, 2),
+            cohort_argument_error, "an argument is a null pointer (indices): expected an address");
   }
   CODE(cohort_close(model), cohort_ok);
 }
 
 static void test_predicts_as_the_library(void) {
-  char const* backends[] = {"reference", "onednn"};
-  for (int b = 0; b < 2; ++b) {
+  char const* backends[] = {"reference", "onednn", "onednn_bf16"};
+  for (int b = 0; b < (has_bf16() ? 3 : 2); ++b) {
     compare("image", backends[b], 1, 0);
     compare("image", backends[b], 33, 0);
     compare("series", backends[b], 3, 0);
     compare("series", backends[b], 3, 1);
     compare("words", backends[b], 5, 0);
+    compare("pair", backends[b], 5, 0);
+    compare("last", backends[b], 3, 0);
   }
 }
 
@@ -187,17 +222,155 @@ static void test_streams_continue_sequences(void) {
           "an argument is out of range (sequence): expected -1 to 1, got 2");
   CODE(cohort_close_stream(stream), cohort_ok);
   REFUSED(cohort_reset(stream, 0), cohort_argument_error,
-          "the handle is no stream that is open: expected a handle that was not closed");
+          "the handle is not that of an open stream: expected a handle that was not closed");
   model = opened("series", "reference");
   REFUSED(cohort_open_stream(model, 0, &stream), cohort_argument_error,
           "an argument is out of range (sequences): expected 1 to 16777216, got 0");
   TRUE(stream == NULL);
   REFUSED(cohort_advance((cohort_stream*)model, 1, NULL, 0, NULL, 0, &output, &bytes), cohort_argument_error,
-          "the handle is no stream that is open: expected a handle that was not closed");
+          "the handle is not that of an open stream: expected a handle that was not closed");
   CODE(cohort_close(model), cohort_ok);
   model = opened("backward", "reference");
   CODE(cohort_open_stream(model, 1, &stream), cohort_argument_error);
   TRUE(stream == NULL && strstr(cohort_last_error(), "memory") != NULL);
+  CODE(cohort_close(model), cohort_ok);
+}
+
+/// Indices, the output after the last step, and masks.
+static void test_streams_of_other_models(void) {
+  enum { sequences = 2, steps = 5, units = 4, outputs = 2 };
+  char const* backends[] = {"reference", "onednn_bf16"};
+  for (int b = 0; b < (has_bf16() ? 2 : 1); ++b) {
+    cohort_model* model = opened("last", backends[b]);
+    cohort_stream* stream = NULL;
+    cohort_tensor_info info;
+    int32_t part[sequences * 2];
+    float expected[sequences * outputs];
+    float const* output = NULL;
+    size_t bytes = 0;
+    CODE(cohort_describe_input(model, 0, &info), cohort_ok);
+    TRUE(info.type == cohort_i32 && info.has_steps == 1);
+    CODE(cohort_describe_output(model, 0, &info), cohort_ok);
+    TRUE(info.has_steps == 0 && info.rank == 1 && info.extents[0] == outputs);
+    CODE(cohort_open_stream(model, sequences, &stream), cohort_ok);
+    for (int first = 0; first < steps;) {
+      int const length = first == 0 ? 1 : 2;
+      for (int s = 0; s < sequences; ++s)
+        for (int t = 0; t < length; ++t) part[s * length + t] = input_index(s * steps + first + t);
+      cohort_input const input = {part, (size_t)(sequences * length) * sizeof(int32_t)};
+      CODE(cohort_advance(stream, length, &input, 1, NULL, 0, &output, &bytes), cohort_ok);
+      TRUE(bytes == sizeof expected);
+      first += length;
+    }
+    TRUE(expected_outputs(folder, "last", backends[b], sequences, 0, expected) == 0);
+    if (b == 0) {
+      TRUE(memcmp(output, expected, sizeof expected) == 0);
+    } else {
+      for (int i = 0; i < sequences * outputs; ++i)
+        TRUE(output[i] - expected[i] < 0.02f && expected[i] - output[i] < 0.02f);
+    }
+    CODE(cohort_close_stream(stream), cohort_ok);
+    CODE(cohort_close(model), cohort_ok);
+  }
+
+  cohort_model* model = opened("series", "reference");
+  cohort_stream* stream = NULL;
+  float numbers[sequences * steps * 2], expected[sequences * steps * units];
+  unsigned char mask[sequences * steps];
+  float const* output = NULL;
+  size_t bytes = 0;
+  for (int i = 0; i < sequences * steps * 2; ++i) numbers[i] = input_number(i);
+  for (int i = 0; i < sequences * steps; ++i) mask[i] = i % steps < 3;
+  cohort_input const input = {numbers, sizeof numbers}, mask_of_input = {mask, sizeof mask};
+  CODE(cohort_open_stream(model, sequences, &stream), cohort_ok);
+  CODE(cohort_advance(stream, steps, &input, 1, &mask_of_input, 1, &output, &bytes), cohort_ok);
+  TRUE(expected_outputs(folder, "series", "reference", sequences, 1, expected) == 0);
+  for (int s = 0; s < sequences; ++s)
+    TRUE(memcmp(output + s * steps * units, expected + s * steps * units, 3 * units * sizeof(float)) == 0);
+  cohort_input const short_mask = {mask, 4};
+  REFUSED(cohort_advance(stream, steps, &input, 1, &short_mask, 1, &output, &bytes), cohort_shape_error,
+          "a mask has the wrong size (mask 0): expected 10 bytes for 2x5 u8, got 4");
+  cohort_input const no_mask = {NULL, sizeof mask};
+  REFUSED(cohort_advance(stream, steps, &input, 1, &no_mask, 1, &output, &bytes), cohort_argument_error,
+          "a mask is a null pointer (mask 0): expected an address");
+  CODE(cohort_close_stream(stream), cohort_ok);
+  CODE(cohort_close(model), cohort_ok);
+}
+
+struct background {
+  cohort_model* model;
+  cohort_stream* stream;
+  float const* expected;
+  int calls, wrong, stop;
+};
+
+/// Predicts until the model is closed.
+static void* predict_until_closed(void* argument) {
+  struct background* const own = argument;
+  float series[2 * 5 * 2], made[2 * 5 * 4];
+  for (int i = 0; i < 2 * 5 * 2; ++i) series[i] = input_number(i);
+  cohort_input const input = {series, sizeof series};
+  cohort_output const output = {made, sizeof made};
+  for (;;) {
+    int32_t const code = cohort_predict(own->model, 2, &input, 1, NULL, 0, &output, 1);
+    if (code == cohort_argument_error) break;
+    own->wrong += code != cohort_ok || memcmp(made, own->expected, sizeof made) != 0;
+    __atomic_add_fetch(&own->calls, 1, __ATOMIC_SEQ_CST);
+  }
+  own->wrong += strcmp(cohort_last_error(),
+                       "the handle is not that of an open model: expected a handle that was not closed")
+                != 0;
+  return NULL;
+}
+
+static void test_models_are_closed_and_streams_opened_during_calls(void) {
+  char const* backends[] = {"reference", "onednn"};
+  for (int b = 0; b < 2; ++b) {
+    pthread_t thread;
+    float expected[2 * 5 * 4];
+    struct background work = {opened("series", backends[b]), NULL, expected, 0, 0, 0};
+    TRUE(expected_outputs(folder, "series", backends[b], 2, 0, expected) == 0);
+    TRUE(pthread_create(&thread, NULL, predict_until_closed, &work) == 0);
+    while (__atomic_load_n(&work.calls, __ATOMIC_SEQ_CST) < 10) sched_yield();
+    for (int i = 0; i < 20; ++i) {
+      cohort_stream* stream = NULL;
+      CODE(cohort_open_stream(work.model, 1, &stream), cohort_ok);
+      CODE(cohort_close_stream(stream), cohort_ok);
+    }
+    CODE(cohort_close(work.model), cohort_ok);
+    pthread_join(thread, NULL);
+    TRUE(work.wrong == 0);
+  }
+}
+
+static void* advance_until_stopped(void* argument) {
+  enum { steps = 2000 };
+  struct background* const own = argument;
+  static float numbers[steps * 2];
+  cohort_input const input = {numbers, sizeof numbers};
+  float const* output = NULL;
+  size_t bytes = 0;
+  while (!__atomic_load_n(&own->stop, __ATOMIC_SEQ_CST)) {
+    int32_t const code = cohort_advance(own->stream, steps, &input, 1, NULL, 0, &output, &bytes);
+    own->wrong += code != cohort_ok && code != cohort_busy_error;
+  }
+  return NULL;
+}
+
+static void test_a_stream_belongs_to_one_call(void) {
+  pthread_t thread;
+  cohort_model* model = opened("series", "reference");
+  struct background work = {model, NULL, NULL, 0, 0, 0};
+  int32_t code = cohort_ok;
+  CODE(cohort_open_stream(model, 1, &work.stream), cohort_ok);
+  TRUE(pthread_create(&thread, NULL, advance_until_stopped, &work) == 0);
+  while (code == cohort_ok) code = cohort_reset(work.stream, -1);  // until the other call is running
+  REFUSED(code, cohort_busy_error, "another thread advances this stream: expected one call at a time");
+  __atomic_store_n(&work.stop, 1, __ATOMIC_SEQ_CST);
+  pthread_join(thread, NULL);
+  TRUE(work.wrong == 0);
+  CODE(cohort_reset(work.stream, -1), cohort_ok);
+  CODE(cohort_close_stream(work.stream), cohort_ok);
   CODE(cohort_close(model), cohort_ok);
 }
 
@@ -218,9 +391,9 @@ static void test_refuses_wrong_arguments(void) {
   REFUSED(cohort_open("/no/such/file", NULL, 1, &model), cohort_file_error,
           "cannot open the file (/no/such/file): No such file or directory");
   REFUSED(cohort_backend(NULL, &name), cohort_argument_error,
-          "the model is a null pointer: expected a model that is open");
+          "the model is a null pointer: expected an open model");
   REFUSED(cohort_backend((cohort_model const*)&info, &name), cohort_argument_error,
-          "the handle is no model that is open: expected a handle that was not closed");
+          "the handle is not that of an open model: expected a handle that was not closed");
   CODE(cohort_close(NULL), cohort_ok);
   CODE(cohort_close_stream(NULL), cohort_ok);
 
@@ -264,12 +437,18 @@ static void test_refuses_wrong_arguments(void) {
   output.bytes = 8;
   REFUSED(cohort_predict(model, 1, &input, 1, NULL, 0, &output, 1), cohort_shape_error,
           "an output has the wrong size (output 0): expected 12 bytes for 1x3 f32, got 8");
+  output.bytes = sizeof classes;
+  float behind[pixels + 1];
+  input.data = (char const*)behind + 1;
+  REFUSED(
+      cohort_predict(model, 1, &input, 1, NULL, 0, &output, 1), cohort_argument_error,
+      "an input is not aligned (input 0): expected an address that is a multiple of 4, got a remainder of 1");
   input.data = NULL;
   REFUSED(cohort_predict(model, 1, &input, 1, NULL, 0, &output, 1), cohort_argument_error,
           "an input is a null pointer (input 0): expected an address");
   CODE(cohort_close(model), cohort_ok);
   REFUSED(cohort_close(model), cohort_argument_error,
-          "the handle is no model that is open: expected a handle that was not closed");
+          "the handle is not that of an open model: expected a handle that was not closed");
 
   model = opened("words", "reference");
   int32_t const words[4] = {0, 1, 7, 2};
@@ -365,6 +544,9 @@ int main(int count, char** words) {
   test_describes_a_model();
   test_predicts_as_the_library();
   test_streams_continue_sequences();
+  test_streams_of_other_models();
+  test_models_are_closed_and_streams_opened_during_calls();
+  test_a_stream_belongs_to_one_call();
   test_refuses_wrong_arguments();
   test_refuses_damaged_files();
   test_many_threads_use_one_model();

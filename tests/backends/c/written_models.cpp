@@ -18,7 +18,14 @@ using namespace cohort;
 
 void save(graph net, std::string const& path, bool normalises) {
   training run = trainer<reference<float>>(std::move(net), {.seed = 7});
-  if (normalises) run.normalise({.inputs = {{{.scale = 0.5, .offset = -1}}}});
+  if (normalises) {
+    std::vector<int> const inputs = run.network().with_role(layer_role::input);
+    normalisation scaled;  // of the first input: its channels or columns
+    scaled.inputs.resize(inputs.size());
+    auto const features = static_cast<std::size_t>(run.network()[inputs[0]].output[0]);
+    scaled.inputs[0].resize(features, channel_scaling{.scale = 0.5, .offset = -1});
+    run.normalise(scaled);
+  }
   run.save(path);
 }
 
@@ -26,22 +33,22 @@ template <class Choice>
 void predict(std::string const& path, int count, bool masked, float* outputs) {
   training const run = load_trained<Choice>(path);
   graph_view const net = run.network();
-  int const input = net.with_role(layer_role::input)[0];
-  shape const dims = net[input].output.batched(count);
-  std::vector<float> numbers(static_cast<std::size_t>(dims.elements()));
-  std::vector<std::int32_t> indices(numbers.size());
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = input_number(static_cast<int>(i));
-    indices[i] = input_index(static_cast<int>(i));
-  }
+  constexpr int most = 64 * 36;  // elements of any input
+  std::vector<float> numbers;
+  std::vector<std::int32_t> indices;
   std::vector<std::uint8_t> mask;
+  for (int i = 0; i < most; ++i) {
+    numbers.push_back(input_number(i));
+    indices.push_back(input_index(i));
+    mask.push_back(i % 5 < 3);
+  }
   batch_view call;
   call.count = count;
-  call.inputs = {net.is_indices(input) ? tensor_view(indices.data(), dims)
-                                       : tensor_view(numbers.data(), dims)};
-  if (masked) {
-    for (int i = 0; i < count * dims[1]; ++i) mask.push_back(i % dims[1] < 3);
-    call.masks = {tensor_view(mask.data(), {count, dims[1]})};
+  for (int const input : net.with_role(layer_role::input)) {
+    shape const dims = net[input].output.batched(count);
+    call.inputs.push_back(net.is_indices(input) ? tensor_view(indices.data(), dims)
+                                                : tensor_view(numbers.data(), dims));
+    if (masked) call.masks.push_back(tensor_view(mask.data(), {count, dims[1]}));
   }
   for (predictions const& one : run.outputs_of({}, call))
     for (float const value : one.values) *outputs++ = value;
@@ -86,6 +93,17 @@ int write_models(char const* folder) {
                | softmax_cross_entropy{};
          }),
          begin + "words.safetensors", false);
+    save(graph::build([](builder& b) {
+           tensor const left = b.input({3}, "left"), right = b.input({2}, "right");
+           concat(left, right | embedding{.vocabulary = 7, .width = 2} | flatten{}) | dense{.units = 3}
+               | softmax_cross_entropy{};
+         }),
+         begin + "pair.safetensors", true);
+    save(graph::build([](builder& b) {
+           b.input({5}, "tokens") | embedding{.vocabulary = 7, .width = 3}
+               | lstm{.units = 4, .last_step = true} | dense{.units = 2} | mean_squared_error{};
+         }),
+         begin + "last.safetensors", false);
   });
 }
 
@@ -95,6 +113,8 @@ int expected_outputs(char const* folder, char const* model, char const* backend,
     std::string const path = std::string(folder) + '/' + model + ".safetensors";
     if (std::string(backend) == "onednn")
       predict<onednn>(path, count, masked != 0, outputs);
+    else if (std::string(backend) == "onednn_bf16")
+      predict<onednn_bf16>(path, count, masked != 0, outputs);
     else
       predict<reference<float>>(path, count, masked != 0, outputs);
   });

@@ -17,5 +17,9 @@ int main(int count, char** words) {
   save_npy(folder + "masked.npy", tensor_view(outputs.data(), {3, 5, 4}));
   if (expected_outputs(words[1], "words", "onednn", 5, 0, outputs.data()) != 0) return 1;
   save_npy(folder + "words.npy", tensor_view(outputs.data(), {5, 3}));
+  if (expected_outputs(words[1], "pair", "onednn", 5, 0, outputs.data()) != 0) return 1;
+  save_npy(folder + "pair.npy", tensor_view(outputs.data(), {5, 3}));
+  if (expected_outputs(words[1], "last", "onednn", 3, 0, outputs.data()) != 0) return 1;
+  save_npy(folder + "last.npy", tensor_view(outputs.data(), {3, 2}));
   return 0;
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python module: outputs of the library, arrays of NumPy and DLPack in place, threads, and errors with their text."""
+import ast
+import ctypes
 import os
 import pathlib
 import re
@@ -35,6 +37,17 @@ class exported:
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
+
+
+class on_a_gpu(exported):
+    """An array that claims to be in the memory of a GPU."""
+
+    def __dlpack__(self, **settings):
+        capsule = self.array.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        ctypes.c_int32.from_address(pointer(capsule, b"dltensor") + 8).value = 2  # DLTensor::device, kDLCUDA
+        return capsule
 
 
 class module(unittest.TestCase):
@@ -77,6 +90,92 @@ class module(unittest.TestCase):
             numpy.testing.assert_array_equal(series.predict(numbers(3, 5, 2), masks), self.expected("masked"))
         numpy.testing.assert_array_equal(self.model("words").predict([indices(5, 4)]), self.expected("words"))
 
+    def test_accepts_inputs_and_outputs_by_name(self):
+        pair, wanted = self.model("pair"), self.expected("pair")
+        left, right = numbers(5, 3), indices(5, 2)
+        self.assertEqual([(one.name, one.dtype) for one in pair.inputs], [("left", "float32"), ("right", "int32")])
+        for given in ([left, right], (left, right), {"right": right, "left": left}):
+            numpy.testing.assert_array_equal(pair.predict(given), wanted)
+        self.refused("argument_error", "there is no input of this name: expected left, right, got up", pair.predict, {"up": left})
+        self.refused("argument_error", "an input is missing: expected left, right, got no right", pair.predict, {"left": left})
+        self.refused("shape_error", "the array has another shape (input right): expected 5x2, got 4x2", pair.predict, [left, right[:4]])
+        series, mask = self.model("series"), numpy.tile(numpy.arange(5) < 3, (3, 1))
+        numpy.testing.assert_array_equal(series.predict({"series": numbers(3, 5, 2)}, {"series": mask}), self.expected("masked"))
+
+        image, pixels = self.model("image"), numbers(33, 1, 6, 6)
+        numpy.testing.assert_array_equal(image.predict(pixels, outputs="even"), self.expected("even"))
+        (even,) = image.predict(pixels, outputs=["even"])
+        numpy.testing.assert_array_equal(even, self.expected("even"))
+        even, digits = image.predict(pixels, outputs=("even", "digit"))
+        numpy.testing.assert_array_equal(even, self.expected("even"))
+        numpy.testing.assert_array_equal(digits, self.expected("digits"))
+        self.refused("argument_error", "there is no output of this name: expected digit, even, got odd", image.predict, pixels, outputs="odd")
+        self.refused("argument_error", "an argument is out of range (output_count): expected 1 to 2, got 0", image.predict, pixels, outputs=[])
+
+    def test_models_and_streams_are_closed(self):
+        with self.model("series") as model, model.stream(3) as stream:
+            self.assertEqual(stream.sequences, 3)
+            model.close()
+            self.refused("argument_error", "the handle is not that of an open model: expected a handle that was not closed", model.predict,
+                         numbers(3, 5, 2))
+            self.refused("argument_error", "the handle is not that of an open model: expected a handle that was not closed", model.stream)
+            model.close()
+            stream.advance(numbers(3, 5, 2))
+        self.refused("argument_error", "the handle is not that of an open stream: expected a handle that was not closed", stream.advance,
+                     numbers(3, 5, 2))
+        stream.close()
+
+    def test_a_model_is_closed_during_calls(self):
+        model, wanted, series, wrong = self.model("series"), self.expected("series"), numbers(3, 5, 2), []
+        begun = threading.Semaphore(0)
+
+        def call():
+            while True:
+                try:
+                    made = model.predict(series)
+                except cohort_predict.Error as problem:
+                    wrong.extend([] if "not that of an open model" in str(problem) else [problem])
+                    return
+                wrong.extend([] if numpy.array_equal(made, wanted) else [made])
+                begun.release()
+
+        threads = [threading.Thread(target=call) for _ in range(2)]
+        for one in threads:
+            one.start()
+        for _ in range(6):
+            self.assertTrue(begun.acquire(timeout=60))
+        for _ in range(10):
+            model.stream(2).close()
+        model.close()
+        for one in threads:
+            one.join(60)
+            self.assertFalse(one.is_alive())
+        self.assertEqual(wrong, [])
+
+    def test_a_stream_belongs_to_one_call(self):
+        stream, long, stop = self.model("series").stream(1), numbers(1, 4000, 2), threading.Event()
+
+        def advance():
+            while not stop.is_set():
+                try:
+                    stream.advance(long)
+                except cohort_predict.Error as problem:
+                    codes.add(problem.code)
+
+        codes, seen = set(), None
+        thread = threading.Thread(target=advance)
+        thread.start()
+        while seen is None:
+            try:
+                stream.advance(numbers(1, 1, 2))
+            except cohort_predict.Error as problem:
+                seen = problem
+        stop.set()
+        thread.join(60)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual((seen.code, str(seen)), ("busy_error", "another thread advances this stream: expected one call at a time"))
+        self.assertLessEqual(codes, {"busy_error"})
+
     def test_outputs_own_their_memory(self):
         model = self.model("words")
         first = model.predict(indices(5, 4))
@@ -114,6 +213,58 @@ class module(unittest.TestCase):
         self.refused("argument_error", "an argument is out of range (sequence): expected -1 to 2, got 3", stream.reset, 3)
         self.refused("argument_error", "an argument is out of range (sequences): expected 1 to 16777216, got 0", self.model("series").stream, 0)
 
+    def test_streams_of_indices_have_the_output_of_the_last_step(self):
+        model, whole = self.model("last"), indices(3, 5)
+        self.assertEqual((model.inputs[0].has_steps, model.outputs[0].has_steps), (True, False))
+        self.assertEqual([one.has_steps for one in self.model("image").inputs], [False])
+        stream = model.stream(3)
+        for first, end in ((0, 2), (2, 3), (3, 5)):
+            made = stream.advance(numpy.ascontiguousarray(whole[:, first:end]))
+            self.assertEqual(made.shape, (3, 2))
+        numpy.testing.assert_allclose(made, self.expected("last"), rtol=1e-5, atol=1e-6)
+
+    def test_computes_in_bf16_if_the_processor_does(self):
+        try:
+            model = self.model("image", backend="onednn_bf16")
+        except cohort_predict.Error as problem:
+            self.assertEqual(problem.code, "backend_error")
+            return
+        self.assertEqual(model.backend, "onednn_bf16")
+        numpy.testing.assert_allclose(model.predict(numbers(33, 1, 6, 6), outputs="digit"), self.expected("digits"), atol=0.02)
+
+    def test_paths_are_bytes(self):
+        self.refused("file_error", "cannot open the file (/no/\ufffd): No such file or directory", cohort_predict.Model, b"/no/\xff")
+        name = os.fsencode(self.folder) + b"/\xff.safetensors"
+        os.link(self.folder / "image.safetensors", name)
+        for path in (name, os.fsdecode(name), pathlib.Path(os.fsdecode(name))):
+            self.assertEqual(len(cohort_predict.Model(path).outputs), 2)
+        text = "a text contains the character 0: expected one without, got it behind "
+        path = str(self.folder / "image.safetensors")
+        self.refused("argument_error", text + path, cohort_predict.Model, path + "\0x")
+        self.refused("argument_error", text + "onednn", self.model, "image", backend="onednn\0x")
+
+    def test_says_why_an_array_cannot_be_read_in_place(self):
+        predict, image = self.model("image").predict, numbers(2, 1, 6, 6)
+        begin = "the array cannot be read in place (input pixels): expected float32 in the processor's byte order, got dtype "
+
+        def refused(array, dtype):
+            with self.assertRaises(cohort_predict.Error) as caught:
+                predict(array)
+            self.assertEqual(caught.exception.code, "shape_error")
+            self.assertTrue(str(caught.exception).startswith(begin + dtype + ": "), str(caught.exception))
+            self.assertGreater(len(str(caught.exception)), len(begin + dtype) + 10)
+
+        refused(image.astype(">f4"), ">f4")
+        refused(image.astype(object), "object")
+        refused(numpy.zeros((2, 1, 6, 6), [("a", "f4")]), "[('a', '<f4')]")
+        self.refused("argument_error", "the array is not in the memory of the CPU (input pixels): expected a CPU array, got device type 2",
+                     predict, on_a_gpu(image))
+        memory = numpy.zeros(2 * 36 * 4 + 4, "uint8")
+        unaligned = numpy.frombuffer(memory, "float32", 72, offset=1 + (-memory.ctypes.data) % 4).reshape(2, 1, 6, 6)
+        self.refused("argument_error", "the array is not aligned (input pixels): expected array.copy(), because it is read without a copy, got "
+                     "an address with a remainder of 1", predict, unaligned)
+        predict(unaligned.copy())
+
     def test_threads_run_without_the_lock_of_the_interpreter(self):
         model, wanted, wrong = self.model("image"), self.expected("digits"), []
 
@@ -136,6 +287,23 @@ class module(unittest.TestCase):
         made = {}
         exec(program, made)  # a model of smaller images, with two outputs
         self.assertEqual([one.shape for one in made["probabilities"]], [(32, 3), (32, 2)])
+
+    def test_the_types_are_those_of_the_module(self):
+        stub = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "backends/python/cohort_predict.pyi"
+        tree = ast.parse(stub.read_text(encoding="utf-8"))
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef) and node.name != "SupportsDLPack"}
+        public = lambda of: {name for name in vars(of) if not name.startswith("_") or name in ("__enter__", "__exit__")}
+        self.assertEqual(set(classes), public(cohort_predict))
+        for name, node in classes.items():
+            functions = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
+            real = getattr(cohort_predict, name)
+            if name != "Error":
+                self.assertEqual(set(functions) - {"__init__"}, public(real), name)
+            for method, one in functions.items():
+                if not one.decorator_list and not method.startswith("__"):  # signature in the docstring's first line
+                    arguments = [argument.arg for argument in one.args.args[1:]]
+                    line = getattr(real, method).__doc__.splitlines()[0]
+                    self.assertEqual(re.findall(r"(\w+): ", line.replace("self: ", "")), arguments, line)
 
     def test_errors_have_code_and_text(self):
         self.refused("file_error", "cannot open the file (/no/such): No such file or directory", cohort_predict.Model, "/no/such")

@@ -96,6 +96,37 @@ TEST(yaml, errors_have_line_and_column) {
             "cannot read YAML (a.yaml:3:4): expected unique field names, got a second field \"a\"");
 }
 
+TEST(yaml, keys_are_texts_as_written) {
+  EXPECT_EQ(shown("1: a\ntrue: b\n1.50: c\n'': d\n"), "{1: 'a', true: 'b', 1.50: 'c', : 'd'}");
+  EXPECT_EQ(refused("1: a\n'1': b\n"),
+            "cannot read YAML (a.yaml:2:6): expected unique field names, got a second field \"1\"");
+  EXPECT_EQ(refused("~: a\n"), "cannot read YAML (a.yaml:1:1): expected a text as a key, got nothing");
+}
+
+TEST(yaml, numbers_do_not_depend_on_the_locale) {
+  EXPECT_EQ(shown("[1e-400, 0.0000001e-320, .1e-330, 0e999999999999]"), "[0, 0, 0, 0]");
+  EXPECT_EQ(shown("[-1e-400]"), "[-0]");
+  for (char const* const one : {"1e400", "-1e400", "10000e308", "1e99999999999999999999"})
+    EXPECT_EQ(refused(std::string("- ") + one + '\n'),
+              std::string("cannot read YAML (a.yaml:1:3): expected a finite number, got ") + one);
+}
+
+/// The parser does not read it, whatever it contains.
+TEST(yaml, a_second_document_is_refused_at_its_beginning) {
+  EXPECT_EQ(refused("a: 1\n--- " + std::string(10'000, '[')),
+            "cannot read YAML (a.yaml:2:1): expected one document, got a second one");
+  EXPECT_EQ(refused("a: 1\n...\n--- &x\n- *x\n"),
+            "cannot read YAML (a.yaml:3:1): expected one document, got a second one");
+  EXPECT_EQ(shown("a: 1\n...\n"), "{a: 1}");
+}
+
+TEST(yaml, refuses_invalid_limits) {
+  for (int const depth : {0, -1, 1001})
+    EXPECT_EQ(refusal_of<setting_error>([&] { io::parse_yaml("a: 1", "a.yaml", {.max_depth = depth}); }),
+              "cannot read YAML (json_limits::max_depth): expected 1 to 1000, got " + std::to_string(depth));
+  EXPECT_EQ(refused("[1]", {.max_depth = 1000}), "");
+}
+
 TEST(yaml, aliases_cannot_multiply_values) {
   EXPECT_EQ(refused("a: &a [x, x]\nb: [*a, *a]\n"),
             "cannot read YAML (a.yaml:1:4): expected a value without an anchor, got an anchor");

@@ -11,9 +11,11 @@
 //     cohort_close(model);
 //
 // Order     all functions are thread-safe. Calls of cohort_predict with one model run at the same time; one
-//           stream is advanced by one thread at a time.
+//           stream is advanced by one thread at a time. A model or stream may be closed during calls with it:
+//           they end as if it were open.
 // Errors    every function returns a code; cohort_last_error returns the text. Null pointers, handles that
-//           were closed, and wrong numbers or sizes are errors. No C++ exception leaves the library.
+//           were closed, and wrong numbers, sizes or alignments are errors. No C++ exception leaves the
+//           library.
 // Exact     the outputs of load_trained and training::predict, bit by bit.
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +64,8 @@ typedef struct cohort_tensor_info {
   int32_t has_steps;                 ///< 1: a stream replaces extents[0] by its number of steps
 } cohort_tensor_info;
 
-/// Memory that the library reads during a call. `bytes`: its exact size, for checks.
+/// Memory that the library reads during a call. `bytes`: its exact size, for checks. The address of f32 and
+/// i32 elements is a multiple of 4.
 typedef struct cohort_input {
   void const* data;
   size_t bytes;
@@ -90,7 +93,8 @@ COHORT_API char const* cohort_last_error(void);
 /// "onednn_bf16" or "reference". `threads`: threads of one cohort_predict, 1 to 1024; with many callers, 1 is
 /// fastest. After an error `*model` is NULL.
 COHORT_API int32_t cohort_open(char const* path, char const* backend, int32_t threads, cohort_model** model);
-/// Closes a model; NULL is allowed. Calls that are running end first, and its streams stay usable.
+/// Closes a model; NULL is allowed. Returns at once: the memory is freed when no call with the model is
+/// running any more. Its streams stay usable.
 COHORT_API int32_t cohort_close(cohort_model* model);
 
 /// Gets the name of the model's backend. It is valid until the model is closed.
@@ -112,7 +116,15 @@ COHORT_API int32_t cohort_predict(cohort_model const* model, int32_t count, coho
                                   size_t input_count, cohort_input const* masks, size_t mask_count,
                                   cohort_output const* outputs, size_t output_count);
 
-/// Opens a stream of `sequences` sequences, with states of its own and a copy of the parameters.
+/// The same for any outputs: `indices` has the number of each of `outputs`.
+COHORT_API int32_t cohort_predict_outputs(cohort_model const* model, int32_t count,
+                                          cohort_input const* inputs, size_t input_count,
+                                          cohort_input const* masks, size_t mask_count,
+                                          int32_t const* indices, cohort_output const* outputs,
+                                          size_t output_count);
+
+/// Opens a stream of `sequences` sequences, with states of its own and a copy of the parameters. It keeps the
+/// memory of a plan for each of the last 8 numbers of steps.
 ///
 /// A network that needs all steps at once (attention, `reverse`, pools) is an error that names the layer.
 COHORT_API int32_t cohort_open_stream(cohort_model const* model, int32_t sequences, cohort_stream** stream);
@@ -128,7 +140,8 @@ COHORT_API int32_t cohort_advance(cohort_stream* stream, int32_t steps, cohort_i
                                   float const** output, size_t* output_bytes);
 /// Begins a new sequence in place of sequence `sequence`, from 0; −1: of all.
 COHORT_API int32_t cohort_reset(cohort_stream* stream, int32_t sequence);
-/// Closes a stream; NULL is allowed. A call that is running ends first.
+/// Closes a stream; NULL is allowed. Returns at once: the memory is freed when no call with the stream is
+/// running any more. The output of such a call must not be read.
 COHORT_API int32_t cohort_close_stream(cohort_stream* stream);
 
 #ifdef __cplusplus

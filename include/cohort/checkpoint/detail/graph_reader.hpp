@@ -5,6 +5,7 @@
 #include <cohort/io/json_value.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,6 +14,13 @@
 #include <vector>
 
 namespace cohort::detail {
+
+/// Limits on an untrusted file: elements of a layer's inputs, outputs or parameters, and numbers of layers
+/// and of a layer's inputs. Within these limits and those of read_field, no sum or product of extents
+/// overflows in the layers' shape inference.
+inline constexpr std::int64_t max_layer_elements = std::int64_t{1} << 30;
+inline constexpr std::size_t max_layers = 10'000;
+inline constexpr std::size_t max_layer_inputs = 1'000;
 
 /// Names of the padding modes without numbers, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 3> padding_names{"valid", "same", "strict"};

@@ -9,18 +9,10 @@
 
 namespace cohort::detail {
 
-/// Limits on an untrusted file: numbers in a layer's fields (smaller for windows, whose area is a product),
-/// elements of a layer's inputs or outputs, and the number of layers. Within these limits, no sum or product
-/// of extents overflows in the layers' shape inference.
+/// Limits on the numbers in a layer's fields, smaller for windows, whose area is a product.
 inline constexpr std::int64_t max_field_value = std::int64_t{1} << 24;
 
 inline constexpr std::int64_t max_window_value = (std::int64_t{1} << 15) - 1;
-
-inline constexpr std::int64_t max_layer_elements = std::int64_t{1} << 30;
-
-inline constexpr std::size_t max_layers = 10'000;
-
-inline constexpr std::size_t max_layer_inputs = 1'000;
 
 COHORT_CORE_INLINE double read_integer(io::json_value value, std::int64_t most = max_field_value) {
   return static_cast<double>(value.integer(-most, most));

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <chrono>
+#include <cohort/configuration/detail/schema_writers.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -28,9 +29,10 @@
 /// schema(json_writer&). `read` keeps what the JSON value omits.
 namespace cohort::detail {
 
-/// Throws data_error for a name that is none of `known`.
+/// Throws data_error for a name that is none of `known`, which may be empty.
 [[noreturn]] inline void refuse_name(io::json_value at, std::string_view what, std::string_view got,
                                      std::span<std::string_view const> known) {
+  if (known.empty()) at.refuse("no field", quote_for_error(got));
   at.refuse("one of the " + std::string(what) + ' ' + names_and_nearest(got, known), quote_for_error(got));
 }
 
@@ -48,7 +50,7 @@ void with_path(io::json_value value, Work work) {
   }
 }
 
-/// A name, or an object whose only field has that name: adam, or {adam: {rate: 0.1}}.
+/// A name, or an object whose only field has that name: adam, {adam: {rate: 0.1}}, or {adam: null}.
 struct chosen_name {
   std::string_view name;
   std::optional<io::json_value> fields;  // none: only the name is given
@@ -97,13 +99,19 @@ class fields_reader {
   std::vector<std::string_view> known_;
 };
 
+/// A text that is read and ignored: for other programs, such as the field $schema.
+struct ignored_codec {
+  static void read(io::json_value from, std::string&) { from.string(); }
+  static void schema(io::json_writer& out) { write_type(out, "string"); }
+};
+
 /// Writes all fields of a struct.
 struct fields_writer {
   io::json_writer& out;
 
   template <class T, class Codec>
   void field(std::string_view name, T const& value, Codec const& codec) {
-    codec.write(out.key(name), value);
+    if constexpr (!std::same_as<Codec, ignored_codec>) codec.write(out.key(name), value);
   }
 };
 
@@ -116,39 +124,6 @@ struct fields_schema {
     codec.schema(out.key(name));
   }
 };
-
-inline void write_type(io::json_writer& out, std::string_view type) {
-  out.begin_object(io::json_lines::one).field("type", type).end_object();
-}
-inline void write_enum(io::json_writer& out, std::span<std::string_view const> names) {
-  out.begin_object(io::json_lines::one).key("enum").begin_array(io::json_lines::one);
-  for (std::string_view const name : names) out.value(name);
-  out.end_array().end_object();
-}
-inline void write_reference(io::json_writer& out, std::string_view definition) {
-  out.begin_object(io::json_lines::one).field("$ref", "#/$defs/" + std::string(definition)).end_object();
-}
-
-/// Writes the schema of an object without other fields than those that `properties` writes.
-template <class Properties>
-void write_object_schema(io::json_writer& out, Properties properties) {
-  out.begin_object().field("type", "object").field("additionalProperties", false);
-  out.key("properties").begin_object();
-  properties();
-  out.end_object().end_object();
-}
-
-/// Writes the schema of a chosen name: a name, or an object with exactly one field.
-template <class Properties>
-void write_choice_schema(io::json_writer& out, std::span<std::string_view const> names,
-                         Properties properties) {
-  out.begin_object().key("anyOf").begin_array();
-  write_enum(out, names);
-  out.begin_object().field("type", "object").field("additionalProperties", false);
-  out.field("minProperties", 1).field("maxProperties", 1).key("properties").begin_object();
-  properties();
-  out.end_object().end_object().end_array().end_object();
-}
 
 struct boolean_codec {
   void read(io::json_value from, bool& value) const { value = from.boolean(); }
@@ -175,16 +150,18 @@ struct integer_codec {
   }
 };
 
-/// A number from `least` to `most`; without `least`, greater than 0.
+/// A number from `least` to `most`; without `least`, greater than 0; with `is_below`, less than `most`.
 struct real_codec {
   std::optional<double> least = 0.0;
   double most = std::numeric_limits<double>::max();
+  bool is_below = false;
 
   void read(io::json_value from, double& value) const {
     double const number = from.number();
-    if (number > most || (least ? number < *least : number <= 0)) {
+    if (number > most || (is_below && number == most) || (least ? number < *least : number <= 0)) {
       std::string expected = least ? text_of({"a number of at least ", *least}) : "a number above 0";
-      if (most != std::numeric_limits<double>::max()) expected += text_of({" and at most ", most});
+      if (most != std::numeric_limits<double>::max())
+        expected += text_of({is_below ? " and below " : " and at most ", most});
       from.refuse(std::move(expected));
     }
     value = number;
@@ -193,7 +170,8 @@ struct real_codec {
   void schema(io::json_writer& out) const {
     out.begin_object(io::json_lines::one).field("type", "number");
     least ? out.field("minimum", *least) : out.field("exclusiveMinimum", 0);
-    if (most != std::numeric_limits<double>::max()) out.field("maximum", most);
+    if (most != std::numeric_limits<double>::max())
+      out.field(is_below ? "exclusiveMaximum" : "maximum", most);
     out.end_object();
   }
 };

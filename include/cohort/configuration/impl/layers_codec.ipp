@@ -33,6 +33,7 @@ class layers_reader {
  public:
   graph read(io::json_value list) {
     if (list.kind() != io::json_kind::array || list.size() == 0) list.refuse("a list of layers");
+    if (list.size() > max_layers) list.refuse("a list of 1 to " + std::to_string(max_layers) + " layers");
     for (io::json_value const one : list.items()) append(one);
     try {
       return graph(std::move(net_));
@@ -108,6 +109,8 @@ class layers_reader {
     if (given->kind() == io::json_kind::string) return {find_layer(*given)};
     if (given->kind() != io::json_kind::array || given->size() == 0)
       given->refuse("the name of a layer, or a list of names");
+    if (given->size() > max_layer_inputs)
+      given->refuse("at most " + std::to_string(max_layer_inputs) + " inputs");
     std::vector<int> ids;
     for (io::json_value const one : given->items()) ids.push_back(find_layer(one));
     return ids;
@@ -153,7 +156,8 @@ class layers_reader {
   void check_inputs(io::json_value entry, std::vector<int> const& inputs) const {
     std::int64_t elements = 0;
     for (int const id : inputs) elements += net_.view()[id].output.elements();
-    if (elements > std::int64_t{1} << 30) entry.refuse("inputs of at most 1073741824 elements", "more");
+    if (elements > max_layer_elements)
+      entry.refuse("inputs of at most " + std::to_string(max_layer_elements) + " elements", "more");
   }
 
   /// The finding without its source line: the document has the line.
@@ -298,7 +302,6 @@ COHORT_CORE_INLINE void layers_codec::define(io::json_writer& out) {
       out.key(one->name).begin_object().key("anyOf").begin_array();
       write_kind_schema(out, *one);
       if (!one->fields.empty() && count_required(*one) <= 1) write_layer_field_schema(out, one->fields[0]);
-      if (count_required(*one) == 0) write_type(out, "null");
       out.end_array().end_object();
     }
   });

@@ -37,6 +37,23 @@ inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", 
 inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
 inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
 
+/// Whether names are those of all enumerators up to `last`, or of all alternatives.
+template <class Enum, std::size_t n>
+constexpr bool names_all(std::array<std::string_view, n> const&, Enum last) {
+  return static_cast<std::size_t>(last) + 1 == n;
+}
+template <class Variant, std::size_t n>
+constexpr bool names_all(std::array<std::string_view, n> const&) {
+  return std::variant_size_v<Variant> == n;
+}
+static_assert(names_all<data_source>(data_names) && names_all<text_tokens>(token_names)
+              && names_all<strategy_source>(strategy_names));
+static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missing_names, missing_values::drop)
+              && names_all(imputation_names, imputation::constant)
+              && names_all(fitting_names, images_source::fit::cover)
+              && names_all(not_finite_names, when_not_finite::skip) && names_all(share_names, share::update)
+              && names_all(route_names, route::merged) && names_all(group_names, sharing_group::rank));
+
 // ---- values of types without a table --------------------------------------------------------------------
 
 /// An element type among some.
@@ -200,6 +217,8 @@ inline any_residual alternatives_of(residual_policy const& p) {
   return residual::none{};
 }
 
+static_assert(names_all<any_threshold>(threshold_names) && names_all<any_residual>(residual_names));
+
 /// A policy as one of the structs from which it is made.
 template <class Policy>
 struct policy_codec {
@@ -235,12 +254,12 @@ void document_fields(Visitor& v, top_k_sharing& s) {
 }
 
 // ---- data -----------------------------------------------------------------------------------------------
-inline constexpr real_codec fraction_codec{.least = std::nullopt, .most = 1};
+inline constexpr real_codec fraction_codec{.least = 0, .most = 1, .is_below = true};
 
 template <class Visitor>
 void document_fields(Visitor& v, digits_source& s) {
   v.field("train", s.train, integer_codec<int>{1});
-  v.field("test", s.test, integer_codec<int>{1});
+  v.field("test", s.test, integer_codec<int>{});
   v.field("seed", s.seed, integer_codec<std::uint64_t>{});
 }
 template <class Visitor>
@@ -357,6 +376,7 @@ void document_fields(Visitor& v, network_source& s) {
   v.field("layers", s.layers, layers_codec{});
   v.field("model", s.model, text_codec{});
   v.field("parameters", s.parameters, boolean_codec{});
+  v.field("updater_state", s.updater_state, boolean_codec{});
 }
 
 template <class Visitor>
@@ -487,6 +507,7 @@ struct version_codec {
 template <class Visitor>
 void document_fields(Visitor& v, run_document& s) {
   int version = run_document::version;
+  std::string for_editors;
   v.field("version", version, version_codec{});
   v.field("network", s.network, object_codec<network_source>{});
   v.field("data", s.data, alternatives_codec<data_source>{{data_names, "data sets"}});
@@ -499,6 +520,7 @@ void document_fields(Visitor& v, run_document& s) {
   v.field("ranks", s.ranks, object_codec<rank_settings>{});
   v.field("evaluation", s.evaluation, object_codec<evaluation_settings>{});
   v.field("output", s.output, object_codec<output_settings>{});
+  v.field("$schema", for_editors, ignored_codec{});
 }
 
 /// The schema of all fields of a document; parts need the document itself.
@@ -527,17 +549,33 @@ inline void require_path(std::string const& value, char const* path, char const*
   if (value.empty()) refuse_field(path, what, "none");
 }
 
+/// Throws setting_error if a field of a held-out part is set although the test set is of its own.
+template <class Source>
+void require_no_split(Source const& s, std::string const& other, std::string const& path) {
+  if (other.empty()) return;
+  Source const omitted{};
+  auto const refuse = [&](char const* field, std::string got) {
+    refuse_field(path + '.' + field, "no such field, because the test set is not a part of the training set",
+                 std::move(got));
+  };
+  if (s.test_fraction != omitted.test_fraction) refuse("test_fraction", text_of({s.test_fraction}));
+  if (s.split_seed != omitted.split_seed) refuse("split_seed", std::to_string(s.split_seed));
+  if constexpr (requires { s.stratified; })
+    if (s.stratified) refuse("stratified", "true");
+}
+
 inline void check_source(digits_source const&) {}
 inline void check_source(mnist_source const&) {}
 inline void check_source(idx_source const& s) {
   require_path(s.images, "data.idx.images", "a file of images");
   require_path(s.labels, "data.idx.labels", "a file of labels");
-  require_path(s.test_images, "data.idx.test_images", "a file of images");
-  require_path(s.test_labels, "data.idx.test_labels", "a file of labels");
+  if (!s.test_labels.empty()) require_path(s.test_images, "data.idx.test_images", "a file of images");
+  if (!s.test_images.empty()) require_path(s.test_labels, "data.idx.test_labels", "a file of labels");
 }
 inline void check_source(table_source const& s) {
   require_path(s.file, "data.table.file", "a file with a table");
   require_path(s.encode.target, "data.table.target", "the name of a column");
+  require_no_split(s, s.test_file, "data.table");
 }
 inline void check_source(text_source const& s) { require_path(s.file, "data.text.file", "a text file"); }
 inline void check_source(series_source const& s) {
@@ -547,6 +585,7 @@ inline void check_source(series_source const& s) {
 inline void check_source(images_source const& s) {
   require_path(s.folder, "data.images.folder", "a folder with one folder per class");
   if (s.channels == 2) refuse_field("data.images.channels", "1 or 3", "2");
+  require_no_split(s, s.test_folder, "data.images");
 }
 
 }  // namespace cohort::detail
@@ -596,12 +635,21 @@ COHORT_CORE_INLINE void run_document::set(std::string_view path, std::string_vie
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);
   }
+  bool is_text = false;
   try {
-    io::parse_json(value);
+    io::parse_json(value, origin);
     text += value;
-  } catch (data_error const&) {
+  } catch (data_error const& problem) {
+    if (value.starts_with('{') || value.starts_with('[') || value.starts_with('"')) {
+      refusal const& why = problem.why();
+      throw data_error({.what = "cannot set a field of the document: the value is not JSON",
+                        .where = why.where,
+                        .expected = why.expected,
+                        .got = why.got});
+    }
     if (detail::invalid_utf8_at(value) != value.size()) refuse("UTF-8", detail::quote_for_error(value));
     detail::append_quoted(text, value);
+    is_text = true;
   }
   io::json_document const parsed = io::parse_json(text + closing, origin);
   run_document changed = *this;
@@ -610,10 +658,13 @@ COHORT_CORE_INLINE void run_document::set(std::string_view path, std::string_vie
   } catch (data_error const& problem) {
     refusal const& why = problem.why();
     std::size_t const at = why.where.find(", $");
-    throw data_error({.what = "cannot set a field of the document",
-                      .where = std::string(origin) + (at == why.where.npos ? "" : why.where.substr(at)),
-                      .expected = why.expected,
-                      .got = why.got});
+    bool const is_scalar = !is_text && !value.starts_with('{') && !value.starts_with('[');
+    bool const needs_quotes = is_scalar && why.expected == "a string";
+    throw data_error(
+        {.what = "cannot set a field of the document",
+         .where = std::string(origin) + (at == why.where.npos ? "" : why.where.substr(at)),
+         .expected = needs_quotes ? "a string: '\"" + std::string(value) + "\"'" : std::string(why.expected),
+         .got = why.got});
   }
   *this = std::move(changed);
 }
@@ -621,6 +672,13 @@ COHORT_CORE_INLINE void run_document::set(std::string_view path, std::string_vie
 COHORT_CORE_INLINE void run_document::check() const {
   if (network.layers.has_value() == !network.model.empty())
     detail::refuse_field("network", "either layers or a model", network.layers ? "both" : "none");
+  if (network.updater_state && network.model.empty())
+    detail::refuse_field("network.updater_state", "false, because layers have no updaters' state", "true");
+  if (network.updater_state && !network.parameters)
+    detail::refuse_field("network.parameters", "true, because updater_state continues the model's training",
+                         "false");
+  if (ranks.communicator == "self" && ranks.count > 1)
+    detail::refuse_field("ranks.count", "1 with communicator self", std::to_string(ranks.count));
   std::visit([](auto const& one) { detail::check_source(one); }, data);
   if (output.checkpoints.empty() && (output.resume || output.checkpoint_every > 0))
     detail::refuse_field("output.checkpoints", "a folder, because resume or checkpoint_every is set", "none");
@@ -634,6 +692,10 @@ COHORT_CORE_INLINE std::span<std::string_view const> run_document::backends() {
 
 COHORT_CORE_INLINE bool operator==(run_document const& a, run_document const& b) {
   return to_json(a) == to_json(b);
+}
+
+COHORT_CORE_INLINE std::string_view name_of(strategy_source const& how) {
+  return detail::strategy_names[how.index()];
 }
 
 COHORT_CORE_INLINE std::string to_json(run_document const& run) {

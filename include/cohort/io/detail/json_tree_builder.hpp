@@ -23,7 +23,7 @@ struct text_position {
 /// Order     key precedes each value of an object. begin and end are balanced; one value is the root.
 /// Before    keys and strings are UTF-8, and have at most `text_bytes` bytes together.
 /// Errors    data_error, which begins with `what`, if a field occurs twice in an object or a limit is
-///           exceeded.
+///           exceeded; setting_error if max_depth is out of range.
 class json_tree_builder {
  public:
   json_tree_builder(std::string what, std::string_view name, std::size_t text_bytes, io::json_limits limits);

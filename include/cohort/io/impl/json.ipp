@@ -5,6 +5,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/underflow.hpp>
 #include <cohort/io/json.hpp>
 #include <cstdint>
 #include <memory>
@@ -241,22 +242,6 @@ class json_parser {
     n.integral = integral
                  && std::from_chars(magnitude.data(), magnitude.data() + magnitude.size(), n.magnitude).ec
                         == std::errc{};
-  }
-
-  /// Returns whether an unsigned number outside the range of double is too small, not too large.
-  static bool underflows(std::string_view number) {
-    std::size_t const e = std::min(number.find_first_of("eE"), number.size());
-    std::string_view const mantissa = number.substr(0, e);
-    std::size_t const point = std::min(mantissa.find('.'), mantissa.size());
-    std::size_t const first = mantissa.find_first_of("123456789");
-    if (first == std::string_view::npos) return true;
-    auto const leading = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
-    bool const down = e + 1 < number.size() && number[e + 1] == '-';
-    std::int64_t power = 0;
-    for (char c : number.substr(e)) {
-      if (is_digit(c)) power = std::min<std::int64_t>(power * 10 + (c - '0'), std::int64_t{1} << 40);
-    }
-    return leading + (down ? -power : power) < 0;
   }
 
   // ---- strings ----

@@ -12,6 +12,11 @@ namespace cohort::detail {
 COHORT_CORE_INLINE json_tree_builder::json_tree_builder(std::string what, std::string_view name,
                                                         std::size_t text_bytes, io::json_limits limits)
     : what_(std::move(what)), limits_(limits), tree_(std::make_unique<json_tree>()) {
+  if (limits_.max_depth < 1 || limits_.max_depth > 1000)
+    throw setting_error({.what = what_,
+                         .where = "json_limits::max_depth",
+                         .expected = "1 to 1000",
+                         .got = {limits_.max_depth}});
   tree_->name = name;
   tree_->strings.reserve(text_bytes);  // no reallocation invalidates the views
 }

@@ -40,23 +40,35 @@ COHORT_CORE_INLINE bool json_tree::is_identifier(std::string_view key) {
   return !key.empty() && key.size() <= 60 && letter(key[0]) && std::all_of(key.begin(), key.end(), inner);
 }
 
+/// Returns the value of an integer without its sign; nullopt for other values.
+COHORT_CORE_INLINE std::optional<std::uint64_t> magnitude_of(json_node const& n) {
+  if (n.integral) return n.magnitude;
+  constexpr double most = 9007199254740992;  // 2^53: doubles represent all integers up to it
+  double const size = n.negative ? -n.number : n.number;
+  if (n.kind != io::json_kind::number || !(size >= 0 && size <= most)) return std::nullopt;
+  auto const whole = static_cast<std::uint64_t>(size);
+  if (static_cast<double>(whole) != size) return std::nullopt;
+  return whole;
+}
+
 }  // namespace cohort::detail
 
 namespace cohort::io {
 
 COHORT_CORE_INLINE std::int64_t json_value::integer(std::int64_t lowest, std::int64_t highest) const {
-  detail::json_node const& n = node();
   constexpr auto half = std::uint64_t{1} << 63;
-  if (n.integral && (n.negative ? n.magnitude <= half : n.magnitude < half)) {
-    auto const value = static_cast<std::int64_t>(n.negative ? 0 - n.magnitude : n.magnitude);
+  bool const negative = node().negative;
+  if (auto const size = detail::magnitude_of(node()); size && (negative ? *size <= half : *size < half)) {
+    auto const value = static_cast<std::int64_t>(negative ? 0 - *size : *size);
     if (value >= lowest && value <= highest) return value;
   }
   refuse("an integer" + range_text(lowest, highest));
 }
 
 COHORT_CORE_INLINE std::uint64_t json_value::unsigned_integer(std::uint64_t highest) const {
-  detail::json_node const& n = node();
-  if (n.integral && (!n.negative || n.magnitude == 0) && n.magnitude <= highest) return n.magnitude;
+  if (auto const size = detail::magnitude_of(node());
+      size && (!node().negative || *size == 0) && *size <= highest)
+    return *size;
   refuse("an integer from 0 to " + std::to_string(highest));
 }
 

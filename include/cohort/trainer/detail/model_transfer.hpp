@@ -6,6 +6,9 @@
 
 namespace cohort::detail {
 
+/// Names of a model file's texts about the data.
+inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder";
+
 /// Copies this rank's parameters, updater state, position and plateau state to `to`.
 void add_replica(training_state& run, model_content& to);
 

@@ -19,6 +19,13 @@ std::vector<layer_states::layer> stateful_layers(graph_view net);
 /// Errors    setting_error with the first layer that cannot continue a sequence step by step.
 graph stepwise_network(graph_view net, int output, int steps);
 
+/// Which first extents of tensors stepwise_network replaces by the number of steps.
+struct stepwise_extents {
+  std::vector<char> inputs;  // in their order
+  bool output;
+};
+stepwise_extents extents_with_steps(graph_view net, int output);
+
 }  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/io/json.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/load.hpp>
+#include <cohort/trainer/load_parameters.hpp>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
-
-inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder";
 
 /// Adds the maps of inputs and targets and the encoder, if there are any.
 COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content& to) {
@@ -33,10 +31,7 @@ COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph
       throw data_error({.what = "a model's normalisation is damaged", .where = where, .got = {why.what()}});
     }
   }
-  if (auto const found = metadata.find(encoder_key); found != metadata.end()) {
-    io::json_document const parsed = io::parse_json(found->second, from.file().name() + ", " + encoder_key);
-    made.encoder = table_encoder_from_json(parsed.root());
-  }
+  made.encoder = encoder_in(from);
   return made;
 }
 

@@ -101,4 +101,12 @@ COHORT_CORE_INLINE graph stepwise_network(graph_view net, int output, int steps)
   return graph(graph_view{nodes, values, net.edges, net.characters});
 }
 
+COHORT_CORE_INLINE stepwise_extents extents_with_steps(graph_view net, int output) {
+  graph const one_step = stepwise_network(net, output, 1), two_steps = stepwise_network(net, output, 2);
+  auto const differs = [&](int id) { return one_step.view()[id].output != two_steps.view()[id].output; };
+  stepwise_extents made{{}, differs(output)};
+  for (int const id : net.with_role(layer_role::input)) made.inputs.push_back(differs(id));
+  return made;
+}
+
 }  // namespace cohort::detail

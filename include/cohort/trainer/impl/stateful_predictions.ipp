@@ -25,20 +25,17 @@ struct stateful_predictions::stream {
   int sequences;
   int output;
   graph one_step;
-  std::vector<char> varies{};  // per input: whether it has steps
+  std::vector<char> varies;  // per input: whether it has steps
   detail::layer_states states;
-  std::vector<stepper> steppers{};
+  std::vector<std::unique_ptr<stepper>> steppers{};  // the last used one is the last
 
   stream(detail::training_state& of, int count)
       : model(of),
         sequences(count),
         output(graph_view(of.net).outputs()[0]),
         one_step(detail::stepwise_network(of.net, output, 1)),
-        states(detail::stateful_layers(one_step), count, bytes_of(of.element())) {
-    graph const two_steps = detail::stepwise_network(of.net, output, 2);
-    for (int const id : inputs())
-      varies.push_back(!(one_step.view()[id].output == two_steps.view()[id].output));
-  }
+        varies(detail::extents_with_steps(of.net, output).inputs),
+        states(detail::stateful_layers(one_step), count, bytes_of(of.element())) {}
 
   detail::backend_handle const& backend() const { return model.workers->backend(); }
   std::vector<int> inputs() const { return one_step.view().with_role(layer_role::input); }
@@ -105,14 +102,20 @@ struct stateful_predictions::stream {
   }
 
   stepper& stepper_of(int steps) {
-    for (stepper& one : steppers)
-      if (one.steps == steps) return one;
-    stepper made{steps, detail::stepwise_network(model.net, output, steps), {}, {}};
-    made.made = backend().make_plan_of(
-        made.net,
+    auto const found =
+        std::find_if(steppers.begin(), steppers.end(), [&](auto const& one) { return one->steps == steps; });
+    if (found != steppers.end()) {
+      std::rotate(found, found + 1, steppers.end());
+      return *steppers.back();
+    }
+    if (steppers.size() == max_plans) steppers.erase(steppers.begin());
+    auto made =
+        std::make_unique<stepper>(stepper{steps, detail::stepwise_network(model.net, output, steps), {}, {}});
+    made->made = backend().make_plan_of(
+        made->net,
         {.batch = sequences, .training = false, .max_bytes = model.settings.max_bytes, .outputs = {output}});
-    made.context = made.made->make_context(nullptr, nullptr);
-    return steppers.emplace_back(std::move(made));
+    made->context = made->made->make_context(nullptr, nullptr);
+    return *steppers.emplace_back(std::move(made));
   }
 
   predictions advance(std::span<tensor_view const> given, std::span<tensor_view const> masks) {
@@ -148,6 +151,10 @@ COHORT_CORE_INLINE stateful_predictions& stateful_predictions::operator=(statefu
     default;
 
 COHORT_CORE_INLINE int stateful_predictions::sequences() const { return stream_->sequences; }
+
+COHORT_CORE_INLINE int stateful_predictions::plans() const {
+  return static_cast<int>(stream_->steppers.size());
+}
 
 COHORT_CORE_INLINE predictions stateful_predictions::advance(std::span<tensor_view const> inputs) {
   return stream_->advance(inputs, {});

@@ -9,6 +9,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/json_tree_builder.hpp>
+#include <cohort/io/detail/underflow.hpp>
 #include <cohort/yaml.hpp>
 #include <cstdint>
 #include <optional>
@@ -110,8 +111,8 @@ COHORT_YAML_INLINE std::optional<yaml_number> number_of(std::string_view text) {
   if (is_integer) made.integer = digits_of(rest, 10);
   auto const failure = std::from_chars(rest.data(), rest.data() + rest.size(), made.value).ec;
   if (failure == std::errc::result_out_of_range) {
-    made.value = std::strtod(std::string(rest).c_str(), nullptr);  // 0, or infinite
-    made.finite = made.value < 1;
+    made.value = 0;
+    made.finite = underflows(rest);
   }
   if (made.negative) made.value = -made.value;
   return made;
@@ -122,7 +123,9 @@ class yaml_events final : public YAML::EventHandler {
  public:
   yaml_events(json_tree_builder& to, line_index const& lines) : to_(to), lines_(lines) {}
 
-  void OnDocumentStart(YAML::Mark const&) override {}
+  void OnDocumentStart(YAML::Mark const& mark) override {
+    if (to_.is_complete()) to_.refuse(lines_.at(mark), "one document", "a second one");
+  }
   void OnDocumentEnd() override {}
   void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override {
     text_position const at = lines_.at(mark);
@@ -221,23 +224,7 @@ COHORT_YAML_INLINE json_document parse_yaml(std::string_view text, std::string_v
     YAML::Parser parser(stream);
     detail::yaml_events events(to, lines);
     if (!parser.HandleNextDocument(events) || !to.is_complete()) to.refuse({}, "a document", "none");
-    struct second_document final : YAML::EventHandler {
-      std::optional<YAML::Mark> begin{};
-      void OnDocumentStart(YAML::Mark const& mark) override { begin = mark; }
-      void OnDocumentEnd() override {}
-      void OnNull(YAML::Mark const&, YAML::anchor_t) override {}
-      void OnAlias(YAML::Mark const&, YAML::anchor_t) override {}
-      void OnScalar(YAML::Mark const&, std::string const&, YAML::anchor_t, std::string const&) override {}
-      void OnSequenceStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
-                           YAML::EmitterStyle::value) override {}
-      void OnSequenceEnd() override {}
-      void OnMapStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
-                      YAML::EmitterStyle::value) override {}
-      void OnMapEnd() override {}
-    } second;
-    if (parser.HandleNextDocument(second))
-      to.refuse(second.begin ? lines.at(*second.begin) : detail::text_position{}, "one document",
-                "a second one");
+    parser.HandleNextDocument(events);  // a second document is an error
   } catch (YAML::Exception const& problem) {
     detail::text_position const at = lines.at(problem.mark);
     throw data_error(

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/trainer/detail/model_transfer.hpp>
+#include <cohort/trainer/load_parameters.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void load_parameters(training& into, model_file const& from) {
+  detail::training_state& run = into.state();
+  from.check_network(run.net, run.parameters());  // before the normalisation, which fits its own network only
+  detail::data_preparation preparation = detail::preparation_in(from, run.net);
+  from.read_parameters(run.net, run.parameters());
+  run.preparation = std::move(preparation);
+}
+
+COHORT_CORE_INLINE std::optional<table_encoder> encoder_in(model_file const& from) {
+  auto const& metadata = from.file().metadata();
+  auto const found = metadata.find(detail::encoder_key);
+  if (found == metadata.end()) return std::nullopt;
+  io::json_document const parsed =
+      io::parse_json(found->second, from.file().name() + ", " + detail::encoder_key);
+  return table_encoder_from_json(parsed.root());
+}
+
+}  // namespace cohort

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/trainer/training.hpp>
+#include <optional>
+
+namespace cohort {
+
+/// Loads the parameters, the normalisation and the encoder of a model file: to train further from them, with
+/// other settings. Normalisation and encoder become those of the file, none if it has none.
+///
+/// Order     not collective: every rank makes the same call.
+/// After     updaters' state, step and epoch are unchanged, unlike after training::load.
+/// Errors    data_error with the difference between the file's network and this one. After an error nothing
+///           has changed.
+void load_parameters(training& into, model_file const& from);
+
+/// Returns the encoder of the tables that a model was trained on; nothing if the file has none.
+///
+/// Errors    data_error if the encoder is damaged.
+std::optional<table_encoder> encoder_in(model_file const& from);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/load_parameters.ipp>
+#endif
