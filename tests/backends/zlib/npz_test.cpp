@@ -47,9 +47,10 @@ void expect_arrays(npz_file const& file) {
     EXPECT_EQ(file.tensors()[i].name, wanted.tensors[i].name);
     EXPECT_EQ(file.tensors()[i].view.dims, wanted.tensors[i].view.dims);
     EXPECT_EQ(file.tensors()[i].view.type, wanted.tensors[i].view.type);
-    EXPECT_EQ(
-        std::memcmp(file.tensors()[i].view.data, wanted.tensors[i].view.data, wanted.tensors[i].view.bytes()),
-        0);
+    auto const bytes_of = [](tensor_view const& view) {
+      return std::string_view(static_cast<char const*>(view.data), view.bytes());
+    };
+    EXPECT_EQ(bytes_of(file.tensors()[i].view), bytes_of(wanted.tensors[i].view));
   }
 }
 
