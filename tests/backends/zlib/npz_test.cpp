@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../../checkpoint/refusals.hpp"
@@ -48,7 +49,7 @@ void expect_arrays(npz_file const& file) {
     EXPECT_EQ(file.tensors()[i].view.dims, wanted.tensors[i].view.dims);
     EXPECT_EQ(file.tensors()[i].view.type, wanted.tensors[i].view.type);
     auto const bytes_of = [](tensor_view const& view) {
-      return std::string_view(static_cast<char const*>(view.data), view.bytes());
+      return std::string_view(reinterpret_cast<char const*>(view.data), view.bytes());
     };
     EXPECT_EQ(bytes_of(file.tensors()[i].view), bytes_of(wanted.tensors[i].view));
   }
