@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
-#include <cohort/interchange/detail/protobuf.hpp>
+#include <cohort/io/detail/protobuf.hpp>
 
 #include "../checkpoint/refusals.hpp"
 
@@ -38,7 +38,8 @@ TEST(protobuf, reads_what_was_written) {
   out.integer(3, std::int64_t{1} << 62);
   out.real(4, 1.5F);
   out.bytes(536870911, "text");
-  protobuf_reader in(out.text(), "a");
+  std::string const file = "a";
+  protobuf_reader in(out.text(), file, "cannot read the message");
   EXPECT_TRUE(in.next());
   EXPECT_EQ(in.integer(), 0);
   EXPECT_TRUE(in.next());

@@ -4,7 +4,7 @@
 #include <array>
 #include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
-#include <cohort/interchange/detail/protobuf.hpp>
+#include <cohort/io/detail/protobuf.hpp>
 #include <cstring>
 
 namespace cohort::detail {
@@ -330,11 +330,11 @@ class onnx_reader {
 };
 
 COHORT_CORE_INLINE onnx_model read_onnx_model(std::string_view bytes, std::string const& file) {
-  return onnx_reader().model(protobuf_reader(bytes, file));
+  return onnx_reader().model(protobuf_reader(bytes, file, "cannot read the ONNX file"));
 }
 
 COHORT_CORE_INLINE onnx_tensor read_onnx_tensor(std::string_view bytes, std::string const& file) {
-  return onnx_reader().tensor(protobuf_reader(bytes, file));
+  return onnx_reader().tensor(protobuf_reader(bytes, file, "cannot read the ONNX file"));
 }
 
 COHORT_CORE_INLINE std::string message_of(onnx_tensor const& from) {

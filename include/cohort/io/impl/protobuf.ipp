@@ -3,7 +3,7 @@
 #include <bit>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/interchange/detail/protobuf.hpp>
+#include <cohort/io/detail/protobuf.hpp>
 #include <cstring>
 #include <utility>
 
@@ -13,7 +13,7 @@ static_assert(std::endian::native == std::endian::little, "cohort: Protocol Buff
 
 COHORT_CORE_INLINE protobuf_reader::protobuf_reader(protobuf_reader const& parent, char const* name,
                                                     std::int64_t index)
-    : protobuf_reader(parent.bytes(), *parent.file_) {
+    : protobuf_reader(parent.bytes(), *parent.file_, parent.what_) {
   start_ = parent.start_;
   parent_ = &parent;
   name_ = name;
@@ -31,7 +31,7 @@ COHORT_CORE_INLINE std::string protobuf_reader::path() const {
 COHORT_CORE_INLINE void protobuf_reader::refuse(std::string expected, std::string got) const {
   std::string where = *file_ + ", byte " + std::to_string((field_begin_ ? field_begin_ : begin_) - start_);
   if (std::string const message = path(); !message.empty()) where += " in " + message;
-  throw data_error({.what = "cannot read the ONNX file",
+  throw data_error({.what = what_,
                     .where = std::move(where),
                     .expected = std::move(expected),
                     .got = std::move(got)});

@@ -20,8 +20,14 @@ namespace cohort::detail {
 ///           a field of another wire type.
 class protobuf_reader {
  public:
-  protobuf_reader(std::string_view message, std::string const& file)
-      : begin_(message.data()), at_(begin_), end_(begin_ + message.size()), file_(&file), start_(begin_) {}
+  /// `what`: of the data_error, a literal.
+  protobuf_reader(std::string_view message, std::string const& file, char const* what)
+      : begin_(message.data()),
+        at_(begin_),
+        end_(begin_ + message.size()),
+        file_(&file),
+        what_(what),
+        start_(begin_) {}
   /// A message that is the current field of another one. `name`: a literal; `index` < 0: a single field.
   protobuf_reader(protobuf_reader const& parent, char const* name, std::int64_t index = -1);
 
@@ -52,6 +58,7 @@ class protobuf_reader {
   char const* at_;
   char const* end_;
   std::string const* file_;
+  char const* what_;
   char const* start_;  // of the file
   protobuf_reader const* parent_ = nullptr;
   char const* name_ = "";
@@ -81,5 +88,5 @@ class protobuf_writer {
 }  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
-#include <cohort/interchange/impl/protobuf.ipp>
+#include <cohort/io/impl/protobuf.ipp>
 #endif
