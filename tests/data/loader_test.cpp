@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // alone: it replaces operator new
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cohort/data/arrays.hpp>
@@ -295,6 +296,31 @@ TEST(loader, resumes_a_run_with_the_same_or_other_ranks) {
   }
 }
 
+TEST(loader, shuffles_by_blocks_and_resumes_with_other_ranks) {
+  cohort::block_shuffle const blocks{.block = 10, .window = 30};
+  std::vector<std::int64_t> order;
+  cohort::epoch_order(order, 3, 1, 103, blocks);
+  cohort::loader alone(numbers(103), {.batch = 8, .seed = 3, .blocks = blocks});
+  EXPECT_EQ(epoch_of(alone, 1), order);
+  cohort::loader first(numbers(103), {.batch = 10, .ranks = 2, .seed = 3, .blocks = blocks});
+  first.start(1);
+  first.next();
+  first.next();
+  ASSERT_EQ(first.position(), 40);
+  for (int prefetch : {0, 2}) {
+    std::vector<std::int64_t> seen(order.begin(), order.begin() + 40);
+    for (int rank = 0; rank < 3; ++rank) {
+      cohort::loader resumed(
+          numbers(103),
+          {.batch = 7, .rank = rank, .ranks = 3, .seed = 3, .blocks = blocks, .prefetch = prefetch});
+      auto const rest = epoch_of(resumed, 1, first.position());
+      seen.insert(seen.end(), rest.begin(), rest.end());
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, cohort::epoch_order(3, 1, 103, false));
+  }
+}
+
 TEST(loader, distributes_each_example_once_in_equally_many_batches) {
   for (int ranks : {2, 3, 5}) {
     std::map<std::int64_t, int> seen;
@@ -442,7 +468,8 @@ TEST(loader, allocates_nothing_after_its_first_epoch) {
   std::vector<std::int32_t> const labels(1000, 2);
   cohort::loader rows(cohort::arrays(inputs, {5}, labels, 3), {.batch = 32, .seed = 1});
   cohort::loader examples(numbers(1000), {.batch = 32, .seed = 1});
-  for (cohort::loader* loader : {&rows, &examples}) {
+  cohort::loader by_blocks(numbers(1000), {.batch = 32, .seed = 1, .blocks = {10, 200}});
+  for (cohort::loader* loader : {&rows, &examples, &by_blocks}) {
     loader->start(0);
     while (loader->next() != nullptr) {
     }
@@ -464,6 +491,11 @@ TEST(loader, refuses_invalid_settings) {
   expect_parts(says({.rank = 2, .ranks = 2}), {"rank", "0 to 1", "got 2"});
   expect_parts(says({.ranks = 0}), {"ranks"});
   expect_parts(says({.prefetch = -1}), {"prefetch", "-1"});
+  expect_parts(says({.blocks = {-1, 0}}), {"blocks.block", "at least 0", "got -1"});
+  expect_parts(says({.blocks = {2, -1}}), {"blocks.window", "at least 0", "got -1"});
+  expect_parts(says({.blocks = {0, 5}}), {"blocks.window", "0 without blocks.block", "got 5"});
+  expect_parts(says({.shuffle = false, .blocks = {5, 0}}), {"blocks.block", "0 without shuffle", "got 5"});
+  expect_parts(says({.blocks = {5, 0}, .bucket = 4}), {"bucket", "0 with blocks.block", "got 4"});
   expect_parts(says({.readers = 0}), {"readers", "1 to 256", "got 0"});
   expect_parts(says({.deadline = 0ms}), {"deadline"});
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),

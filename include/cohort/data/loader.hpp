@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/order.hpp>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -17,6 +18,7 @@ struct loader_settings {
   int ranks = 1;           ///< number of ranks
   std::uint64_t seed = 0;  ///< of the shuffling
   bool shuffle = true;
+  block_shuffle blocks{};   ///< of an indexed data set, instead of one shuffle of all examples
   bool drop_last = false;   ///< omits an incomplete last global batch
   int prefetch = 0;         ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
   std::int64_t bucket = 0;  ///< examples in a row that are sorted by length, after shuffling; 0: none
@@ -54,7 +56,7 @@ loader_settings checked_settings(loader_settings s, dataset const& data);
 ///           batch, and by later calls; if several examples of a batch fail, the exception of the first one
 ///           is thrown.
 /// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
-///           bucket, drop_last), not on prefetch and readers.
+///           blocks, bucket, drop_last), not on prefetch and readers.
 class loader {
  public:
   loader(dataset data, loader_settings settings);

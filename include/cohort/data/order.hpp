@@ -22,6 +22,30 @@ void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int6
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                                       bool shuffle = true);
 
+/// Settings of a shuffle for data that is larger than memory. Blocks of consecutive examples are put in
+/// random order. Each window consists of the next blocks in that order, and its examples are shuffled. An
+/// epoch thus reads whole blocks, and needs only one window in memory at a time.
+///
+/// Units     both fields count examples. `block` 0: all examples are shuffled together. `window` 0: 64
+///           blocks. A window is rounded down to whole blocks; it has at least one.
+/// Exact     each example occurs once per epoch. An example is in each window with equal probability, and at
+///           each place of its window. Examples of one block are always in one window: two neighbours in the
+///           file are less than `window` places apart. If a file is sorted by class, use blocks that are much
+///           smaller than a class, and windows of many blocks.
+struct block_shuffle {
+  std::int64_t block = 0;
+  std::int64_t window = 0;
+
+  bool operator==(block_shuffle const&) const = default;
+};
+
+/// Computes the order of one epoch as above, shuffled by blocks.
+///
+/// Before    blocks.block > 0, blocks.window ≥ 0
+/// Exact     depends only on (seed, epoch, rank, size, blocks); the same on every machine.
+void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                 block_shuffle const& blocks, int rank = 0);
+
 /// Sorts each `bucket` consecutive examples of an order by length, ascending or descending at random, and
 /// rotates them by a random number, so that the examples of a batch have similar lengths and the order of the
 /// batches is random.

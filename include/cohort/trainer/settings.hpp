@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/order.hpp>
 #include <cohort/data/sharding.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
@@ -86,8 +87,8 @@ std::string describe(training_settings const& s);
 /// Units     `batch`: examples per rank and step, split over its workers. `accumulate`: number of
 ///           micro-batches that a worker processes one after another (gradient accumulation): an update still
 ///           uses `batch` examples, with the memory of batch / accumulate. `prefetch`: number of batches that
-///           are prepared in advance in the background. `bucket`, `readers`: of the loader
-///           (loader_settings). `epochs`: number of epochs to complete, including a resumed one.
+///           are prepared in advance in the background. `blocks`, `bucket`, `readers`: of
+///           the loader (loader_settings). `epochs`: number of epochs to complete, including a resumed one.
 ///           `sharding`: whether all ranks have the same data set or each rank has a different one
 ///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, with the same
 ///           `batch`, `readers` and `sharding`. The network's loss and `metrics` on it are stored in the
@@ -100,6 +101,7 @@ struct fit_settings {
   int batch = 32;
   int epochs = 1;
   bool shuffle = true;
+  block_shuffle blocks{};
   int prefetch = 0;
   std::int64_t bucket = 0;
   int readers = 1;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/detail/epoch_sequence.hpp>
 #include <cohort/data/loader.hpp>
 #include <cstdint>
 #include <memory>
@@ -41,7 +42,7 @@ class batch_source {
   batch_writer writer_;
   example_view example_;
   std::unique_ptr<batch_readers> readers_;  // null: this thread reads alone
-  std::vector<std::int64_t> order_;
+  epoch_sequence order_;
   std::vector<int> lengths_;  // of the examples, if they are sorted
   std::unique_ptr<stream_cursor> cursor_;
   std::int64_t epoch_ = 0;

@@ -31,11 +31,17 @@ COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t pos
 }
 
 COHORT_CORE_INLINE void batch_source::order_examples(int rank) {
-  epoch_order(order_, settings_.seed, epoch_, data_.size(), settings_.shuffle, rank);
-  if (settings_.bucket == 0) return;
-  for (std::int64_t i = std::ssize(lengths_); i < data_.size(); ++i)
-    lengths_.push_back(data_.length(i).value_or(0));
-  sort_in_buckets(order_, lengths_, settings_.bucket, settings_.seed, epoch_, rank);
+  if (settings_.bucket > 0)
+    for (std::int64_t i = std::ssize(lengths_); i < data_.size(); ++i)
+      lengths_.push_back(data_.length(i).value_or(0));
+  order_.start({.seed = settings_.seed,
+                .epoch = epoch_,
+                .size = data_.size(),
+                .rank = rank,
+                .shuffle = settings_.shuffle,
+                .blocks = settings_.blocks,
+                .bucket = settings_.bucket,
+                .lengths = lengths_});
 }
 
 COHORT_CORE_INLINE bool batch_source::fill(batch& out) {
@@ -61,8 +67,7 @@ COHORT_CORE_INLINE bool batch_source::fill_local(batch& out) {
   std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
   if (whole == 0 || (settings_.drop_last && whole < full)) return false;
   std::int64_t const mine = part(data_.size());
-  auto const first = order_.begin() + std::min(position_, data_.size());
-  out.indices.assign(first, first + mine);
+  order_.copy({std::min(position_, data_.size()), mine}, out.indices);
   out.count = static_cast<int>(mine);
   out.first_index = before + std::min(position_, data_.size());
   out.global_count = whole;
@@ -78,8 +83,7 @@ COHORT_CORE_INLINE bool batch_source::fill_indexed(batch& out) {
   std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
   if (whole.count == 0 || (settings_.drop_last && whole.count < full)) return false;
   index_slice const mine = part_of(whole, settings_.rank, settings_.ranks);
-  auto const first = order_.begin() + mine.first;
-  out.indices.assign(first, first + mine.count);
+  order_.copy(mine, out.indices);
   out.count = static_cast<int>(mine.count);
   out.first_index = mine.first;
   out.global_count = whole.count;

@@ -23,6 +23,14 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
   if (s.readers < 1 || s.readers > 256) refuse("readers", "1 to 256", s.readers);
   if (s.readers > 1 && !data.indexed())
     refuse("readers", "1, because a stream is read in sequence", s.readers);
+  if (s.blocks.block < 0) refuse("blocks.block", "at least 0", s.blocks.block);
+  if (s.blocks.window < 0) refuse("blocks.window", "at least 0", s.blocks.window);
+  if (s.blocks.block == 0 && s.blocks.window > 0)
+    refuse("blocks.window", "0 without blocks.block", s.blocks.window);
+  if (s.blocks.block > 0 && !s.shuffle) refuse("blocks.block", "0 without shuffle", s.blocks.block);
+  if (s.blocks.block > 0 && !data.indexed())
+    refuse("blocks.block", "0, because a stream has its own order", s.blocks.block);
+  if (s.blocks.block > 0 && s.bucket > 0) refuse("bucket", "0 with blocks.block", s.bucket);
   if (s.bucket < 0) refuse("bucket", "at least 0", s.bucket);
   if (s.bucket > 0 && !s.shuffle) refuse("bucket", "0 without shuffle", s.bucket);
   if (s.bucket > 0 && !(data.indexed() && (data.size() == 0 || data.length(0))))

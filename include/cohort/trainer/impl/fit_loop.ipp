@@ -91,6 +91,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                                                       .ranks = world.size(),
                                                       .seed = state.settings.seed,
                                                       .shuffle = how.shuffle,
+                                                      .blocks = how.blocks,
                                                       .prefetch = how.prefetch,
                                                       .bucket = how.bucket,
                                                       .readers = how.readers,

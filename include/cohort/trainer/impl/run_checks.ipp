@@ -321,6 +321,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"micro-batches", text_of({how.accumulate})},
                              {"epochs", text_of({how.epochs})},
                              {"shuffle", how.shuffle ? "yes" : "no"},
+                             {"blocks", text_of({how.blocks.block, ", window ", how.blocks.window})},
                              {"bucket", text_of({how.bucket})},
                              {"sharding", how.sharding == sharding::local ? "local" : "global"},
                              {"validation", how.validation ? "yes" : "no"},

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/order.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What determines the order of an epoch; see epoch_order. `lengths`: of the examples, if they are sorted in
+/// buckets.
+struct epoch_settings {
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+  std::int64_t size = 0;
+  int rank = 0;
+  bool shuffle = true;
+  block_shuffle blocks{};
+  std::int64_t bucket = 0;
+  std::span<int const> lengths{};
+};
+
+/// The order of an epoch, from any position on.
+///
+/// Before    with `blocks`, bucket is 0.
+/// Moves     without `shuffle` nothing is allocated; with `blocks`, one number for each block and for each
+///           example of a window; otherwise one number for each example. Memory is reused.
+/// Cost      copy from another window than the last one shuffles that window.
+class epoch_sequence {
+ public:
+  void start(epoch_settings const& settings);
+
+  /// Writes the examples at these positions of the epoch to `to`.
+  void copy(index_slice positions, std::vector<std::int64_t>& to);
+
+ private:
+  std::int64_t window_blocks() const;
+  /// Position at which a window begins; `size` for the window after the last one.
+  std::int64_t window_begin(std::int64_t window) const;
+  void shuffle_window(std::int64_t window);
+
+  epoch_settings settings_;
+  std::vector<std::int64_t> blocks_;    // the blocks in their order; empty: one window
+  std::int64_t short_block_place_ = 0;  // in blocks_: the block with the last examples, which may be shorter
+  std::int64_t window_ = -1;            // the window in order_
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/epoch_sequence.ipp>
+#endif
