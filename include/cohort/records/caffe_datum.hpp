@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// A `Datum` of Caffe: an image or a vector with a class label, as Caffe and CaffeOnSpark store it.
+///
+/// Shapes    `data`: channels × height × width bytes, or an image file if `encoded`. `numbers`: as many
+///           floats; a Datum has data or numbers.
+/// Order     Caffe's convert_imageset writes the channels blue, green, red.
+/// Source    github.com/BVLC/caffe, src/caffe/proto/caffe.proto
+struct caffe_datum {
+  int channels = 0;
+  int height = 0;
+  int width = 0;
+  int label = 0;
+  bool encoded = false;
+  std::string_view data{};  ///< a part of the message
+  std::vector<float> numbers{};
+
+  shape extents() const { return {channels, height, width}; }
+
+  /// Reads a serialised Datum.
+  ///
+  /// Before    `message` outlives the result.
+  /// Errors    data_error naming `where` if the message is not a Datum, or if it is not encoded and the
+  ///           number of its elements differs from its extents or is 0.
+  static caffe_datum parse(std::span<std::byte const> message, std::string_view where);
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/records/impl/caffe_datum.ipp>
+#endif

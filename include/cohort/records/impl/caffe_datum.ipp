@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/protobuf.hpp>
+#include <cohort/records/caffe_datum.hpp>
+#include <limits>
+
+namespace cohort {
+
+COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> message,
+                                                  std::string_view where) {
+  std::string const file(where);
+  caffe_datum found;
+  detail::protobuf_reader in({reinterpret_cast<char const*>(message.data()), message.size()}, file,
+                             "cannot read the Caffe Datum");
+  auto const small = [&](char const* field) {
+    std::int64_t const value = in.integer();
+    if (value < 0 || value > std::numeric_limits<int>::max())
+      throw data_error({.what = "a field of a Caffe Datum is out of range",
+                        .where = {where, ", ", field},
+                        .expected = "0 to 2147483647",
+                        .got = {value}});
+    return static_cast<int>(value);
+  };
+  while (in.next()) {
+    if (in.field() == 1) found.channels = small("channels");
+    if (in.field() == 2) found.height = small("height");
+    if (in.field() == 3) found.width = small("width");
+    if (in.field() == 4) found.data = in.bytes();
+    if (in.field() == 5) found.label = small("label");
+    if (in.field() == 6) in.append_to(found.numbers);
+    if (in.field() == 7) found.encoded = in.integer() != 0;
+  }
+  if (found.encoded) return found;
+  std::size_t const count = found.numbers.empty() ? found.data.size() : found.numbers.size();
+  auto const wide = [](int extent) { return static_cast<std::uint64_t>(extent); };
+  bool const small_enough = wide(found.height) * wide(found.width) <= count + 1;
+  std::uint64_t const elements =
+      small_enough ? wide(found.channels) * wide(found.height) * wide(found.width) : 0;
+  if (!small_enough || elements == 0 || elements != count)
+    throw data_error({.what = "the elements of a Caffe Datum differ from its extents",
+                      .where = file,
+                      .expected = {found.channels, "x", found.height, "x", found.width, " elements"},
+                      .got = {count}});
+  return found;
+}
+
+}  // namespace cohort

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/records/record_dataset.hpp>
+#include <mutex>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+/// Memory of this thread for the fields of one record.
+COHORT_CORE_INLINE std::vector<std::vector<std::byte>>& memory_of_fields() {
+  thread_local std::vector<std::vector<std::byte>> memory;
+  return memory;
+}
+
+/// The data set that decoded_records returns.
+class decoded_record_examples {
+ public:
+  decoded_record_examples(record_set records, data_description description, record_decoder decode,
+                          record_decoding const& how)
+      : records_(std::move(records)),
+        description_(std::move(description)),
+        decode_(std::move(decode)),
+        how_(how) {
+    if (how_.bad == bad_record::skip) description_.weighted = true;
+  }
+
+  data_description const& describe() const { return description_; }
+  std::int64_t size() const { return records_.size(); }
+
+  void get(std::int64_t i, example_view& out) const {
+    record_view record(records_, i);
+    if (how_.bad == bad_record::stop) return decode_(record, out);
+    try {
+      decode_(record, out);
+    } catch (data_error const& problem) {
+      skip(problem, out);
+    }
+  }
+
+ private:
+  void skip(data_error const& problem, example_view& out) const {
+    for (std::size_t part = 0; part < description_.parts(); ++part) {
+      tensor_description const& one = description_.part(part);
+      std::byte* const to = out.fill(part);
+      std::fill_n(to, static_cast<std::size_t>(one.example.elements()) * bytes_of(one.stored), std::byte{0});
+    }
+    out.weight = 0;
+    if (how_.skipped) ++*how_.skipped;
+    if (!how_.log) return;
+    std::lock_guard const lock(*log_mutex_);
+    how_.log(std::string("skipped: ") + problem.what());
+  }
+
+  record_set records_;
+  data_description description_;
+  record_decoder decode_;
+  record_decoding how_;
+  std::shared_ptr<std::mutex> log_mutex_ = std::make_shared<std::mutex>();
+};
+
+}  // namespace detail
+
+COHORT_CORE_INLINE record_view::record_view(record_set const& records, std::int64_t index)
+    : records_(records), index_(index), memory_(detail::memory_of_fields()) {
+  if (memory_.size() < records.fields().size()) memory_.resize(records.fields().size());
+}
+
+COHORT_CORE_INLINE std::span<std::byte const> record_view::bytes(std::size_t field) {
+  return records_.read(index_, field, memory_[field]);
+}
+
+COHORT_CORE_INLINE std::string_view record_view::text(std::size_t field) {
+  std::span<std::byte const> const found = bytes(field);
+  return {reinterpret_cast<char const*>(found.data()), found.size()};
+}
+
+COHORT_CORE_INLINE std::int64_t record_view::integer(std::size_t field, std::int64_t least,
+                                                     std::int64_t most) {
+  std::string_view whole = text(field);
+  while (!whole.empty() && (whole.back() == ' ' || whole.back() == '\n' || whole.back() == '\r'))
+    whole.remove_suffix(1);
+  std::int64_t value = 0;
+  auto const [stop, error] = std::from_chars(whole.data(), whole.data() + whole.size(), value);
+  if (error != std::errc{} || stop != whole.data() + whole.size() || value < least || value > most)
+    throw data_error({.what = "a field of a record is not an integer of its range",
+                      .where = {where(), ", field ", records_.fields()[field]},
+                      .expected = {least, " to ", most},
+                      .got = {"'", whole.substr(0, 40), "'"}});
+  return value;
+}
+
+COHORT_CORE_INLINE dataset decoded_records(record_set records, data_description description,
+                                           record_decoder decode, record_decoding const& how) {
+  return detail::decoded_record_examples(std::move(records), std::move(description), std::move(decode), how);
+}
+
+}  // namespace cohort

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/io/crc32c.hpp>
+#include <cohort/io/detail/cached_file.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/records/record_index.hpp>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace cohort::detail {
+
+/// Appends numbers and texts, or reads them in the same order. A read beyond the end fails once and for all.
+class index_bytes {
+ public:
+  explicit index_bytes(std::string_view from = {}) : from_(from) {}
+
+  void put(std::uint64_t number) { written.append(reinterpret_cast<char const*>(&number), sizeof number); }
+  void put(std::string const& text) {
+    put(static_cast<std::uint64_t>(text.size()));
+    written += text;
+  }
+  std::uint64_t number() {
+    std::uint64_t found = 0;
+    if (from_.size() < sizeof found) return fail();
+    std::memcpy(&found, from_.data(), sizeof found);
+    from_.remove_prefix(sizeof found);
+    return found;
+  }
+  /// Reads a number of elements, each of which takes at least `bytes` of the rest.
+  std::uint64_t count(std::uint64_t bytes) {
+    std::uint64_t const found = number();
+    return found > from_.size() / bytes ? fail() : found;
+  }
+  std::string text() {
+    std::uint64_t const bytes = count(1);
+    std::string found(from_.substr(0, bytes));
+    from_.remove_prefix(bytes);
+    return found;
+  }
+  bool ended() const { return good_ && from_.empty(); }
+
+  std::string written;
+
+ private:
+  std::uint64_t fail() {
+    good_ = false;
+    from_ = {};
+    return 0;
+  }
+
+  std::string_view from_;
+  bool good_ = true;
+};
+
+COHORT_CORE_INLINE std::string encoded_index(record_index const& index) {
+  index_bytes to;
+  for (auto const* list : {&index.fields, &index.keys}) {
+    to.put(static_cast<std::uint64_t>(list->size()));
+    for (std::string const& one : *list) to.put(one);
+  }
+  to.put(static_cast<std::uint64_t>(index.places.size()));
+  for (field_place const& one : index.places) {
+    to.put(one.offset);
+    to.put(one.bytes);
+  }
+  return std::move(to.written);
+}
+
+COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view bytes) {
+  index_bytes from(bytes);
+  record_index found;
+  for (auto* list : {&found.fields, &found.keys}) {
+    list->resize(from.count(sizeof(std::uint64_t)));
+    for (std::string& one : *list) one = from.text();
+  }
+  found.places.resize(from.count(2 * sizeof(std::uint64_t)));
+  for (field_place& one : found.places) one = {from.number(), from.number()};
+  bool const whole = from.ended() && !found.fields.empty() && found.places.size() % found.fields.size() == 0
+                     && (found.keys.empty() || std::ssize(found.keys) == found.size());
+  if (!whole) return std::nullopt;
+  return found;
+}
+
+/// Describes a file so that another file, or the same one after a change, has another description.
+COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
+  constexpr std::size_t most = std::size_t{1} << 16;
+  regular_file const file = open_regular_file(path, "cannot read the file");
+  struct stat status {};
+  ::fstat(file.descriptor, &status);
+  std::vector<std::byte> ends(2 * most);
+  auto const at = [&](std::uint64_t offset, std::byte* to) {
+    ssize_t const got = ::pread(file.descriptor, to, most, static_cast<off_t>(offset));
+    return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  };
+  std::size_t used = at(0, ends.data());
+  if (file.size > most) used += at(file.size - most, ends.data() + used);
+  ::close(file.descriptor);
+  std::error_code ignored;
+  std::string const whole = std::filesystem::weakly_canonical(path, ignored).string();
+  return text_of({whole.empty() ? path : whole, ", ", file.size, " bytes, ", status.st_mtim.tv_sec, ".",
+                  status.st_mtim.tv_nsec, " s, crc32c ",
+                  io::crc32c(best_isa(), std::span(ends).first(used))});
+}
+
+COHORT_CORE_INLINE record_index index_of(std::string const& path, record_format const& format,
+                                         std::string const& cache) {
+  if (cache.empty()) return format.index(path);
+  cached_file const kept(cache, "cohort records 1", ".index", format.name + "\n" + identity_of(path) + "\n");
+  if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
+  record_index made = format.index(path);
+  kept.write(encoded_index(made));
+  return made;
+}
+
+}  // namespace cohort::detail

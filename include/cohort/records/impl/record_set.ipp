@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/records/record_set.hpp>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+/// Descriptors of files for reading at any offset. At most `most` stay open: the one that was opened first is
+/// closed when no read uses it any more.
+class open_files {
+ public:
+  explicit open_files(std::size_t count) : files_(count) {}
+
+  /// Reads bytes of a file.
+  ///
+  /// Parameters  `size`: of the whole file, when it was indexed.
+  /// Errors    file_error.
+  void read(std::size_t file, std::string const& path, std::uint64_t size, field_place const& place,
+            std::byte* to) {
+    std::shared_ptr<descriptor const> const opened = open(file, path, size);
+    for (std::uint64_t done = 0; done < place.bytes;) {
+      ssize_t const got =
+          ::pread(opened->number, to + done, place.bytes - done, static_cast<off_t>(place.offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) refuse_file("cannot read the file", path, errno);
+      if (got == 0) refuse_size("the file became shorter after it was indexed", opened->number, path, size);
+      done += static_cast<std::uint64_t>(got);
+    }
+  }
+
+ private:
+  static constexpr std::size_t most = 128;
+
+  struct descriptor {
+    explicit descriptor(int of) : number(of) {}
+    descriptor(descriptor const&) = delete;
+    descriptor& operator=(descriptor const&) = delete;
+    ~descriptor() { ::close(number); }
+    int number;
+  };
+
+  [[noreturn]] static void refuse_size(char const* what, int file, std::string const& path,
+                                       std::uint64_t size) {
+    struct stat status {};
+    ::fstat(file, &status);
+    throw file_error(
+        {.what = what, .where = path, .expected = {size, " bytes"}, .got = {status.st_size, " bytes"}});
+  }
+
+  std::shared_ptr<descriptor const> open(std::size_t file, std::string const& path, std::uint64_t size) {
+    std::lock_guard const lock(mutex_);
+    if (files_[file]) return files_[file];
+    regular_file const opened = open_regular_file(path, "cannot read the file");
+    auto made = std::make_shared<descriptor const>(opened.descriptor);
+    if (opened.size != size)
+      refuse_size("the file changed after it was indexed", opened.descriptor, path, size);
+    if (order_.size() == most) {
+      files_[order_.front()] = nullptr;
+      order_.pop_front();
+    }
+    order_.push_back(file);
+    files_[file] = made;
+    return made;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<descriptor const>> files_;
+  std::deque<std::size_t> order_;  // files that are open, in the order of opening
+};
+
+}  // namespace detail
+
+struct record_set::content {
+  struct file {
+    std::uint64_t bytes = 0;
+    std::int64_t first = 0;  // record
+    record_index index;
+    std::vector<std::size_t> columns;  // of each field of the set in this file; index.fields.size(): none
+  };
+
+  std::vector<std::string> paths;
+  record_format format;
+  std::uint64_t max_field_bytes;
+  std::vector<file> files;
+  std::vector<std::string> fields;
+  std::int64_t size = 0;
+  std::unique_ptr<detail::open_files> descriptors;
+};
+
+COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record_format format,
+                                          record_settings const& settings) {
+  if (paths.empty())
+    throw setting_error(
+        {.what = "a record set needs files", .where = "paths", .expected = "at least 1 path", .got = "0"});
+  auto made = std::make_shared<content>();
+  made->max_field_bytes = settings.max_field_bytes;
+  for (std::string const& path : paths) {
+    content::file one;
+    one.bytes = io::file_reader(path).size();
+    one.index = detail::index_of(path, format, settings.cache);
+    one.first = made->size;
+    made->size += one.index.size();
+    for (std::string const& field : one.index.fields)
+      if (std::ranges::find(made->fields, field) == made->fields.end()) made->fields.push_back(field);
+    made->files.push_back(std::move(one));
+  }
+  for (content::file& one : made->files)
+    for (std::string const& field : made->fields)
+      one.columns.push_back(
+          static_cast<std::size_t>(std::ranges::find(one.index.fields, field) - one.index.fields.begin()));
+  made->descriptors = std::make_unique<detail::open_files>(paths.size());
+  made->paths = std::move(paths);
+  made->format = std::move(format);
+  content_ = std::move(made);
+}
+
+COHORT_CORE_INLINE std::int64_t record_set::size() const { return content_->size; }
+COHORT_CORE_INLINE std::vector<std::string> const& record_set::fields() const { return content_->fields; }
+COHORT_CORE_INLINE std::vector<std::string> const& record_set::paths() const { return content_->paths; }
+
+COHORT_CORE_INLINE std::size_t record_set::field(std::string_view name) const {
+  auto const found = std::ranges::find(content_->fields, name);
+  if (found != content_->fields.end()) return static_cast<std::size_t>(found - content_->fields.begin());
+  std::string known;
+  for (std::string const& one : content_->fields) known += (known.empty() ? "" : ", ") + one;
+  throw setting_error({.what = "the records do not have this field",
+                       .where = content_->paths.front(),
+                       .expected = {"one of ", known},
+                       .got = std::string(name)});
+}
+
+COHORT_CORE_INLINE record_set::place record_set::place_of(std::int64_t record) const {
+  auto const after = std::ranges::upper_bound(content_->files, record, {}, &content::file::first);
+  auto const file = static_cast<std::size_t>(after - content_->files.begin()) - 1;
+  return {file, record - content_->files[file].first};
+}
+
+COHORT_CORE_INLINE field_place const& record_set::place_of(std::int64_t record, std::size_t field) const {
+  static constexpr field_place none{};
+  place const at = place_of(record);
+  content::file const& file = content_->files[at.file];
+  std::size_t const columns = file.index.fields.size(), column = file.columns[field];
+  return column == columns ? none : file.index.places[static_cast<std::size_t>(at.record) * columns + column];
+}
+
+COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) const {
+  return place_of(record, field).offset != field_place::missing;
+}
+
+COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
+                                                               std::vector<std::byte>& memory) const {
+  field_place const& at = place_of(record, field);
+  if (at.offset == field_place::missing)
+    throw data_error({.what = "a record does not have a field",
+                      .where = where(record),
+                      .expected = {"the field ", content_->fields[field]},
+                      .got = "none"});
+  if (at.bytes > content_->max_field_bytes)
+    throw data_error({.what = "a field of a record is too large",
+                      .where = {where(record), ", field ", content_->fields[field]},
+                      .expected = {"at most ", content_->max_field_bytes, " bytes (max_field_bytes)"},
+                      .got = {at.bytes, " bytes"}});
+  std::size_t const file = place_of(record).file;
+  if (memory.size() < at.bytes) memory.resize(at.bytes);
+  content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
+  std::span<std::byte const> const stored(memory.data(), at.bytes);
+  return content_->format.content ? content_->format.content(stored, where(record)) : stored;
+}
+
+COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const {
+  place const at = place_of(record);
+  std::vector<std::string> const& keys = content_->files[at.file].index.keys;
+  return keys.empty() ? std::string_view() : keys[static_cast<std::size_t>(at.record)];
+}
+
+COHORT_CORE_INLINE std::string record_set::where(std::int64_t record) const {
+  place const at = place_of(record);
+  std::string_view const named = key(record);
+  return detail::text_of(
+      {content_->paths[at.file], ", record ", at.record, named.empty() ? "" : ", ", named});
+}
+
+COHORT_CORE_INLINE std::vector<std::string> numbered_paths(std::string const& pattern) {
+  std::size_t const open = pattern.find('{'), dots = pattern.find("..", open), close = pattern.find('}');
+  if (open == pattern.npos && close == pattern.npos) return {pattern};
+  auto const refuse = [&] {
+    throw setting_error({.what = "invalid pattern of numbered files",
+                         .where = "numbered_paths",
+                         .expected = "NAME{FIRST..LAST}NAME with FIRST <= LAST and at most 1,000,000 files",
+                         .got = pattern});
+  };
+  if (open == pattern.npos || dots == pattern.npos || close == pattern.npos || dots > close
+      || pattern.find('{', open + 1) != pattern.npos)
+    refuse();
+  auto const number = [&](std::size_t begin, std::size_t end) {
+    std::uint64_t value = 0;
+    char const *const first = pattern.data() + begin, *const last = pattern.data() + end;
+    auto const [stop, error] = std::from_chars(first, last, value);
+    if (begin == end || stop != last || error != std::errc{}) refuse();
+    return value;
+  };
+  std::uint64_t const first = number(open + 1, dots), last = number(dots + 2, close);
+  if (first > last || last - first >= 1'000'000) refuse();
+  std::size_t const digits = dots - open - 1;
+  std::vector<std::string> paths;
+  for (std::uint64_t k = first; k <= last; ++k) {
+    std::string text = std::to_string(k);
+    if (text.size() < digits) text.insert(0, digits - text.size(), '0');
+    paths.push_back(pattern.substr(0, open) + text + pattern.substr(close + 1));
+  }
+  return paths;
+}
+
+}  // namespace cohort

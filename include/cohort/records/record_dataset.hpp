@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <atomic>
+#include <cohort/data/dataset.hpp>
+#include <cohort/execution/sink.hpp>
+#include <cohort/records/record_set.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// One record that a decoder reads. Fields are read from the file when they are requested.
+class record_view {
+ public:
+  record_view(record_set const& records, std::int64_t index);
+
+  std::int64_t index() const { return index_; }
+  std::string_view key() const { return records_.key(index_); }
+  /// For messages: file, record and key.
+  std::string where() const { return records_.where(index_); }
+  bool has(std::size_t field) const { return records_.has(index_, field); }
+
+  /// Returns the bytes of a field, which remain valid until the decoder returns.
+  ///
+  /// Errors    those of record_set::read.
+  std::span<std::byte const> bytes(std::size_t field);
+  /// The same as text.
+  std::string_view text(std::size_t field);
+  /// The same as a decimal integer, as in the field "cls" of a WebDataset. Spaces and a line's end may follow
+  /// it.
+  ///
+  /// Errors    those of bytes; data_error naming the record if the text is not an integer of the range.
+  std::int64_t integer(std::size_t field, std::int64_t least, std::int64_t most);
+
+ private:
+  record_set const& records_;
+  std::int64_t index_;
+  std::vector<std::vector<std::byte>>& memory_;
+};
+
+/// Computes an example from a record: sets every part of `out` by point or fill. Several threads call it.
+using record_decoder = std::function<void(record_view& record, example_view& out)>;
+
+/// What happens to a record that cannot be read or decoded (data_error).
+enum class bad_record { stop, skip };
+
+/// Settings of `decoded_records`.
+struct record_decoding {
+  bad_record bad = bad_record::stop;
+  /// Receives the message of each skipped record.
+  sink log{};
+  /// Counts reads of records that were skipped; may be null.
+  std::shared_ptr<std::atomic<std::int64_t>> skipped{};
+};
+
+/// Returns a data set whose examples are decoded from records when they are requested.
+///
+/// Shapes    `description` describes what `decode` sets.
+/// Errors    get: those of `decode`. With bad_record::skip an example whose record throws data_error has
+///           zeros and weight 0: it contributes to no loss, gradient or metric, and means remain exact.
+///           file_error, as for a file that cannot be read, is never skipped.
+dataset decoded_records(record_set records, data_description description, record_decoder decode,
+                        record_decoding const& how = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/records/impl/record_dataset.ipp>
+#endif

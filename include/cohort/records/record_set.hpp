@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/data_folders.hpp>
+#include <cohort/records/record_index.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+class open_files;
+}  // namespace detail
+
+/// Settings of a record_set.
+struct record_settings {
+  /// Folder in which the files' indices are kept; "": they are read again by each process.
+  std::string cache = io::cache_folder("indices");
+  /// A larger field is refused before memory is allocated.
+  std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
+};
+
+/// The records of several files, with random access. Cheap to copy.
+///
+/// Order     records by file in the given order, then by place in the file.
+/// Moves     constructing reads every file once from beginning to end, unless the cache holds its index.
+///           Keeps the index in memory: 16 bytes for each field of each record, and the keys. At most 128
+///           files are open at a time.
+/// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
+///           indexed.
+class record_set {
+ public:
+  record_set(std::vector<std::string> paths, record_format format, record_settings const& settings = {});
+
+  std::int64_t size() const;
+  /// Names of the fields: those of all files, in order of their first occurrence.
+  std::vector<std::string> const& fields() const;
+  std::vector<std::string> const& paths() const;
+
+  /// Returns the number of a field.
+  ///
+  /// Errors    setting_error that lists the fields if there is none of this name.
+  std::size_t field(std::string_view name) const;
+
+  /// Returns whether a record has a field.
+  bool has(std::int64_t record, std::size_t field) const;
+
+  /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
+  /// read.
+  ///
+  /// Errors    data_error naming file and record if the record does not have the field, the field is larger
+  ///           than max_field_bytes, or its check fails. file_error if the file has changed its size since it
+  ///           was indexed, or cannot be read.
+  std::span<std::byte const> read(std::int64_t record, std::size_t field,
+                                  std::vector<std::byte>& memory) const;
+
+  /// Returns the key of a record; "" if the format has no keys.
+  std::string_view key(std::int64_t record) const;
+  /// Describes a record for messages: "shard-000001.tar, record 12, cat/0012".
+  std::string where(std::int64_t record) const;
+
+ private:
+  struct content;
+  struct place {
+    std::size_t file;
+    std::int64_t record;  // in the file
+  };
+  place place_of(std::int64_t record) const;
+  field_place const& place_of(std::int64_t record, std::size_t field) const;
+
+  std::shared_ptr<content const> content_;
+};
+
+/// Returns the paths of a numbered series of files: "train-{000000..000146}.tar" means 147 paths. A pattern
+/// without braces is one path.
+///
+/// Errors    setting_error for a pattern that is not NAME{FIRST..LAST}NAME.
+std::vector<std::string> numbered_paths(std::string const& pattern);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/records/impl/record_set.ipp>
+#endif

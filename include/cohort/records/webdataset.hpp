@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/records/record_index.hpp>
+
+namespace cohort {
+
+/// Tar archives of a WebDataset: consecutive files of the same name up to the first dot are one record. The
+/// rest of the name is the field: a/0012.jpg and a/0012.cls are the fields "jpg" and "cls" of the record with
+/// key "a/0012".
+///
+/// Shapes    tar as POSIX (ustar, pax) and GNU write it, uncompressed. Folders and links are skipped, and so
+///           are files whose name begins with a dot or with "__".
+/// Errors    file_error; data_error naming archive and byte: a header with a wrong checksum, a truncated
+///           archive, a field twice in a record, a compressed archive, a sparse file.
+/// Source    github.com/webdataset/webdataset (naming); POSIX.1-2017, pax (format).
+record_format webdataset();
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/records/impl/webdataset.ipp>
+#endif
