@@ -9,6 +9,7 @@
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image.hpp>
 #include <cohort/image/image_folder.hpp>
+#include <cohort/image/image_records.hpp>
 #include <cohort/image/image_settings.hpp>
 #include <cohort/image/image_window.hpp>
 #include <cohort/image/mixed.hpp>

@@ -27,10 +27,16 @@ class image_reader {
   bool needs_size() const { return settings_.height == 0; }
   void use_size_of(std::span<std::byte const> file, std::string const& where);
 
+  void use_size(int height, int width);
+
   data_description describe() const;
 
-  void write(std::span<std::byte const> file, std::string const& where, std::string const& path,
+  /// Sets an example: the decoded file, or an image with the channels of the settings. `path`: the
+  /// key, which remains valid until the next example is requested.
+  void write(std::span<std::byte const> file, std::string const& where, std::string_view path,
              std::int32_t label, example_view& out) const;
+  void write(image from, std::string const& where, std::string_view path, std::int32_t label,
+             example_view& out) const;
 
   std::size_t max_file_bytes() const { return settings_.max_file_bytes; }
 

@@ -65,6 +65,11 @@ COHORT_IMAGE_INLINE void image_reader::use_size_of(std::span<std::byte const> fi
   settings_.width = size[2];
 }
 
+COHORT_IMAGE_INLINE void image_reader::use_size(int height, int width) {
+  settings_.height = height;
+  settings_.width = width;
+}
+
 COHORT_IMAGE_INLINE data_description image_reader::describe() const {
   data_description made{.inputs = {{.name = "input",
                                     .example = {settings_.channels, settings_.height, settings_.width},
@@ -83,10 +88,15 @@ COHORT_IMAGE_INLINE data_description image_reader::describe() const {
 }
 
 COHORT_IMAGE_INLINE void image_reader::write(std::span<std::byte const> file, std::string const& where,
-                                             std::string const& path, std::int32_t label,
+                                             std::string_view path, std::int32_t label,
                                              example_view& out) const {
-  image const made = fit_to_size(decoded(file, where, how()), settings_.height, settings_.width,
-                                 settings_.other_sizes, where);
+  write(decoded(file, where, how()), where, path, label, out);
+}
+
+COHORT_IMAGE_INLINE void image_reader::write(image from, std::string const& where, std::string_view path,
+                                             std::int32_t label, example_view& out) const {
+  image const made =
+      fit_to_size(std::move(from), settings_.height, settings_.width, settings_.other_sizes, where);
   std::memcpy(out.fill(0), made.pixels.data(), made.pixels.size());
   std::memcpy(out.fill(1), &label, sizeof label);
   if (settings_.keyed) out.key = path;

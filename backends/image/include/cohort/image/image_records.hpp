@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/image/detail/image_reader.hpp>
+#include <cohort/image/image_settings.hpp>
+#include <cohort/records/record_dataset.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// The fields of a record that contain an image and its class.
+struct image_fields {
+  std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< names; a record has one of them
+  std::string label = "cls";                                ///< the class number as a decimal text
+};
+
+/// Images in records, as an indexed data set: of a WebDataset, or Datums of Caffe. A record is read and
+/// decoded by get, on the calling thread.
+///
+/// Shapes    as for image_folder.
+/// Order     examples are the records in their order. settings.labels are the names of the classes 0, 1, ….
+/// Errors    When constructed: setting_error without settings.labels; setting_error for a record set without
+///           these fields; data_error if there are no records.
+///           From get: data_error naming file and record for a record without an image, a label that is not
+///           a class number, or an image that cannot be decoded; file_error.
+class image_records {
+ public:
+  image_records(record_set records, image_settings settings, image_fields const& fields = {});
+
+  /// Reads the Datums in the field "value" (LMDB, SequenceFile) or "record" (TFRecord), or in the only field.
+  /// Three planes that are not encoded are blue, green and red, because Caffe wrote them with OpenCV. They
+  /// become red, green and blue.
+  static image_records of_caffe(record_set records, image_settings settings);
+
+  data_description const& describe() const { return what_; }
+  std::int64_t size() const { return records_.size(); }
+  void get(std::int64_t i, example_view& out) const;
+  std::int64_t label(std::int64_t i) const;
+
+  record_set const& records() const { return records_; }
+
+ private:
+  image_records(record_set records, image_settings settings, std::vector<std::size_t> image,
+                std::size_t label, bool caffe);
+
+  std::int32_t class_of(std::int64_t number, std::int64_t i) const;
+  std::size_t image_field(record_view const& record) const;
+
+  record_set records_;
+  detail::image_reader reader_;
+  std::vector<std::size_t> image_fields_;
+  std::size_t label_field_;
+  bool caffe_;
+  data_description what_;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/image_records.ipp>
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/planes_of.hpp>
+#include <cohort/image/image_records.hpp>
+#include <cohort/records/caffe_datum.hpp>
+#include <cstring>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+/// The numbers of the fields that a record set has.
+COHORT_IMAGE_INLINE std::vector<std::size_t> known_fields(record_set const& records,
+                                                          std::vector<std::string> const& names) {
+  std::vector<std::size_t> found;
+  for (std::string const& name : names)
+    if (std::ranges::find(records.fields(), name) != records.fields().end())
+      found.push_back(records.field(name));
+  if (found.empty() && !names.empty()) found.push_back(records.field(names.front()));  // throws
+  return found;
+}
+
+COHORT_IMAGE_INLINE std::size_t datum_field(record_set const& records) {
+  for (char const* name : {"value", "record"})
+    if (std::ranges::find(records.fields(), name) != records.fields().end()) return records.field(name);
+  return records.fields().size() == 1 ? 0 : records.field("value");
+}
+
+COHORT_IMAGE_INLINE std::span<std::byte const> bytes_in(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+/// The pixels of a Datum that is not an image file, as `channels` planes.
+COHORT_IMAGE_INLINE image pixels_of(caffe_datum const& datum, int channels, std::string const& where) {
+  bool const coloured = datum.channels == 3;
+  if ((!coloured && datum.channels != 1) || !datum.numbers.empty())
+    throw data_error(
+        {.what = "a Caffe Datum is not an image",
+         .where = where,
+         .expected = "1 or 3 channels of bytes",
+         .got = {datum.channels, datum.numbers.empty() ? " channels of bytes" : " channels of floats"}});
+  image made(channels, datum.height, datum.width);
+  std::size_t const plane = made.plane_bytes();
+  auto const* const first = reinterpret_cast<std::uint8_t const*>(datum.data.data());
+  auto const* const red = coloured ? first + 2 * plane : first;
+  if (channels == 1 && coloured)
+    for (std::size_t k = 0; k < plane; ++k) made.pixels[k] = luma(red[k], first[plane + k], first[k]);
+  else
+    for (int c = 0; c < channels; ++c)
+      std::memcpy(made.plane(c), coloured ? red - static_cast<std::size_t>(c) * plane : first, plane);
+  return made;
+}
+
+}  // namespace detail
+
+COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
+                                                 image_fields const& fields)
+    : image_records(records, std::move(settings), detail::known_fields(records, fields.image),
+                    records.field(fields.label), false) {}
+
+COHORT_IMAGE_INLINE image_records image_records::of_caffe(record_set records, image_settings settings) {
+  std::size_t const field = detail::datum_field(records);
+  return {std::move(records), std::move(settings), {field}, field, true};
+}
+
+COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
+                                                 std::vector<std::size_t> image, std::size_t label,
+                                                 bool caffe)
+    : records_(std::move(records)),
+      reader_(settings, settings.labels),
+      image_fields_(std::move(image)),
+      label_field_(label),
+      caffe_(caffe) {
+  detail::require_unique(settings.labels);
+  if (settings.labels.empty())
+    throw setting_error({.what = "the classes of the records are unknown",
+                         .where = "image_settings::labels",
+                         .expected = "the names of the classes 0, 1, …",
+                         .got = "none"});
+  if (records_.size() == 0)
+    throw data_error({.what = "the files have no records",
+                      .where = records_.paths().front(),
+                      .expected = "at least 1 record",
+                      .got = "0"});
+  if (reader_.needs_size()) {
+    record_view first(records_, 0);
+    std::span<std::byte const> const file = first.bytes(image_field(first));
+    caffe_datum const datum = caffe_ ? caffe_datum::parse(file, first.where()) : caffe_datum{.encoded = true};
+    if (!datum.encoded)
+      reader_.use_size(datum.height, datum.width);
+    else
+      reader_.use_size_of(caffe_ ? detail::bytes_in(datum.data) : file, first.where());
+  }
+  what_ = reader_.describe();
+}
+
+COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& record) const {
+  for (std::size_t const field : image_fields_)
+    if (record.has(field)) return field;
+  throw data_error({.what = "a record has no image",
+                    .where = record.where(),
+                    .expected = {"a field ", records_.fields()[image_fields_.front()]},
+                    .got = "none"});
+}
+
+COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, std::int64_t i) const {
+  int const classes = what_.targets[0].classes;
+  if (number >= classes)
+    throw data_error({.what = "a record has an unknown class",
+                      .where = records_.where(i),
+                      .expected = {"0 to ", classes - 1},
+                      .got = {number}});
+  return static_cast<std::int32_t>(number);
+}
+
+COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
+  record_view record(records_, i);
+  if (!caffe_) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
+  return class_of(caffe_datum::parse(record.bytes(label_field_), record.where()).label, i);
+}
+
+COHORT_IMAGE_INLINE void image_records::get(std::int64_t i, example_view& out) const {
+  record_view record(records_, i);
+  std::string const where = record.where();
+  std::span<std::byte const> const file = record.bytes(image_field(record));
+  if (!caffe_) {
+    auto const number =
+        static_cast<std::int32_t>(record.integer(label_field_, 0, what_.targets[0].classes - 1));
+    return reader_.write(file, where, record.key(), number, out);
+  }
+  caffe_datum const datum = caffe_datum::parse(file, where);
+  std::int32_t const number = class_of(datum.label, i);
+  if (datum.encoded)
+    reader_.write(detail::bytes_in(datum.data), where, record.key(), number, out);
+  else
+    reader_.write(detail::pixels_of(datum, static_cast<int>(what_.inputs[0].example[0]), where), where,
+                  record.key(), number, out);
+}
+
+}  // namespace cohort
