@@ -2,7 +2,7 @@
 // Patterns of several nodes that almost fit, files that are wrong, and files that cost much.
 #include <gtest/gtest.h>
 #include <cohort/interchange/detail/onnx_importer.hpp>
-#include <cohort/interchange/detail/protobuf.hpp>
+#include <cohort/io/detail/protobuf.hpp>
 #include <cohort/layer/attention.hpp>
 #include <limits>
 
