@@ -6,22 +6,24 @@
 
 namespace cohort {
 
-/// Reads an ONNX file as a network with parameters: to predict with, or to train further.
+/// Reads an ONNX file as a network with parameters, for prediction or further training.
 ///
 ///     training run = load_imported<onednn>(import_onnx("model.onnx"));
 ///
-/// Shapes    inputs and outputs have the batch as their first axis, in the file as in Cohort; an X of a
-///           recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents are known.
-/// Before    the file is untrusted. A file with recurrent operators needs the headers of their layers, as
+/// Shapes    the first axis of inputs and outputs is the batch, in the file as in Cohort. Exception: an input
+///           X of a recurrent operator with layout 0, T×N×C, becomes an input T×C. All other extents are
+///           known.
+/// Before    the file may be untrusted. A file with recurrent operators needs the headers of their layers, as
 ///           load_trained does: cohort/layer/recurrent.hpp.
-/// After     layers are named as the file's nodes, where these have names. Operators on constants are
-///           computed. Layers that compute with constants of the file, such as a normalisation, are frozen:
-///           `settings.layers`. Dropout is left out, softmax stays an ordinary layer: add a loss to train.
-/// Errors    file_error; data_error for bytes that are no ONNX file; graph_error with node and reason for
-///           what Cohort cannot express: docs/onnx.md. Nothing is approximated.
-/// Exact     the outputs are those of the file to rounding.
+/// After     layers have the names of the file's nodes, if these have names. Operators on constants are
+///           computed at import. Layers that compute with constants of the file, such as a normalisation, are
+///           frozen: `settings.layers`. Dropout is omitted. A softmax stays an ordinary layer: to train, add
+///           a loss.
+/// Errors    file_error; data_error for bytes that are not an ONNX file; graph_error with node and reason if
+///           Cohort cannot express a node: docs/onnx.md. Nothing is approximated.
+/// Exact     to rounding, the outputs equal those that ONNX specifies.
 imported_model import_onnx(std::string const& path);
-/// The same of a file in memory. `origin`: its name, for errors.
+/// The same for a file in memory. `origin`: its name, for errors.
 imported_model import_onnx(std::span<std::byte const> bytes, std::string const& origin);
 
 }  // namespace cohort

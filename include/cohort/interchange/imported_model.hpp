@@ -22,7 +22,7 @@ namespace cohort {
 ///
 /// Shapes    parameters are dense, in canonical layout, and named as in model files: "conv2d_1.weights".
 /// Order     `inputs` and `outputs`: the file's names, in the order of the network's inputs and outputs.
-/// Units     `settings`: what the file says about training; the defaults otherwise. `metrics`: those of the
+/// Units     `settings`: the training settings of the file, or the defaults. `metrics`: the metrics of the
 ///           file, for fit_settings::metrics.
 class imported_model {
  public:
@@ -45,9 +45,9 @@ class imported_model {
   /// The same without a copy of the values.
   void set(std::string_view parameter, shape const& dims, std::vector<float>&& values);
 
-  /// Copies all parameters into those of the same network.
+  /// Copies all parameters to a parameter set of the same network.
   ///
-  /// Errors    data_error naming the first parameter that was never set, before the first one is written.
+  /// Errors    data_error naming the first parameter that was never set. Nothing has been written then.
   void read_parameters(parameter_set& into) const;
 
  private:
@@ -58,9 +58,9 @@ class imported_model {
 
   [[noreturn]] void refuse(std::string_view parameter, std::string what, std::string expected,
                            std::string got) const;
-  /// The parameter of a name; null if there is none.
+  /// Returns the parameter of this name; null if there is none.
   values_of const* find(std::string_view parameter) const;
-  /// The parameter to be set, whose values have this shape.
+  /// Returns a parameter that has this shape and was not set yet; refuses all others.
   values_of& unset(std::string_view parameter, shape const& dims, std::size_t values);
 
   cohort::graph network_;
@@ -68,8 +68,8 @@ class imported_model {
   std::map<std::string, values_of, std::less<>> parameters_;
 };
 
-/// Makes a run with an imported network and its parameters: to predict, to evaluate or to train on.
-/// `settings`: instead of those of the file.
+/// Makes a run with an imported network and its parameters, for prediction, evaluation or further training.
+/// `settings` replaces the settings of the file.
 ///
 /// Errors    those of imported_model::read_parameters and trainer.
 template <class Choice>

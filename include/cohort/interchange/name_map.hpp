@@ -11,7 +11,7 @@
 
 namespace cohort {
 
-/// Which tensors of another library's file each parameter is read from: a text with one line for each rule.
+/// Maps parameters to the tensors of another library's file: a text with one rule per line.
 ///
 ///     # ours            theirs                                  operations
 ///     *.weights         *.weight
@@ -19,9 +19,9 @@ namespace cohort {
 ///     head.*            -
 ///     -                 *.num_batches_tracked
 ///
-/// Shapes    a `*` stands for one or more characters, as few as possible; the k-th star of a parameter's name
-///           is the k-th star of each tensor's name. Tensors joined by `+` are added. `-` as tensor: the
-///           parameter keeps its value; as parameter: nothing reads these tensors.
+/// Shapes    a `*` matches one or more characters, as few as possible. The k-th star of a parameter's name is
+///           inserted as the k-th star of each tensor's name. Tensors joined by `+` are added. `-` as tensor:
+///           the parameter keeps its value. `-` as parameter: the tensors are ignored.
 /// Order     the first line that matches a parameter is its rule. Operations are applied from left to right:
 ///           `transpose`: the axes in reverse order. `axes:3,2,0,1`: axis k is the tensor's axis of entry k.
 ///           `part:0/2`: the first of two equal parts of the elements, in row-major order, as a vector.
@@ -36,7 +36,7 @@ class name_map {
   static name_map parse(std::string_view text, std::string name = "name map");
 
   std::string const& name() const { return name_; }
-  /// For Cohort's own functions: detail::name_rule is not part of the API.
+  /// For internal use: detail::name_rule is not part of the API.
   std::span<detail::name_rule const> rules() const { return rules_; }
 
  private:
@@ -44,11 +44,11 @@ class name_map {
   std::vector<detail::name_rule> rules_;
 };
 
-/// What read_mapped did, by name: parameters in the order of the network, tensors in that of the file.
+/// The result of read_mapped, by name: parameters in the order of the network, tensors in that of the file.
 struct mapping_report {
   std::vector<std::string> loaded{};   ///< parameters that were read
-  std::vector<std::string> kept{};     ///< parameters that keep their values by a rule
-  std::vector<std::string> ignored{};  ///< tensors that nothing reads by a rule
+  std::vector<std::string> kept{};     ///< parameters that keep their values because of a rule
+  std::vector<std::string> ignored{};  ///< tensors that are ignored because of a rule
 };
 
 /// Reads the parameters of a network from tensors of other names, such as those of a torchvision model.
@@ -60,8 +60,9 @@ struct mapping_report {
 /// Shapes    f32, f64 or bf16. After its operations, a tensor has the shape of its parameter.
 /// Before    `file` is for errors.
 /// Errors    data_error that lists all differences: parameters without a line or without their tensors,
-///           tensors of another shape or type, and tensors that no rule reads. Nothing has changed then.
-/// Exact     bits are kept where nothing is added and the types are equal; otherwise as model_file.
+///           tensors of another shape or type, and tensors that no rule reads. The parameters are unchanged
+///           then.
+/// Exact     bitwise, if no tensors are added and the types are equal; otherwise as model_file.
 mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
                            name_map const& map, graph_view net, parameter_set& into);
 

@@ -9,23 +9,23 @@
 
 namespace cohort {
 
-/// An array from a .npy file of NumPy, with its memory.
+/// An array from a NumPy .npy file, with its memory.
 ///
 /// Shapes    up to six extents, row-major. Types `<f4`, `<f8`, `<i4`, `<i8`, `<u8` and `|u1` are f32, f64,
-///           i32, i64, u64 and u8; `|b1` is u8, 0 or 1. Arrays in Fortran order are copied into row-major
+///           i32, i64, u64 and u8. `|b1` is u8, 0 or 1. Arrays in Fortran order are converted to row-major
 ///           order.
-/// Before    the file is untrusted: versions 1 and 2 of the format, nothing is unpickled, and its size is
-///           compared with its header before memory is allocated.
-/// Errors    file_error; data_error with the byte, or the type that is not supported.
+/// Before    the file may be untrusted. Versions 1 and 2 of the format are read. Nothing is unpickled. The
+///           file's size is compared with its header before memory is allocated.
+/// Errors    file_error; data_error naming the byte, or the type that is not supported.
 /// Source    numpy/lib/format.py
 class npy_array {
  public:
-  /// Reads a file of at most `max_bytes`.
+  /// Reads a file of at most `max_bytes`; the header first.
   static npy_array load(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
   /// Reads the bytes of a file; `where` is for errors.
   static npy_array parse(std::span<std::byte const> bytes, std::string const& where);
 
-  /// Valid as long as the array.
+  /// Returns a view that is valid as long as the array.
   tensor_view view() const { return {memory_.data(), type_, dims_}; }
 
  private:
@@ -34,10 +34,10 @@ class npy_array {
   buffer memory_;
 };
 
-/// Writes an array as NumPy's numpy.save does. Equal arrays give equal bytes.
+/// Writes an array like numpy.save. Equal arrays give equal bytes.
 ///
-/// Errors    data_error for bf16, which NumPy does not have, before anything is written; file_error if the
-///           sink fails.
+/// Errors    data_error for bf16, which NumPy does not have; nothing is written then. file_error if the sink
+///           fails.
 void write_npy(io::byte_sink_ref sink, tensor_view array);
 
 /// Writes a .npy file completely or not at all; see file_writer.

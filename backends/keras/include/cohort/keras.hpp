@@ -8,13 +8,13 @@
 
 namespace cohort {
 
-/// How a Keras model is imported.
+/// Settings of load_keras and from_keras_config.
 ///
-/// Units     `steps`: the length of sequences whose input has an unknown length, with padding. `training`:
-///           false imports the network for predictions only: layers that work in training only are left out,
-///           and there is no loss. `optimizer`: false ignores the file's optimizer. `metrics`: false ignores
-///           its metrics. `weights`: a file .weights.h5 for a configuration .json. `max_bytes`: limit of the
-///           file's size.
+/// Units     `steps`: the length of sequences, with padding, if the file does not define it. `training`:
+///           false imports the network for predictions only, without a loss and without layers that act in
+///           training only. `optimizer`: false ignores the file's optimizer. `metrics`: false ignores its
+///           metrics. `weights`: a file .weights.h5 with the parameters of a configuration. `max_bytes`:
+///           largest size of each file that is read.
 struct keras_options {
   int steps = 0;
   bool training = true;
@@ -29,15 +29,16 @@ struct keras_options {
 ///     imported_model const model = load_keras("model.keras");
 ///     training run = load_imported<onednn>(model);
 ///
-/// Shapes    sequences are T×C as in Keras. Images are C×H×W: batches of channels-last models are H×W×C in
-///           Keras. Parameters are converted to this order.
-/// After     the network has the file's layers, by their names; a layer of a nested model is "model/layer".
-///           With a loss in the file, the network ends with it, and `settings` have the file's optimizer.
-/// Errors    file_error, and data_error for a damaged file or a layer, option, loss or optimizer that has no
-///           exact equivalent, with the layer and the reason. Nothing is approximated.
+/// Shapes    sequences are T×C, as in Keras. Images are C×H×W; if the Keras model has channels last (H×W×C),
+///           the caller transposes the batches. Parameters are converted.
+/// After     layers have the names of the file; a layer of a nested model is "model/layer". If the file has a
+///           loss, it is the last layer, and `settings` contains the file's optimizer.
+/// Errors    file_error; data_error with layer and reason for a damaged file, or for a layer, option, loss or
+///           optimizer without an exact equivalent. Nothing is approximated.
 imported_model load_keras(std::string const& path, keras_options const& how = {});
 
-/// The same from the text of a configuration, as model.to_json() returns it: without parameters.
+/// The same for the text of a configuration, as model.to_json() returns it. The parameters are those of
+/// keras_options::weights; without it, the model has none.
 ///
 /// Order     `origin`: the name of the text in errors.
 imported_model from_keras_config(std::string_view json, keras_options const& how = {},

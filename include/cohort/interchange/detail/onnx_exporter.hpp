@@ -15,10 +15,10 @@
 
 namespace cohort::detail {
 
-/// Makes the ONNX model of a network. Layers are known by kind and fields by name, so that no layer's header
-/// is needed.
+/// Converts a network to an ONNX model. Finds layers by kind and fields by name, and so needs no header of a
+/// layer.
 ///
-/// Before    the arguments outlive the exporter; `parameters` are dense and named as in model files.
+/// Before    the arguments outlive the exporter. `parameters` are dense and named as in model files.
 class onnx_exporter {
  public:
   onnx_exporter(graph_view net, std::span<stored_tensor const> parameters,
@@ -58,7 +58,7 @@ class onnx_exporter {
   // Values of the graph.
   std::string unique(std::string name);
   std::string value_info(std::string name, onnx_type type, shape const& dims);
-  /// Adds a node. `name` empty: a name of its own; otherwise that of the layer.
+  /// Adds a node. Returns the name of its output. `is_layer`: the node has the name of the layer.
   std::string emit(char const* op, names inputs, attributes with = {}, bool is_layer = false);
   std::string layer(char const* op, names inputs, attributes with = {});
   std::string constant(std::string_view suffix, std::vector<std::int64_t> dims, std::vector<float> values);
@@ -75,7 +75,7 @@ class onnx_exporter {
   std::string aligned(std::size_t input, int rank);
   std::string per_channel(std::string_view suffix, std::vector<float> values, shape const& dims);
   std::string scaled(std::string value, std::span<channel_scaling const> maps, shape const& dims, bool back);
-  /// N×T boolean: the steps that exist. `begin`: the node at which the mask begins.
+  /// Returns the mask as a value N×T of booleans; true: not padding. `begin`: the node where the mask begins.
   std::string mask(int begin);
   std::string lengths(int begin);
 

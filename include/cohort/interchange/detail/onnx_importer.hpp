@@ -23,11 +23,11 @@ inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_onnx_nodes = 10'000;
 
-/// A value of an ONNX graph: a constant, or a layer's output seen through permuted axes.
+/// A value of an ONNX graph: a constant, or a view of a layer's output with permuted axes.
 ///
-/// Shapes    `dims`: in the file; −1 for a batch that is known at run time only. `axes`: for each of them the
-///           axis of the layer's output, or `batch`, or `unit` for an extent of 1 that the output lacks. Axes
-///           of the output with extent 1 may be missing.
+/// Shapes    `dims`: the extents in the file; −1 for a batch of any size. `axes`: for each extent, the axis
+///           of the layer's output, or `batch`, or `unit` for an extent of 1 that the output does not have.
+///           Axes of the output with extent 1 may be missing.
 struct onnx_value {
   static constexpr int batch = -1, unit = -2;
 
@@ -38,9 +38,9 @@ struct onnx_value {
   onnx_tensor const* constant = nullptr;
 };
 
-/// Makes a Cohort network of an ONNX graph, node by node in the file's order. Transposing a value only
-/// permutes its axes. An operator then works on the value as it is, or on its row-major elements, which may
-/// need a `reshape`; what would have to move elements is refused.
+/// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
+/// axes of the view. An operator then reads the view, or the layer's output in row-major order, which may
+/// need a `reshape`. Operators that would have to move elements are refused.
 ///
 /// Errors    graph_error with node and reason.
 class onnx_importer {
@@ -67,7 +67,7 @@ class onnx_importer {
     std::int64_t before = 1, along = 1, after = 1;
   };
 
-  /// What the attributes and inputs of a node that fuse_patterns made do not contain.
+  /// A node that fuse_patterns made: the properties that its attributes and inputs do not express.
   struct fusion {
     bool has_bias = false;         // MatMul: input 2 is a bias
     bool is_packed = false;        // Attention: the input contains queries, keys and values, side by side
@@ -75,7 +75,7 @@ class onnx_importer {
     extents joined{};              // Attention: target of the Reshape node of the result
     extents mask{};                // Attention: extents of the causal mask; empty: there is none
   };
-  /// An operator: the function that imports it, and how many inputs it has in ONNX at most.
+  /// An operator: the function that imports it, and its largest number of inputs in ONNX.
   struct known_operator {
     std::string_view name;
     handler import;
@@ -116,7 +116,7 @@ class onnx_importer {
   onnx_value const& data(std::size_t which) const;
   bool is_constant(std::size_t which) const { return has_input(which) && any(which).constant; }
   tensor_float numbers(std::size_t which) const;
-  /// A constant vector of integers: input `which`, or in older operator sets an attribute.
+  /// Returns a constant vector of integers: input `which`, or in older operator sets an attribute.
   std::optional<extents> list(std::size_t which, char const* older);
   std::optional<double> bound(std::size_t which, char const* older);
   void set(onnx_value value, std::size_t output = 0);
@@ -135,10 +135,10 @@ class onnx_importer {
   // Values.
   bool is_row_major(onnx_value const& value) const;
   shape checked_shape(extents const& dims) const;
-  /// The node of a value's row-major elements, with these extents.
+  /// Returns a node with the value's elements in row-major order and with these extents.
   int reshaped(onnx_value const& value, shape const& dims);
   int reshaped(int id, shape const& dims);
-  /// A value of row-major elements: extents behind the batch are `dims`.
+  /// Returns a row-major value whose extents after the batch are `dims`.
   onnx_value row_major(int id, extents dims, std::int64_t batch);
   onnx_value like(onnx_value const& other, int id) const;
   int axis_of(std::int64_t axis, std::size_t rank) const;
@@ -203,7 +203,7 @@ class onnx_importer {
   std::int64_t version_ = 0;
   builder net_{};
   std::map<std::string, onnx_value, std::less<>> values_{};
-  std::map<std::string, graph_error, std::less<>> refused_{};  // constants, until a node reads them
+  std::map<std::string, graph_error, std::less<>> refused_{};  // of constants, thrown when they are read
   std::map<onnx_node const*, fusion> fusions_{};
   std::map<std::string, int, std::less<>> uses_{};
   std::vector<bool> live_{};
@@ -219,17 +219,17 @@ class onnx_importer {
   std::string layer_{};                        // the layer appended last
 };
 
-/// The node's name, or else that of its first output.
+/// Returns the node's name; if it has none, the name of its first output.
 std::string name_of(onnx_node const& node);
-/// Whether the operator is LSTM, GRU or RNN.
+/// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
-/// Whether the program knows a kind of layer: see load_trained.
+/// Returns whether the program knows a kind of layer: see load_trained.
 bool has_kind(std::string_view name);
-/// The extents of a value without the first one.
+/// Returns the extents of a value without the first one.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
-/// The values of a field for padding.
+/// Returns the values of a field of type padding.
 std::vector<double> encoded_padding(padding const& p);
-/// The values of a field for an extent of two axes.
+/// Returns the values of a field of type extent.
 std::vector<double> encoded_extent(extent2 const& e);
 
 }  // namespace cohort::detail

@@ -12,7 +12,7 @@
 
 namespace cohort::detail {
 
-/// Orders of the gates of a library: block k of Cohort is block order[k] of the other one.
+/// The order of a library's gates: block k in Cohort is block order[k] in the library.
 ///
 /// Source    docs/sequences.md, whose table a test compares with golden numbers.
 struct gate_orders {
@@ -51,8 +51,8 @@ struct name_rule {
   bool keeps() const { return theirs.size() == 1 && theirs[0] == "-"; }
 };
 
-/// Returns the texts of the pattern's stars, each at least one character and as short as possible; nothing
-/// if the text does not match.
+/// Returns the text that each star of the pattern matches: at least one character, as few as possible.
+/// Returns nullopt if the text does not match.
 std::optional<std::vector<std::string_view>> match_pattern(std::string_view pattern, std::string_view text);
 
 /// Replaces the stars of a pattern.  Before: as many texts as stars.
@@ -65,14 +65,14 @@ struct mapped_parameter {
   shape dims;
 };
 
-/// The elements of a tensor in the order of a parameter: indices in row-major order.
+/// Which element of a tensor each element of a parameter is: row-major indices.
 ///
-/// Shapes    `dims`: those of the result of the operations so far.
+/// Shapes    `dims`: the extents after the operations that were applied.
 struct element_order {
   shape dims;
   std::vector<std::int64_t> from;  ///< empty: the order of the tensor
 
-  /// Applies one operation. Returns what is wrong, or "".
+  /// Applies one operation. Returns the reason if it cannot be applied; otherwise "".
   std::string apply(tensor_operation const& next, mapped_parameter const& into);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Protocol Buffers reads messages of less than 2 GiB.
+/// Protocol Buffers limits messages to less than 2 GiB.
 inline constexpr std::size_t max_onnx_bytes = (std::size_t{1} << 31) - 1;
 
 COHORT_CORE_INLINE std::string onnx_bytes(training& run, model_content const& content,
@@ -32,7 +32,7 @@ namespace cohort {
 COHORT_CORE_INLINE void export_onnx(training& run, std::string const& path, onnx_export_settings const& how) {
   detail::activity_scope const saving(run.state(), rank_progress::activity::saving);
   model_content const content = detail::consensus_model(run.state(), false);
-  // Every rank makes the bytes, so that all of them refuse a layer.
+  // Every rank converts the network, so that all ranks throw if a layer is refused.
   std::string const bytes = detail::onnx_bytes(run, content, how);
   auto const write = [&] {
     if (run.world().rank() == 0) io::write_file(path, bytes);

@@ -29,7 +29,7 @@ COHORT_CORE_INLINE std::vector<std::string_view> words_of(std::string_view line)
   }
 }
 
-/// Reads one line of a name map.  Before: there is a word.
+/// Reads one line of a name map.  Before: the line has a word.
 COHORT_CORE_INLINE name_rule read_rule(std::vector<std::string_view> const& words, int line,
                                        std::string const& where) {
   auto const refuse = [&](std::string expected, std::string got) {
@@ -93,7 +93,7 @@ struct mapping_problems {
   }
 };
 
-/// Writes the elements of a tensor in a parameter's order, or adds them to what is there.
+/// Writes the elements of a tensor in a parameter's order, or adds them to the values.
 template <class To>
 void put_elements(tensor_view from, std::vector<std::int64_t> const& order, bool adds, std::span<To> to) {
   auto const put = [&](auto const& value_of) {

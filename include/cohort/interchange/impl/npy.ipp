@@ -137,7 +137,7 @@ COHORT_CORE_INLINE element_type npy_type(std::string const& name, std::string co
        .got = std::move(got)});
 }
 
-/// Copies an array whose first axis is the fastest one into row-major order.
+/// Copies an array in Fortran order, whose first axis is contiguous, to row-major order.
 template <class Word>
 void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte* to) {
   std::vector<std::int64_t> extents;
@@ -152,7 +152,7 @@ void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte
   });
 }
 
-/// Most bytes in front of the data: six extents and a type need less than 200.
+/// Largest sizes of the header and of all bytes before the data. Six extents and a type need less than 200.
 inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 12 + longest_npy_header;
 
 [[noreturn]] COHORT_CORE_INLINE void refuse_npy(std::string const& where, std::size_t byte,
@@ -163,7 +163,7 @@ inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 
                     .got = std::move(got)});
 }
 
-/// What the header of a .npy file says about its data.
+/// The data of a .npy file, as its header describes it.
 struct npy_layout {
   element_type type = element_type::f32;
   shape dims{};
@@ -172,8 +172,8 @@ struct npy_layout {
   std::size_t bytes = 0;  // of the data
 };
 
-/// Reads the header, and compares the file's size with it. `begin`: the file, or its first bytes up to
-/// longest_npy_prefix.
+/// Reads the header and compares the file's size with it. `begin`: the file, or its first longest_npy_prefix
+/// bytes.
 COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
                                               std::string const& where) {
   std::string_view const all(reinterpret_cast<char const*>(begin.data()), begin.size());
@@ -217,7 +217,7 @@ COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, 
   return made;
 }
 
-/// Copies data in Fortran order into row-major order.
+/// The same for the layout's type.
 COHORT_CORE_INLINE void copy_from_fortran_order(npy_layout const& layout, std::byte const* from,
                                                 std::byte* to) {
   std::size_t const width = bytes_of(layout.type);

@@ -34,12 +34,12 @@ COHORT_CORE_INLINE onnx_attribute with(std::string name, std::vector<std::string
   return {.name = std::move(name), .type = onnx_attribute::texts, .strings = std::move(values)};
 }
 
-/// Extents as those of an ONNX tensor, without the batch.
+/// Returns the extents of an ONNX tensor, without the batch.
 COHORT_CORE_INLINE std::vector<std::int64_t> extents_of(shape const& dims) {
   return {dims.extents.begin(), dims.extents.begin() + dims.rank};
 }
 
-/// Operators without attributes, of activations and losses.
+/// Operators without attributes, by the argument of `simple`.
 inline constexpr std::array<char const*, 6> simple_operators{"Relu",     "Sigmoid",  "Tanh",
                                                              "Softplus", "Softsign", "Identity"};
 
@@ -168,7 +168,7 @@ COHORT_CORE_INLINE void onnx_exporter::export_layer(int id) {
   if (value.empty()) return;  // a recurrent layer of which only parts are read
   if (is_output) value = rescaled_output(id, value);
   if (model_.nodes.size() == nodes && is_output) value = emit("Identity", {value}, {}, true);
-  // The last node computes the layer's output, which is named as the layer.
+  // The last node computes the layer's output, which gets the name of the layer.
   if (model_.nodes.size() > nodes && model_.nodes.back().outputs.size() == 1
       && model_.nodes.back().outputs[0] == value)
     value = model_.nodes.back().outputs[0] = name_;
@@ -217,7 +217,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::encoded_number(std::size_t c) {
   return emit("Where", {missing, number(column.fill), value});
 }
 
-/// A text that is in no slot becomes an index that no operator accepts, so that it is an error.
+/// A string without a slot becomes an index that is out of range, so that the runtime reports an error.
 COHORT_CORE_INLINE std::string onnx_exporter::encoded_text(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::text, {1});
@@ -327,8 +327,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name) {
   if (!found) refuse("the model has no parameter " + std::string(name));
   return parameter(name, "", extents_of(found->view.dims), {});
 }
-/// The parameter with other extents and, unless `values` is empty, in another order. Stored once for all
-/// layers that share it.
+/// Stores the parameter with these extents; if `values` is not empty, with these values in another order.
+/// Layers that share the parameter share the initializer.
 COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name, std::string_view suffix,
                                                         std::vector<std::int64_t> dims,
                                                         std::vector<float> values) {
@@ -352,7 +352,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::reshaped(std::string value, shape 
 COHORT_CORE_INLINE std::string onnx_exporter::sliced(std::string value, int axis, int first, int last) {
   return emit("Slice", {std::move(value), integers({first}), integers({last}), integers({axis})});
 }
-/// An input whose extents are aligned from the last axis on, with `rank` extents.
+/// Returns an input with `rank` extents: extents of 1 are added before the others.
 COHORT_CORE_INLINE std::string onnx_exporter::aligned(std::size_t which, int rank) {
   shape const& dims = input_shape(which);
   if (dims.rank == rank) return input(which);
@@ -362,7 +362,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::aligned(std::size_t which, int ran
     wide[axis] = axis < rank - dims.rank ? 1 : dims[axis - (rank - dims.rank)];
   return reshaped(input(which), wide);
 }
-/// Extents of one number for each channel, which ONNX broadcasts to an example.
+/// Returns the extents of a tensor with one number per channel that ONNX broadcasts to an example.
 COHORT_CORE_INLINE std::vector<std::int64_t> channel_extents(shape const& dims) {
   if (dims.rank < 3) return {channels_of(dims)};
   std::vector<std::int64_t> made(static_cast<std::size_t>(dims.rank), 1);
@@ -748,7 +748,7 @@ COHORT_CORE_INLINE onnx_exporter::attributes onnx_exporter::activations_of(std::
   return made;
 }
 
-/// `order`: ONNX's order of the gates, as numbers of Cohort's gates.
+/// `order`: the gates in ONNX's order, each as the index of Cohort's gate.
 COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
                                                         std::vector<std::size_t> const& order) {
   std::int64_t const units = integer("units"), columns = units * static_cast<std::int64_t>(order.size());
@@ -794,7 +794,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
   if (last && !returns) return made.state;
   if (!last) made.steps = transposed(emit("Squeeze", {all, integers({1})}), {1, 0, 2});
   if (!returns) return made.steps;
-  // One tensor (T + S)×U, unless only its parts are read.
+  // The whole output, one tensor (T + S)×U, is needed only if a layer other than recurrent_output reads it.
   bool is_whole = false;
   std::vector<int> const outputs = net_.outputs();
   is_whole = std::ranges::find(outputs, id_) != outputs.end();
@@ -854,7 +854,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::attention() {
   }
   std::string scores = emit("Mul", {emit("MatMul", {q, transposed(k, {0, 1, 3, 2})}),
                                     number(1 / std::sqrt(static_cast<double>(columns / heads)))});
-  // Keys that a query may not read get the lowest number, whose exponential is 0.
+  // Keys that a query must not read get the lowest score, whose exponential is 0.
   std::string allowed;
   if (is_set("causal")) {
     onnx_tensor before{unique(name_ + ".causal"), onnx_type::boolean, {queries, keys}, {}};

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Kinds of the operators that are one activation without attributes: of handler simple<n>.
+/// Kinds of the activations without attributes, by the argument of `simple`.
 inline constexpr std::array<std::string_view, 6> simple_kinds{"relu",     "sigmoid",  "tanh",
                                                               "softplus", "softsign", "mish"};
 
@@ -25,7 +25,7 @@ COHORT_CORE_INLINE void onnx_importer::elu() {
 }
 COHORT_CORE_INLINE void onnx_importer::selu() {
   constexpr double usual_alpha = 1.6732632423543772848, usual_gamma = 1.0507009873554804934;
-  bool const is_old = version_ < 6;  // whose defaults have five digits
+  bool const is_old = version_ < 6;  // older sets round the defaults
   double const alpha = real("alpha", is_old ? 1.6732F : usual_alpha),
                gamma = real("gamma", is_old ? 1.0507F : usual_gamma);
   if (std::abs(alpha - usual_alpha) < 1e-6 && std::abs(gamma - usual_gamma) < 1e-6)
@@ -93,7 +93,7 @@ COHORT_CORE_INLINE void onnx_importer::softmax() {
   around part = split_at(x, axis);
   if (version_ < 13) part.along *= std::exchange(part.after, 1);
   if (part.before > 1 && part.after > 1) refuse("it works along a middle axis");
-  // Behind the batch: C, T×C or C×P×1.
+  // Extents after the batch: C, T×C or C×P×1.
   bool const keeps = x.axes.back() == 1 && shape_of(x.id).rank == 2 && part.after == 1;
   if (keeps && shape_of(x.id)[1] == part.along) return set(like(x, append("softmax", {x.id})));
   ::cohort::shape const dims = part.after > 1    ? checked_shape({part.along, part.after, 1})
@@ -122,7 +122,7 @@ COHORT_CORE_INLINE void onnx_importer::cast() {
   bool const to_integer = to == onnx_type::i32 || to == onnx_type::i64;
   if (!(to_integer || (to == onnx_type::f32 && !value.is_integer)))
     refuse("it casts to " + name_of(to) + (value.is_integer ? " from integers" : ""));
-  // Indices may be f32 in Cohort; an embedding refuses those that are no integers.
+  // Cohort accepts indices as f32; an embedding refuses numbers that are not integers.
   value.is_integer = to_integer;
   set(value);
 }

@@ -9,9 +9,9 @@
 
 namespace cohort::detail {
 
-/// Finds the nodes around a node, for the patterns of several nodes that become one layer.
+/// Finds producers, readers and constants, for patterns of several nodes that become one layer.
 ///
-/// Before    the nodes and the constants outlive it. Their names and inputs do not change.
+/// Before    the nodes and the constants outlive it and do not change.
 class onnx_patterns {
  public:
   using list = std::vector<std::int64_t>;
@@ -25,20 +25,20 @@ class onnx_patterns {
     }
   }
 
-  /// Whether a node is this operator of ONNX with one output, and has no other attributes than `attributes`.
+  /// Returns whether a node is this operator of ONNX with one output, and has only these attributes.
   static bool is(onnx_node const& node, std::string_view op, std::size_t inputs, names attributes = {}) {
     return node.op == op && node.domain.empty() && node.inputs.size() == inputs && node.outputs.size() == 1
            && std::ranges::all_of(node.attributes, [&](onnx_attribute const& one) {
                 return std::ranges::find(attributes, one.name) != attributes.end();
               });
   }
-  /// The node that computes a value, if it is this operator; otherwise null.
+  /// Returns the node that computes a value if it is this operator; otherwise null.
   onnx_node* producer(std::string const& name, std::string_view op, std::size_t inputs,
                       names attributes = {}) const {
     auto const found = producers_.find(name);
     return found != producers_.end() && is(*found->second, op, inputs, attributes) ? found->second : nullptr;
   }
-  /// The only node that reads the output of a node, if it is this operator; otherwise null.
+  /// Returns the only node that reads the output of a node if it is this operator; otherwise null.
   onnx_node* only_reader(onnx_node const& node, std::string_view op, std::size_t inputs,
                          names attributes = {}) const {
     auto const found = readers_.find(node.outputs[0]);
@@ -50,25 +50,25 @@ class onnx_patterns {
     auto const found = values_.find(name);
     return found == values_.end() ? nullptr : found->second.constant;
   }
-  /// The number of a constant with one element.
+  /// Returns the number of a constant with one element.
   std::optional<float> number(std::string const& name) const {
     onnx_tensor const* const found = constant(name);
     if (!found || found->elements() != 1) return std::nullopt;
     auto const values = found->floats();
     return values ? std::optional((*values)[0]) : std::nullopt;
   }
-  /// Whether a constant of one element is `expected`, to the rounding of f32.
+  /// Returns whether a constant of one element equals `expected`, to the rounding of f32.
   bool is_number(std::string const& name, double expected) const {
     auto const found = number(name);
     return found && std::abs(static_cast<double>(*found) - expected) <= 2e-7 * std::abs(expected);
   }
-  /// The elements of a constant vector of integers; empty if it is something else, or has more than 16.
+  /// Returns the elements of a constant vector of at most 16 integers; otherwise an empty list.
   list integers(std::string const& name) const {
     onnx_tensor const* const found = constant(name);
     if (!found || found->elements() > 16) return {};
     return found->integers().value_or(list{});
   }
-  /// Whether a constant is a lower triangle of S×T booleans, with any extents of 1 before.
+  /// Returns whether a constant is a lower triangle of S×T booleans. Leading extents of 1 are allowed.
   bool is_lower_triangle(std::string const& name) {
     auto const [known, is_new] = triangles_.try_emplace(name, false);
     if (!is_new) return known->second;
@@ -96,10 +96,10 @@ COHORT_CORE_INLINE void onnx_importer::fuse_patterns() {
   fuse_bias();
 }
 
-/// ½·x·(1 + erf(x/√2)), in the orders in which it is written.
+/// ½·x·(1 + erf(x/√2)), with the factors in any usual order.
 COHORT_CORE_INLINE void onnx_importer::fuse_gelu() {
   onnx_patterns const find(model_.nodes, values_);
-  // The operand of a product that is beside `number`; "" if there is none.
+  // Returns the operand of a node whose other operand is `number`; "" if there is none.
   auto const beside = [&](onnx_node const* node, double number) -> std::string {
     if (!node) return {};
     if (find.is_number(node->inputs[1], number)) return node->inputs[0];
@@ -169,7 +169,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_rms_norm() {
   }
 }
 
-/// softmax(q·kᵀ / √d)·v of heads that are made by Reshape and Transpose, with or without a causal mask.
+/// softmax(q·kᵀ / √d)·v of heads that Reshape and Transpose split, with or without a causal mask.
 COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
   onnx_patterns find(model_.nodes, values_);
   auto const transposed = [&](std::string const& name, extents const& wanted) -> onnx_node* {
@@ -177,12 +177,12 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
     onnx_attribute const* const perm = found ? found->find("perm") : nullptr;
     return perm && perm->ints == wanted ? found : nullptr;
   };
-  // The target of a Reshape node, whose zeros copy extents; empty if there is none.
+  // Returns the target of a Reshape node whose zeros copy extents; otherwise an empty list.
   auto const target_of = [&](onnx_node const* node) -> extents {
     onnx_attribute const* const zeros = node ? node->find("allowzero") : nullptr;
     return node && !(zeros && zeros->i != 0) ? find.integers(node->inputs[1]) : extents{};
   };
-  // The value N×T×C of which columns first … last − 1 are taken; "" if the value is something else.
+  // Returns the value N×T×C from which Slice reads the columns first … last − 1; otherwise "".
   auto const columns_of = [&](std::string const& name, std::int64_t first, std::int64_t last) -> std::string {
     onnx_node const* const found = find.producer(name, "Slice", 4);
     bool const fits = found && find.integers(found->inputs[1]) == extents{first}
@@ -200,7 +200,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
   std::vector<match> matches;
   for (onnx_node& product : model_.nodes) {
     if (!onnx_patterns::is(product, "MatMul", 2)) continue;
-    // A mask may be applied twice: −∞ before the softmax, and 0 after it.
+    // A mask sets scores to the lowest number before the softmax, and may also set weights to 0 after it.
     std::string name = product.inputs[0], mask_after, mask_before;
     if (onnx_node const* const where = find.producer(name, "Where", 3)) {
       if (!find.is_number(where->inputs[2], 0)) continue;
@@ -278,7 +278,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
   }
 }
 
-/// A product with a constant matrix and the sum with a constant vector become MatMul with a third input.
+/// MatMul with a constant matrix and Add of a constant vector become one MatMul with a third input.
 COHORT_CORE_INLINE void onnx_importer::fuse_bias() {
   onnx_patterns const find(model_.nodes, values_);
   std::set<std::string_view> outputs;

@@ -136,7 +136,7 @@ COHORT_CORE_INLINE void onnx_importer::matmul() {
     if (x.dims.size() != y.dims.size() || x.dims.size() < 3 || x.axes[0] != onnx_value::batch
         || y.axes[0] != onnx_value::batch || x.dims[0] != y.dims[0])
       refuse("its operands are not matrices of each example");
-    // Operands whose matrices are transposed stay as they are.
+    // The layer reads transposed matrices; no elements are moved.
     std::array<bool, 2> turned{};
     std::vector<int> from;
     for (std::size_t which = 0; which < 2; ++which) {
@@ -188,7 +188,7 @@ COHORT_CORE_INLINE void onnx_importer::neg() {
 
 COHORT_CORE_INLINE void onnx_importer::binary() {
   std::string const& op = node_->op;
-  integer("broadcast", 0);  // of sets before 7, as today without `axis`
+  integer("broadcast", 0);  // before set 7; without `axis` it has no effect
   if (is_constant(0) && is_constant(1)) refuse("its operands are constants");
   if (is_constant(0) || is_constant(1)) {
     bool const first = is_constant(0);

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// The activations of one direction as fields.
+/// Returns the activations of one direction as fields.
 COHORT_CORE_INLINE onnx_importer::fields onnx_importer::recurrent_functions(std::size_t direction,
                                                                             std::size_t directions) {
   std::size_t const each = node_->op == "LSTM" ? 3 : node_->op == "GRU" ? 2 : 1;
@@ -82,7 +82,7 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
     refuse("the batch of its input is not at the axis that layout names");
   from.push_back(reshaped(turned, checked_shape({turned.dims[1], turned.dims[2]})));
   if (turned.dims[2] != width) refuse("its weights do not fit its input");
-  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // then they are constants: find_lengths
+  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // constants: see find_lengths
     std::optional<extents> const given = list(4, nullptr);
     for (std::int64_t const one : *given)
       if (one != turned.dims[1])
@@ -199,8 +199,8 @@ COHORT_CORE_INLINE void onnx_importer::recurrent() {
   }
 }
 
-/// Checks what fuse_attention cannot know: that batch and steps stay as they are when heads are split and
-/// joined, that the heads have all columns, and that the causal mask has the extents of the scores.
+/// Checks the shapes that fuse_attention does not know: splitting and joining the heads keeps batch and
+/// steps, the heads have all columns, and the causal mask has the extents of the scores.
 COHORT_CORE_INLINE void onnx_importer::check_heads(fusion const& of) const {
   auto const keeps = [](extents const& target, onnx_value const& x) {
     bool kept[2]{}, inferred[2]{};

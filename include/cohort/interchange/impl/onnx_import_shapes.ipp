@@ -176,7 +176,7 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
     return set_constant(std::move(made));
   }
   if (x.is_integer) refuse("its input consists of integers");
-  // The axes in front of the batch and behind it are reshaped apart.
+  // The axes before the batch and those after it are reshaped separately.
   auto const batch = static_cast<std::size_t>(std::ranges::find(x.axes, onnx_value::batch) - x.axes.begin());
   std::int64_t before = 1, after = 1;
   for (std::size_t a = 0; a < x.dims.size(); ++a)
@@ -189,7 +189,7 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
   for (std::size_t i = 0; i < target.size() && prefix <= before; ++i) {
     std::int64_t const one = target[i] == 0 && !allows_zero ? (i < x.dims.size() ? x.dims[i] : 0) : target[i];
     bool const copies = target[i] == 0 && i == batch && !allows_zero;
-    // −1 is the batch if all other extents are those of an example.
+    // −1 is the batch if the other extents are those of one example.
     std::int64_t others = 1;
     for (std::size_t k = 0; k < target.size(); ++k)
       if (k != i) {
@@ -223,7 +223,7 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
   std::int64_t product = 1;
   for (std::int64_t const one : dims) product *= one;
   if (product != before * after) refuse("its shape does not fit its input");
-  // Axes in the order of memory: those in front of the batch are the first of the layer's output.
+  // In memory, the axes before the batch are the first axes of the layer's output.
   onnx_value turned = x;
   std::rotate(turned.dims.begin(), turned.dims.begin() + static_cast<std::ptrdiff_t>(batch),
               turned.dims.begin() + static_cast<std::ptrdiff_t>(batch) + 1);

@@ -31,8 +31,8 @@ COHORT_CORE_INLINE shape onnx_importer::checked_shape(extents const& dims) const
   return made;
 }
 
-/// Kinds that do the same at each step of a sequence, with padding or without. Others would read padding,
-/// which ONNX's operators fill with zeros and Cohort's do not.
+/// Kinds that compute each step of a sequence independently of padding. Other kinds would read padding, which
+/// ONNX's operators fill with zeros and Cohort's do not.
 COHORT_CORE_INLINE bool is_stepwise(std::string_view kind) {
   constexpr std::string_view known[]{"dense",
                                      "relu",
@@ -72,7 +72,7 @@ COHORT_CORE_INLINE bool is_stepwise(std::string_view kind) {
   return std::ranges::find(known, kind) != std::end(known);
 }
 
-/// The kinds that the program knows: see load_trained.
+/// Returns the kinds that the program knows: see load_trained.
 COHORT_CORE_INLINE std::span<kind const* const> importable_kinds() {
   static std::vector<kind const*> const kinds = known_kinds({});
   return kinds;
@@ -133,7 +133,7 @@ COHORT_CORE_INLINE void onnx_importer::store(std::string_view parameter, shape d
   count_bytes(4 * values.size());
   parameters_.push_back({layer_ + '.' + std::string(parameter), dims, std::move(values)});
 }
-/// Nodes may copy the same constant many times.
+/// Bounds the memory: many nodes may copy the same constant.
 COHORT_CORE_INLINE void onnx_importer::count_bytes(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{1} << 34;
   if ((bytes_ += bytes) > most) refuse("its constants take more than " + std::to_string(most) + " bytes");
@@ -299,7 +299,7 @@ COHORT_CORE_INLINE onnx_importer::around onnx_importer::split_at(onnx_value cons
 COHORT_CORE_INLINE std::vector<std::int64_t> behind_batch_of(onnx_value const& value) {
   return {value.dims.begin() + 1, value.dims.end()};
 }
-/// A value N×C×H×W, or N×C×L as an image of one row.
+/// Returns a value N×C×H×W as an image; a value N×C×L as an image of one row.
 COHORT_CORE_INLINE int onnx_importer::image(onnx_value const& value) {
   if (value.dims.size() == 3 && value.axes[0] == onnx_value::batch)
     return reshaped(value, checked_shape({value.dims[1], 1, value.dims[2]}));
@@ -308,7 +308,7 @@ COHORT_CORE_INLINE int onnx_importer::image(onnx_value const& value) {
   return reshaped(value, checked_shape(behind_batch_of(value)));
 }
 
-/// x·factor or x + offset: a product with a diagonal matrix, as a convolution of groups of one channel.
+/// Computes x·factor or x + offset by a convolution whose groups have one channel: a diagonal matrix.
 COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_float const* factor,
                                                     tensor_float const* offset) {
   tensor_float const& with = factor ? *factor : *offset;
@@ -335,7 +335,7 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
     return like(x, reshaped(made, whole));
   }
   if (x.axes[0] != onnx_value::batch) refuse("the batch is not the first axis of its input");
-  // The constant's elements for all axes from the first to the last along which it varies.
+  // The constant, broadcast to all axes between the first and the last one along which it varies.
   std::int64_t before = 1, along = 1, after = 1;
   for (std::size_t axis = 1; axis < rank; ++axis)
     (axis < first ? before : axis <= last ? along : after) *= x.dims[axis];
@@ -381,7 +381,7 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
   return row_major(made, behind_batch_of(x), x.dims[0]);
 }
 
-/// Elements first … last − 1 along an axis.
+/// Returns the elements first … last − 1 along an axis.
 COHORT_CORE_INLINE onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t first,
                                                     std::int64_t last) {
   auto const [before, along, after] = split_at(x, axis);

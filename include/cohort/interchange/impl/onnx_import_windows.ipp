@@ -77,7 +77,7 @@ COHORT_CORE_INLINE void onnx_importer::conv() {
   extents const explicit_pads = integers("pads");
   auto const filters = static_cast<double>(weights.dims[0]);
   bool const bias = has_input(2);
-  // A sequence T×C that is seen as C×T.
+  // A sequence T×C, viewed as C×T.
   bool const is_sequence =
       spatial == 1 && shape_of(x.id).rank == 2 && x.axes == std::vector<int>{onnx_value::batch, 1, 0};
   int const from = is_sequence ? x.id : image(x);
@@ -146,7 +146,7 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
     for (std::int64_t const one : *list)
       if (one < 0 || one > max_onnx_window)
         refuse("an extent is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
-  // What is cut from the whole output before and after; negative: what is added to it.
+  // Elements to cut from the whole output before and after; negative: elements to add.
   std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t a = 0; a < spatial; ++a) {
     std::size_t const axis = 2 - spatial + a;
@@ -221,7 +221,7 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
   int from = image(x);
   ::cohort::shape in = shape_of(from);
   padding sides = pads(given, spatial, moving, in, automatic);
-  // ceil_mode: padding behind the input so that the last window fits, if it begins in front of that padding.
+  // ceil_mode: padding at the end, so that one more window fits. It must begin before that padding.
   auto const extend = [&](int size, int stride, int extent, int begin, int& end) {
     int const room = extent + begin + end - size;
     if (room < 0 || room % stride == 0) return;

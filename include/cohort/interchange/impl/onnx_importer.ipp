@@ -89,7 +89,7 @@ COHORT_CORE_INLINE imported_model onnx_importer::run() {
   for (stored_parameter& one : parameters_) made.set(one.name, one.dims, std::move(one.values));
   made.inputs = inputs_;
   for (onnx_value_info const& one : model_.outputs) made.outputs.push_back(one.name);
-  // Unless nothing is left to train, which a run refuses.
+  // If all layers were frozen, a run would refuse the network: then none is frozen.
   std::set<std::string_view> owners;
   for (stored_parameter const& one : parameters_)
     owners.insert(std::string_view(one.name).substr(0, one.name.rfind('.')));
@@ -98,7 +98,6 @@ COHORT_CORE_INLINE imported_model onnx_importer::run() {
   return made;
 }
 
-/// The node's name, or else that of its first output.
 COHORT_CORE_INLINE std::string name_of(onnx_node const& node) {
   if (!node.name.empty()) return node.name;
   for (std::string const& one : node.outputs)
@@ -212,7 +211,7 @@ COHORT_CORE_INLINE bool is_recurrent_operator(std::string_view op) {
   return op == "LSTM" || op == "GRU" || op == "RNN";
 }
 
-/// An input that only gives lengths to recurrent nodes belongs to the input from which their sequences come.
+/// Finds inputs that are read only as lengths by recurrent nodes, and the inputs that contain the sequences.
 COHORT_CORE_INLINE void onnx_importer::find_lengths() {
   std::set<std::string_view> graph_inputs;
   for (onnx_value_info const& one : model_.inputs) graph_inputs.insert(one.name);
@@ -220,7 +219,7 @@ COHORT_CORE_INLINE void onnx_importer::find_lengths() {
   for (onnx_node const& one : model_.nodes)
     for (std::string const& output : one.outputs) producers.try_emplace(output, &one);
   std::map<std::string, int> uses;
-  std::map<std::string_view, std::string_view> sources;  // of values that were followed before
+  std::map<std::string_view, std::string_view> sources;  // known results: the input from which a value comes
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     node_ = &model_.nodes[n];
     if (!live_[n] || !is_recurrent_operator(node_->op) || !has_input(4)) continue;
@@ -255,7 +254,8 @@ COHORT_CORE_INLINE void onnx_importer::find_lengths() {
 
 // ---- inputs, outputs and layers ----
 COHORT_CORE_INLINE void onnx_importer::add_inputs() {
-  // Inputs that recurrent nodes read have the batch behind the steps, or behind the directions of a state.
+  // The inputs of recurrent nodes with layout 0 have the batch as their second axis: after the steps, or
+  // after the directions of a state.
   std::set<std::string_view> batch_second;
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     onnx_node const& node = model_.nodes[n];
@@ -302,7 +302,7 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
 COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
   std::vector<int> ids;
   if (model_.outputs.empty()) refuse("it has no outputs");
-  // Values that layers or earlier outputs read. Such an output becomes a layer of its own.
+  // Values that a layer reads or that are an output already: these need an identity layer to be an output.
   std::set<int> read(net_.view().edges.begin(), net_.view().edges.end());
   for (onnx_value_info const& one : model_.outputs) {
     auto const wrong = [&](std::string reason) {

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Elements of a tensor, and messages of a file, at most.
+/// Largest number of elements of a tensor, and of messages of a file.
 inline constexpr std::int64_t max_onnx_elements = std::int64_t{1} << 30;
 inline constexpr std::int64_t max_onnx_messages = std::int64_t{1} << 20;
 
@@ -176,7 +176,7 @@ class onnx_reader {
     return product;
   }
 
-  /// Typed fields as raw bytes.
+  /// Converts typed fields to raw bytes.
   static void pack(onnx_tensor& to, std::vector<float> const& floats, std::vector<double> const& doubles,
                    std::vector<std::int64_t> const& integers) {
     if (to.type == onnx_type::f32) to.raw = raw_of(floats);

@@ -14,7 +14,7 @@
 
 namespace cohort::detail {
 
-/// An identifier of HDF5, closed at the end.
+/// An identifier of the HDF5 library, closed by the destructor.
 class hdf5_handle {
  public:
   hdf5_handle() = default;
@@ -36,25 +36,25 @@ class hdf5_handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// An HDF5 file with arrays as Keras writes them: contiguous, uncompressed, inside of the file.
+/// An HDF5 file with arrays as Keras writes them: contiguous, uncompressed, inside the file.
 ///
-/// Order     one thread at a time is in HDF5, in the whole process.
-/// Errors    file_error if the file cannot be opened; data_error naming the path if an object is missing, is
-///           behind a soft or external link, or is stored in another way.
+/// Order     thread-safe: a lock of the process admits one thread to the HDF5 library.
+/// Errors    data_error naming the file or the path: the file is damaged, or an object is missing, is a soft
+///           or external link, or is stored in another way.
 class hdf5_file {
  public:
-  /// Opens a file, or the bytes of one: `bytes` may be empty.
+  /// Opens a file, or a file in memory.
   hdf5_file(std::string name, std::string const& path);
   hdf5_file(std::string name, std::span<std::byte const> bytes);
 
   std::string const& name() const { return name_; }
-  /// Whether all parts of the path are objects of this file.
+  /// Returns whether all parts of the path are objects of this file.
   bool has(std::string const& path) const;
-  /// A text of an object; nullopt if it has none of this name.
+  /// Returns an attribute that is one string; nullopt if the object has no such attribute.
   std::optional<std::string> text(std::string const& object, std::string const& attribute) const;
-  /// A list of texts, also one that is split into name0, name1, ….
+  /// Returns an attribute that is a list of strings, also if it is split into name0, name1, ….
   std::vector<std::string> texts(std::string const& object, std::string const& attribute) const;
-  /// Number of the members of a group.
+  /// Returns the number of members of a group.
   std::size_t members(std::string const& group) const;
   /// Reads an array, whose extents must be `dims`.
   keras_array read(std::string const& path, std::vector<int> const& dims) const;
@@ -74,7 +74,6 @@ class hdf5_file {
 /// The arrays of an HDF5 file in one of Keras' two layouts.
 class hdf5_weights : public keras_weight_source {
  public:
-  /// `group`: where layer_names are: "model_weights", or "/" in a file of weights.
   explicit hdf5_weights(hdf5_file const& file);
 
   bool has_paths() const override { return has_paths_; }

@@ -9,8 +9,8 @@ namespace cohort::detail {
 
 /// Imports a configuration, with the arrays of `weights` if there are any.
 ///
-/// `training`     the text of a training configuration; null: that of the configuration, if it has one
-/// `backend`      with which the model was saved; empty: that of the configuration, if it has one
+/// `training`     the text of a training configuration; null: the one inside `config`, if any
+/// `backend`      the backend that saved the model; empty: the one inside `config`, if any
 imported_model import_keras(std::string_view config, std::string const& origin, keras_options const& how,
                             keras_version given, std::string const* training,
                             keras_weight_source const* weights, std::string_view backend = {});

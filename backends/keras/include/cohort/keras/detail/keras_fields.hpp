@@ -12,16 +12,16 @@
 #include <string_view>
 #include <vector>
 
-/// Readers of Keras' configurations in the dialects of Keras 1, 2 and 3.
+/// Readers of configurations of Keras 1, 2 and 3.
 namespace cohort::detail {
 
 namespace keras_limits {
 
-/// Extents above this bound are refused: products of three fit into 64 bits.
+/// Largest extent: a product of three fits into 64 bits.
 inline constexpr int largest_extent = 1 << 20;
-/// Sides, strides and dilations of windows, and factors: products of two fit into 31 bits.
+/// Largest stride and dilation: the product of a dilation and a kernel of 4096 fits into 31 bits.
 inline constexpr int largest_window = (1 << 15) - 1;
-/// Elements of a tensor of one example.
+/// Largest number of elements of a tensor of one example.
 inline constexpr std::int64_t most_elements = std::int64_t{1} << 30;
 
 }  // namespace keras_limits
@@ -37,13 +37,13 @@ struct keras_object {
   std::optional<io::json_value> config{};
 };
 
-/// Reads an object or a name; nullopt for null.
+/// Reads an object or a name. Returns nullopt for null.
 std::optional<keras_object> read_keras_object(io::json_value from);
 
 /// The fields of one object's configuration.
 ///
-/// Order     the names of a field: that of Keras 3 first, then those of earlier versions. Fields that are
-///           null are treated as missing. Copies share the set of the fields that were read.
+/// Order     `names`: the name in Keras 3 first, then those of earlier versions. A field that is null counts
+///           as missing. Copies share the set of fields that were read.
 class keras_fields {
  public:
   using names = std::initializer_list<std::string_view>;
@@ -58,25 +58,25 @@ class keras_fields {
 
   std::optional<io::json_value> find(names of) const;
   bool has(std::string_view name) const { return find({name}).has_value(); }
-  /// Whether a field exists and is null.
+  /// Returns whether a field exists and is null.
   bool has_null(std::string_view name) const;
   bool flag(names of, bool otherwise) const;
   int integer(names of) const;
   int integer(names of, int otherwise) const;
   double number(names of, double otherwise) const;
-  /// A required whole number from 1 to 2^53.
+  /// Returns a required whole number from 1 to 2^53.
   std::int64_t count(names of) const;
   std::string text(names of, std::string otherwise) const;
-  /// A number or a list of `count` numbers.
+  /// Returns a list of `count` numbers; the file may contain one number for all of them.
   std::vector<int> numbers(names of, std::size_t count, std::vector<int> otherwise) const;
   std::optional<keras_object> object(names of) const;
 
   /// Refuses a field with another value than null, false, 0, "" or an empty list.
   void expect_unset(names of, char const* reason) const;
-  /// Refuses fields that were neither read nor are unset, unless they cannot change what a layer computes.
-  /// `predicts`: fields that act in training only need not be read.
+  /// Refuses fields that are set but were not read, except fields that do not change the layer's outputs.
+  /// `predicts`: fields that act in training only are exceptions, too.
   void expect_read(bool predicts) const;
-  /// Counts all fields as read.
+  /// Marks all fields as read.
   void mark_read() const;
   [[noreturn]] void refuse(std::string what, std::string expected = {}, std::string got = {}) const;
 
@@ -87,13 +87,13 @@ class keras_fields {
   std::shared_ptr<std::set<std::string_view>> read_ = std::make_shared<std::set<std::string_view>>();
 };
 
-/// A whole number of at most `most` in magnitude, which Keras writes as 2 or as 2.0.
+/// Reads a whole number of at most `most` in magnitude. Keras writes 2 or 2.0.
 std::int64_t keras_whole_number(io::json_value from, std::int64_t most);
 
 /// "ConvLSTM2D" → "conv_lstm2d": the names of groups in files of weights.
 std::string keras_snake_case(std::string_view class_name);
 
-/// Text of a list of extents: "(8, 8, 3)".
+/// Returns extents as text: "(8, 8, 3)".
 std::string keras_text(std::vector<int> const& dims);
 
 }  // namespace cohort::detail

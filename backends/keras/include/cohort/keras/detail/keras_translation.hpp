@@ -18,15 +18,16 @@
 
 namespace cohort::detail {
 
-/// A tensor of the network, recorded when it is first read: a softmax before a loss never is.
+/// A tensor of the network, recorded at its first use. A softmax before a loss is never recorded, because the
+/// loss contains it.
 struct keras_slot {
   int id = -1;
   std::function<int()> record{};
-  std::string activation{};  // recorded by `record`, and what a loss may contain instead
+  std::string activation{};  // which `record` would record and a loss may contain
   int logits = -1;           // the tensor before that activation
 };
 
-/// A permutation that tensors share: element i in Keras is element [i] in the network. Empty: the same order.
+/// A permutation, shared by tensors: element i in Keras is element [i] in the network. Empty: the identity.
 class keras_order {
  public:
   keras_order() = default;
@@ -46,9 +47,9 @@ class keras_order {
 
 /// A tensor of Keras.
 ///
-/// Shapes    `dims` without the batch, in Keras' order: images of channels-last models are H×W×C, and C×H×W
-///           in the network.
-/// Order     `order`: of a flattened image.
+/// Shapes    `dims`: without the batch, in Keras' order. Images of channels-last models are H×W×C here and
+///           C×H×W in the network.
+/// Order     `order`: the order of the elements of a flattened image.
 struct keras_value {
   std::shared_ptr<keras_slot> slot{};
   std::vector<int> dims{};
@@ -56,7 +57,7 @@ struct keras_value {
   bool has_zero_padding = false;  // masked steps are 0
 };
 
-/// A tensor by the names in a configuration: layer, number of the call, number of the output.
+/// Names a tensor as a configuration does: layer, index of the call, index of the output.
 struct keras_reference {
   std::string layer{};
   std::size_t call = 0;
@@ -68,12 +69,12 @@ struct keras_reference {
 struct keras_call {
   std::vector<keras_reference> inputs{};
   std::vector<std::pair<std::string, std::vector<keras_reference>>> named_inputs{};
-  std::map<std::string, io::json_value> options{};  // arguments that are no tensors
-  bool has_constants = false;                       // a positional argument is no tensor
+  std::map<std::string, io::json_value> options{};  // arguments that are not tensors
+  bool has_constants = false;                       // a positional argument is not a tensor
   std::optional<double> constant{};                 // the first one, if it is a number
 };
 
-/// A layer object of Keras. Every call of it uses the same parameters.
+/// A layer object of Keras. All calls of it share its parameters.
 struct keras_layer_state {
   std::string path{};         // "model/dense"
   std::string object_path{};  // in files: "layers/dense_1"
@@ -81,8 +82,8 @@ struct keras_layer_state {
   std::vector<int> order{};   // positions in the nested lists of layers
   bool trainable = true;
   int calls = 0;
-  std::vector<int> nodes{};  // that own its parameters, in the order of the first call
-  std::size_t cursor = 0;    // in later calls: the next of `nodes`
+  std::vector<int> nodes{};  // nodes of the first call that own parameters
+  std::size_t cursor = 0;    // in later calls: index of the next node
 };
 
 /// Arguments of the translation of one layer.
@@ -92,7 +93,7 @@ struct keras_layer_call {
   std::vector<keras_value> inputs{};
   std::map<std::string, std::vector<keras_value>> named_inputs{};
   std::map<std::string, io::json_value> options{};
-  std::set<std::size_t> wanted{};  // numbers of the outputs that are read
+  std::set<std::size_t> wanted{};  // indices of the outputs that are read
   bool inference = false;          // called with training=False
 };
 
@@ -133,7 +134,7 @@ class keras_translation {
   template <class L>
   int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {},
              bool is_shared = true);
-  /// Bounds the work for a hostile file: of layers, calls and references, counted for each call of a model.
+  /// Bounds the work for a hostile file. Counts layers, calls and references, again for each call of a model.
   void count_work(std::size_t parts);
   /// The order of a flattened image H×W×C.
   keras_order order_of_image(std::vector<int> const& dims);
@@ -162,7 +163,7 @@ class keras_translation {
     int index = 0;
     bool is_trained = true;
   };
-  /// One array of the current layer → a parameter of a recorded node, axes permuted.
+  /// Maps an array of the current layer to a parameter of a recorded node, with permuted axes.
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
              std::vector<int> axes = {}, keras_order const& order = {}, std::size_t offset = 0);
   void weigh(int node, std::string_view parameter, weight_place place, std::vector<int> dims,
@@ -250,12 +251,12 @@ class keras_translation {
   std::string origin_;
   keras_options how_;
   int version_;
-  int keras_minor_;  // of Keras 2: 2.3 changed defaults
+  int keras_minor_;  // minor version of Keras 2: 2.3 changed defaults
   bool images_first_ = false;
   builder net_{};
   std::map<std::string, keras_layer_state> states_{};
-  keras_layer_state* state_ = nullptr;  // of the layer that is being translated
-  std::string suffix_{};                // of the part of it: "forward"
+  keras_layer_state* state_ = nullptr;  // the layer that is being translated
+  std::string suffix_{};                // the part of the layer: "forward"
   std::set<std::string, std::less<>> names_{};
   std::map<std::string, double> masked_values_{};  // of Masking, by the name of the input
   std::vector<keras_weight> weights_{};
@@ -264,8 +265,8 @@ class keras_translation {
   std::vector<std::pair<std::string, std::string>> copied_parameters_{};  // to, from
   std::size_t work_ = 0;                                                  // see count_work
   std::int64_t order_elements_ = 0;                                       // of all keras_orders
-  bool has_other_groups_ = false;  // an array of Keras is a part of a parameter, or two parameters
-  int recurrent_node_ = -1;        // the one recorded last
+  bool has_other_groups_ = false;  // arrays and parameters do not correspond one to one
+  int recurrent_node_ = -1;        // recorded last
   std::vector<std::string> input_names_{}, output_names_{};
   training_settings settings_{};
   std::vector<metric> metrics_{};

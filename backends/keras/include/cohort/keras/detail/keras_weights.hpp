@@ -21,16 +21,16 @@ struct keras_array {
   std::vector<float> values{};
 };
 
-/// One array that a layer needs, and where it belongs.
+/// An array of the file and the parameter that it becomes.
 ///
-/// `object_path`  of the layer's object: "layers/dense_1"
-/// `part`         the object inside the layer that has it: "cell", or nothing
-/// `index`        among the arrays of that object
+/// `object_path`  path of the layer's object: "layers/dense_1"
+/// `part`         the object inside the layer that has the array: "cell"; empty: the layer
+/// `index`        index of the array in that object
 /// `group`        the layer of the outermost model, for files without paths of objects
 /// `order`        positions in the nested lists of layers, then a running number
-/// `is_trained`   in files without paths, trained arrays come first
-/// `dims`         as Keras has them
-/// `parameter`    of the network; the converted values are written from `offset`
+/// `is_trained`   files without paths store trained arrays first
+/// `dims`         extents in Keras
+/// `parameter`    name of the parameter; the converted values are written from element `offset` on
 struct keras_weight {
   std::string layer{};
   std::string object_path{};
@@ -45,18 +45,18 @@ struct keras_weight {
   std::function<std::vector<float>(std::vector<float> const&)> convert{};
 };
 
-/// Where the arrays of a model are stored: an HDF5 file in one of Keras' layouts, or memory in tests.
+/// A source of the arrays of a model: an HDF5 file in one of Keras' layouts, or memory in tests.
 class keras_weight_source {
  public:
   virtual ~keras_weight_source() = default;
-  /// Whether arrays are found by the paths of objects, not by their order.
+  /// Returns whether arrays are found by the paths of objects, not by their order.
   virtual bool has_paths() const = 0;
-  /// Arrays of an object; nullopt if the file has no such object.
+  /// Returns the number of arrays of an object; nullopt if the file has no such object.
   virtual std::optional<std::size_t> count_of(std::string const& object_path) const = 0;
-  /// One array of an object.
+  /// Reads an array of an object.
   virtual keras_array read(std::string const& object_path, std::size_t index,
                            std::vector<int> const& dims) const = 0;
-  /// The names of the arrays of a layer of the outermost model, in the file's order.
+  /// Returns the number of arrays of a layer of the outermost model.
   virtual std::size_t count_in_group(std::string const& layer) const = 0;
   virtual keras_array read_in_group(std::string const& layer, std::size_t number,
                                     std::vector<int> const& dims) const = 0;

@@ -10,14 +10,14 @@
 
 namespace cohort::detail {
 
-/// A zip archive whose entries are stored, not compressed, as Keras writes .keras files. So an entry is never
-/// larger than the archive, and no library for compression is needed.
+/// A zip archive whose entries are stored, not compressed, as in .keras files. An entry is never larger than
+/// the archive, and no compression library is needed.
 ///
 /// Errors    file_error if the file cannot be read or is too large; those of zip_directory.
 class stored_zip {
  public:
   stored_zip(std::string const& path, std::size_t max_bytes);
-  /// The bytes of an archive. `name`: for errors.
+  /// Reads an archive in memory. `name`: for errors.
   stored_zip(std::vector<std::byte> bytes, std::string const& name);
 
   stored_zip(stored_zip const&) = delete;

@@ -64,7 +64,7 @@ COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::span<std::byte c
   open(access.get(), "model.weights.h5");
 }
 
-/// Whether each part of the path is a hard link: not a link to another place or another file.
+/// Returns whether each part of the path is a hard link, not a soft or external one.
 COHORT_KERAS_INLINE bool hdf5_file::is_inside(std::string const& path) const {
   for (std::size_t end = 0; end != std::string::npos;) {
     end = path.find('/', end + 1);

@@ -25,7 +25,7 @@ inline keras_version read_version(std::string_view text) {
   return made;
 }
 
-/// The version by the form of a configuration: that of Keras 3 has modules, that of Keras 1 other fields.
+/// Guesses the version from a configuration: Keras 3 writes modules, Keras 1 fields of other names.
 inline keras_version guess_version(io::json_value model) {
   if (model.find("module")) return {3, 0};
   std::vector<io::json_value> pending{model};
@@ -47,7 +47,7 @@ inline keras_version guess_version(io::json_value model) {
   return made;
 }
 
-/// Whether a layer of the model, or a layer inside of a layer, is a convolution.
+/// Returns whether a layer of the model, or a layer inside another layer, is a convolution.
 inline bool has_convolution(io::json_value model) {
   std::vector<io::json_value> pending{model};
   while (!pending.empty()) {
@@ -67,7 +67,7 @@ inline std::string_view text_of(std::span<std::byte const> bytes) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
-/// Throws file_error for a file that does not exist or is too large: HDF5 calls both damaged.
+/// Throws file_error for a missing or too large file. HDF5 would report a missing file as damaged.
 inline void expect_file(std::string const& path, std::size_t max_bytes) {
   io::file_reader(path).expect_at_most(max_bytes);
 }

@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 namespace keras_heads {
 
-/// The inputs of an attention layer by their names, in any dialect: positional, or by keyword.
+/// Finds an input of an attention layer, given by position or by keyword.
 inline keras_value const* find(keras_layer_call const& c, std::size_t position, char const* name) {
   if (c.inputs.size() > position) return &c.inputs[position];
   auto const found = c.named_inputs.find(name);
@@ -72,7 +72,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
   bool const is_self = query->slot == values_in->slot && query->slot == keys->slot;
   bool const is_masked = has_mask(*query) || has_mask(*values_in) || has_mask(*keys);
   int id = 0;
-  // The biases are arrays behind the kernels: Keras builds query, key and value.
+  // Each projection has the arrays kernel and bias.
   auto const project = [&](keras_value const& x, char const* name, char const* part, int count, int size) {
     int const made = record(dense{.units = count * size, .bias = bias}, {id_of(x)}, name);
     weigh(made, "weights", {part, 0}, {x.dims[1], count, size}, {1, 2, 0});
@@ -84,7 +84,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     if (!is_self || value_width != width || key_heads != heads)
       refuse("attention to a masked sequence is imported for query = key = value of equal width",
              "self-attention with value_dim = key_dim");
-    // One product for all three: this form of Cohort's attention accepts masks.
+    // One dense layer computes query, key and value: only this form of Cohort's attention accepts masks.
     int const columns = heads * width, channels = query->dims[1];
     int const packed = record(dense{.units = 3 * columns, .bias = bias}, {id_of(*query)}, "query_key_value");
     has_other_groups_ = true;

@@ -58,7 +58,7 @@ COHORT_KERAS_INLINE bool keras_fields::flag(names of, bool otherwise) const {
 
 COHORT_KERAS_INLINE std::int64_t keras_whole_number(io::json_value from, std::int64_t most) {
   double const number = from.number();
-  // A number beyond the bounds, which 64 bits may not hold, is not converted.
+  // The bound is checked first: converting a number that 64 bits cannot represent is undefined.
   if (!(std::abs(number) <= static_cast<double>(most)) || number != std::floor(number))
     from.refuse("a whole number of at most " + std::to_string(most));
   return static_cast<std::int64_t>(number);
@@ -85,8 +85,7 @@ inline bool is_unset(io::json_value value) {
   }
 }
 
-/// Fields that do not change what a layer computes, that have been read elsewhere, or that describe how
-/// parameters are initialised.
+/// Fields that do not change a layer's outputs, that other functions read, or that describe initialisation.
 inline constexpr std::string_view ignored[]{
     "adjustment",
     "arguments",
@@ -225,8 +224,8 @@ COHORT_KERAS_INLINE void keras_fields::refuse(std::string what, std::string expe
 COHORT_KERAS_INLINE std::string keras_snake_case(std::string_view class_name) {
   auto const is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   auto const is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
-  // As Keras: first an underscore before each capital that small letters follow, then before each capital
-  // behind a small letter.
+  // As in Keras: first an underscore before each capital that is followed by a small letter, then before each
+  // capital that follows a small letter.
   std::string words;
   for (std::size_t i = 0; i < class_name.size();) {
     words += class_name[i++];

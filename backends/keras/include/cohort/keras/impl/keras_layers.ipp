@@ -165,7 +165,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
   };
   for (auto const& one : keras_classes::refused)
     if (one.name == c.class_name) refuse(c.class_name + ": " + one.reason);
-  // Layers that change images in training only, and return them unchanged at inference.
+  // Layers that change images in training only.
   static constexpr std::string_view augmenting[]{"AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"};
   if (c.class_name.starts_with("Random")
       || std::ranges::find(augmenting, c.class_name) != std::end(augmenting)) {
@@ -210,13 +210,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_opera
 
 // ---- activations -----------------------------------------------------------------------------------------
 
-/// An activation that is recorded when the tensor is read, unless a loss contains it.
+/// Returns an activation that is recorded at its first use, unless a loss contains it.
 COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x, std::string activation) {
   int const logits = id_of(x);
   keras_value made = like(x, -1);
   made.slot->activation = activation;
   made.slot->logits = logits;
-  // The layer's name is that of now, not that of the layer that reads the tensor.
+  // The activation gets the name of this layer, not of the layer that reads the tensor.
   auto* const state = state_;
   std::string const suffix = suffix_;
   int const calls = state->calls;
@@ -293,7 +293,7 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
     }
     return deferred(x, "softmax");
   }
-  // Keras 3 computes x/6 + 0.5, Keras 1 and 2 and Cohort 0.2·x + 0.5.
+  // Keras 3 computes x/6 + 0.5. Keras 1, Keras 2 and Cohort compute 0.2·x + 0.5.
   auto const gate = [&] {
     return version_ >= 3
                ? like(x, record(hard_sigmoid{}, {record(scale{.factor = 5.0 / 6}, {id_of(x)}, "scale")},
@@ -384,7 +384,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dense_layer(cal
 COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(call const& c) {
   keras_value const& x = only(c);
   std::string const equation = c.fields.text({"equation"}, "");
-  // input,kernel->output, where the output is the input with its last letter replaced: a dense layer.
+  // input,kernel->output is a dense layer if the output differs from the input in the last letter only.
   auto const comma = equation.find(','), arrow = equation.find("->");
   bool is_dense = comma != std::string::npos && arrow != std::string::npos && arrow > comma;
   std::string input, kernel, output;
@@ -603,8 +603,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
   return {like(x, id)};
 }
 
-/// x·scale + shift with numbers that are not trained: a frozen batch normalisation. A depthwise 1×1 product
-/// would be trained. Statistics cannot be shared, so each call has copies of the parameters.
+/// Records x·scale + shift with constants, as a frozen batch normalisation. Running statistics cannot be
+/// shared, so each call has copies of the parameters.
 COHORT_KERAS_INLINE int keras_translation::record_fixed(keras_value const& x) {
   int const id = record(batch_norm{.momentum = 0.99, .epsilon = fixed_epsilon}, {id_of(x)}, {}, false);
   if (!is_first_call() || state_->trainable) freeze(id);
@@ -627,7 +627,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::embedding_layer
   return {value(id, {x.dims[0], width})};
 }
 
-/// One-hot vectors are a frozen embedding with the identity matrix.
+/// Records one-hot vectors as a frozen embedding with the identity matrix.
 COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call const& c) {
   keras_value const& x = only(c);
   expect_rank(c, 1);

@@ -28,7 +28,7 @@ inline keras_reference read_reference(io::json_value from) {
           static_cast<std::size_t>(from.at(std::size_t{2}).integer(0, 100'000))};
 }
 
-/// Appends the tensors in an argument. Returns whether it also contains numbers or texts.
+/// Appends the tensors in an argument. Returns whether it also contains numbers or strings.
 inline bool collect(io::json_value from, std::vector<keras_reference>& into) {
   if (from.is_null()) return false;
   if (from.kind() == io::json_kind::object) {
@@ -62,7 +62,7 @@ inline void collect_options(io::json_value from, keras_call& into) {
   }
 }
 
-/// One entry of "inbound_nodes", of any version of Keras.
+/// Reads an entry of "inbound_nodes" of any version of Keras.
 inline keras_call read_call(io::json_value from) {
   keras_call made;
   if (from.kind() == io::json_kind::object) {
@@ -90,7 +90,7 @@ inline keras_call read_call(io::json_value from) {
   return made;
 }
 
-/// "input_layers" and "output_layers": one tensor, or any structure of tensors.
+/// Reads "input_layers" or "output_layers": one tensor, or any structure of tensors.
 inline std::vector<keras_reference> read_references(io::json_value from) {
   std::vector<keras_reference> made;
   collect(from, made);
@@ -111,7 +111,7 @@ inline bool is_model(std::string_view class_name) {
   return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
 }
 
-/// The layers of a Sequential: a list in old files.
+/// Returns the layers of a Sequential. In old files, the configuration is the list.
 inline io::json_value layers_of(io::json_value config) {
   return config.kind() == io::json_kind::array ? config : config.at("layers");
 }
@@ -193,7 +193,7 @@ COHORT_KERAS_INLINE keras_value keras_translation::value(int id, std::vector<int
   return {.slot = std::move(slot), .dims = std::move(dims)};
 }
 
-/// Another tensor with the shape and order of `v`.
+/// Returns a tensor with the shape and order of `v`.
 COHORT_KERAS_INLINE keras_value keras_translation::like(keras_value const& v, int id) const {
   keras_value made = value(id, v.dims);
   made.order = v.order;
@@ -263,7 +263,7 @@ COHORT_KERAS_INLINE int keras_translation::channels_of(keras_value const& v) con
   return v.dims.size() == 3 && images_first_ ? v.dims[0] : v.dims.back();
 }
 
-/// Whether an axis, with the batch as axis 0, is that of the channels.
+/// Returns whether an axis is the channel axis. The batch is axis 0.
 COHORT_KERAS_INLINE bool keras_translation::is_channel_axis(int axis, keras_value const& v) const {
   int const rank = static_cast<int>(v.dims.size());
   if (axis < 0) axis += rank + 1;
@@ -297,7 +297,7 @@ COHORT_KERAS_INLINE void keras_translation::weigh(int node, std::string_view par
                                                   std::vector<int> dims, std::vector<int> axes,
                                                   keras_order const& order, std::size_t offset) {
   std::vector<std::int64_t> const shared_dims(dims.begin(), dims.end());
-  // `order`: the last axis of the result, or its only one, has Cohort's order of a flattened image.
+  // `order` permutes the last axis of the result to Cohort's order of a flattened image.
   weigh(
       node, parameter, place, std::move(dims),
       [shared_dims, axes, order](std::vector<float> const& from) {
@@ -340,7 +340,7 @@ COHORT_KERAS_INLINE void keras_translation::add_penalties(layer_override& row, s
   (bias ? row.bias_l2 : row.l2) = 2 * l2;
 }
 
-/// `unit_axes`: the number of leading axes over which Keras must take the norm of a unit of this layer.
+/// `unit_axes`: Keras must compute the norm of a unit over this number of leading axes.
 COHORT_KERAS_INLINE parameter_constraint keras_translation::constraint_of(std::optional<keras_object> of,
                                                                           std::size_t unit_axes) const {
   keras_fields const fields(of->config, origin_ + ", layer " + state_->path, version_);
@@ -432,7 +432,8 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
         refuse_keras(from.name() + ", " + path, "the layer has another number of arrays",
                      std::to_string(numbers.size()), std::to_string(*count));
   } else {
-    // The arrays of a layer of the outermost model, in the order of layer.weights: trained ones first.
+    // The file stores the arrays of a layer of the outermost model in the order of layer.weights: trained
+    // arrays first.
     std::ranges::stable_sort(sorted, [](keras_weight const* a, keras_weight const* b) {
       if (a->group != b->group) return a->group < b->group;
       if (a->is_trained != b->is_trained) return a->is_trained;
@@ -441,7 +442,7 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
     for (std::size_t i = 0; i < sorted.size();) {
       std::string const& group = sorted[i]->group;
       std::size_t last = i, number = 0;
-      // An array that two parameters use, as the two biases of a GRU, is one array of the file.
+      // If two parameters read the same array (the two biases of a GRU), it counts once.
       keras_weight const* before = nullptr;
       std::vector<std::size_t> numbers;
       for (; last < sorted.size() && sorted[last]->group == group; ++last) {
@@ -486,7 +487,7 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
 
 // ---- models ----------------------------------------------------------------------------------------------
 
-/// Finds whether images are H×W×C or C×H×W, which must be the same for all layers.
+/// Finds whether images are H×W×C or C×H×W. All layers must have the same order.
 COHORT_KERAS_INLINE void keras_translation::find_image_order(io::json_value config) {
   std::optional<bool> first;
   std::vector<io::json_value> pending{config};
@@ -553,7 +554,7 @@ COHORT_KERAS_INLINE keras_layer_state& keras_translation::state_of(keras_layer_s
                                                                    std::map<std::string, int>& used) {
   std::string const name = keras_nodes::layer_name(layer);
   std::string const class_name(layer.at("class_name").string());
-  // Files have the name of the class in Python, configurations that which Keras exports.
+  // Files contain the name of the Python class, configurations the exported name.
   std::string object =
       keras_snake_case(class_name == "GroupQueryAttention" ? "GroupedQueryAttention" : class_name);
   if (int const number = used[object]++; number > 0) object += '_' + std::to_string(number);
@@ -721,7 +722,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
   }
 
-  // How many calls read a layer, and how many of them are of Masking.
+  // For each layer, the number of calls that read it, and how many of these are calls of Masking.
   std::map<std::string_view, std::pair<std::size_t, std::size_t>> readers;
   for (auto const& [other, entry] : entries) {
     std::string_view const reader = entry.json.at("class_name").string();
@@ -754,7 +755,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
         masking > 0)};
   }
 
-  // Keras counts the calls of a nested model from 1: in version 3 in output_layers only.
+  // Keras counts the calls of a nested model from 1; Keras 3 does so in output_layers only.
   auto const call_of = [&](keras_reference const& from, bool is_output) {
     auto const found = entries.find(from.layer);
     if (found == entries.end() || from.call == 0) return from.call;
@@ -771,7 +772,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     }
   for (keras_reference& from : output_layers) from.call = call_of(from, true);
 
-  // Masks that Keras derived are arguments in files of version 3: any(x != 0), of an input x.
+  // Files of Keras 3 contain derived masks as arguments: any(x != 0) of an input x.
   std::map<node_key, std::vector<keras_reference>> masks;
   for (auto& layer : entries)
     for (std::size_t call = 0; call < layer.second.calls.size(); ++call)
@@ -784,7 +785,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
         }
         return is_mask;
       });
-  // The input of which a mask is derived, and the value of padding.
+  // Returns the inputs from which a mask is derived, with their padding values.
   auto const origins_of = [&](std::vector<keras_reference> pending) {
     std::vector<std::pair<int, double>> found;
     for (std::size_t steps = 0; !pending.empty(); ++steps) {
@@ -827,7 +828,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
              "the mask of the layer's input");
   };
 
-  // Depth first from the outputs, without recursion: the calls that are needed, inputs before their readers.
+  // Depth-first search from the outputs, without recursion: orders the needed calls, inputs before readers.
   std::map<node_key, std::set<std::size_t>> read;
   std::map<node_key, int> colour;  // 1: being visited, 2: done
   std::vector<node_key> order, pending;
@@ -918,7 +919,7 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
       root.trainable = flag->boolean();
   values outputs = translate_model(config, class_name, root, {}, nullptr, false);
 
-  // The names of the outputs: those of their layers.
+  // Outputs have the names of their layers.
   std::vector<std::string> names;
   if (class_name == "Sequential") {
     io::json_value const layers = keras_nodes::layers_of(config);
@@ -943,7 +944,7 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
   } else {
     for (keras_value const& output : outputs) ids.push_back(id_of(output));
   }
-  // An output that other layers read too, or that is an input, gets a name of its own.
+  // An output that another layer reads, or that is an input, becomes an identity layer of its own.
   graph_view const view = net_.view();
   std::set<int> read(view.edges.begin(), view.edges.end()), returned;
   for (std::size_t i = 0; i < ids.size(); ++i) {

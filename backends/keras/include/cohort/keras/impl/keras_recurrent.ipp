@@ -152,7 +152,7 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
   override_recurrent(id, cell);
   std::size_t const u = static_cast<std::size_t>(units);
   if (version_ == 1 && rows > 1) {
-    // Keras 1 has three arrays for each gate: of an LSTM i c f o, of a GRU z r h.
+    // Keras 1 has three arrays per gate. The gates of an LSTM are i c f o, those of a GRU z r h.
     std::vector<std::size_t> const gate_of =
         rows == 4 ? std::vector<std::size_t>{0, 2, 1, 3} : std::vector<std::size_t>{0, 1, 2};
     for (std::size_t k = 0; k < gate_of.size(); ++k) {
@@ -171,7 +171,7 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
     weigh(id, "bias", {part, first_index + 2}, {rows * units});
     return made;
   }
-  // One array with the biases of the input and of the state.
+  // Keras stores the biases of the input and of the state in one array.
   has_other_groups_ = true;
   for (std::size_t which = 0; which < 2; ++which)
     weigh(id, which == 0 ? "bias" : "recurrent_bias", {part, first_index + 2}, {2, rows * units},
@@ -203,7 +203,7 @@ COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_f
 
 namespace keras_cells {
 
-/// The class of a layer RNN with one cell.
+/// Returns the class of a layer that equals RNN with this cell.
 inline std::string layer_of_cell(std::string const& cell) {
   return cell == "LSTMCell" ? "LSTM" : cell == "GRUCell" ? "GRU" : cell == "SimpleRNNCell" ? "SimpleRNN" : "";
 }
@@ -251,12 +251,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   keras_fields const fields(inner->config, f.where(), version_);
   keras_fields const back(backward && backward->config ? backward->config : inner->config, f.where(),
                           version_);
-  (void)back.find({"go_backwards"});  // it is the backward layer in any case
+  (void)back.find({"go_backwards"});  // Bidirectional reverses it in any case
   if (fields.flag({"go_backwards"}, false)) refuse("the layer of Bidirectional goes backwards itself");
   bool const sequences = fields.flag({"return_sequences"}, false),
              states = fields.flag({"return_state"}, false);
   if (back.flag({"return_sequences"}, false) != sequences || back.flag({"return_state"}, false) != states)
-    refuse("both layers of Bidirectional must return the same");
+    refuse("the layers of Bidirectional return different outputs");
   auto const class_of = [&](keras_object const& object, keras_fields const& of, keras_fields& cell) {
     if (object.class_name != "RNN") return object.class_name;
     auto const found = of.object({"cell"});
@@ -279,7 +279,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   if (initial.size() % 2 != 0) refuse("Bidirectional has initial states for both directions");
   auto const half = static_cast<std::ptrdiff_t>(initial.size() / 2);
   std::size_t const count = forward_class == "LSTM" ? 2 : 1;
-  // Outputs of Bidirectional: the merged output (or both), then the states of each direction.
+  // Bidirectional returns the merged output (or both outputs), then the states of each direction.
   std::size_t const first_state = mode == "none" ? 2 : 1;
   std::set<std::size_t> wanted_forward, wanted_backward;
   for (std::size_t const n : c.wanted) {
@@ -345,12 +345,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   return outputs;
 }
 
-/// Whether the field merge_mode is null: both outputs are returned.
+/// Returns whether merge_mode is null: then the layer returns both outputs.
 COHORT_KERAS_INLINE bool keras_translation::merges_none(keras_fields const& of) const {
   return of.has_null("merge_mode");
 }
 
-/// Layers that treat each step alike are the same with and without TimeDistributed.
+/// Layers that compute each step independently are the same with and without TimeDistributed.
 COHORT_KERAS_INLINE keras_translation::values keras_translation::time_distributed(call const& c) {
   auto const inner = c.fields.object({"layer"});
   if (!inner || !inner->config) refuse("TimeDistributed has no layer");

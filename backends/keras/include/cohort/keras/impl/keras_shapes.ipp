@@ -15,7 +15,7 @@ struct sides {
   int before = 0, after = 0;
 };
 
-/// One entry of {{1, 2}, {3, 4}}, {1, 3} or 2.
+/// Reads {{1, 2}, {3, 4}}, {1, 3} or 2.
 inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::size_t axes, sides otherwise) {
   std::vector<sides> made(axes, otherwise);
   if (!from) return made;
@@ -37,7 +37,7 @@ inline std::vector<sides> read_sides(std::optional<io::json_value> from, std::si
   return made;
 }
 
-/// Refuses an extent of a window beyond the bounds within which no sum or product of extents overflows.
+/// Refuses extents outside 1 … `most`. Within the limits of all callers, no sum or product overflows.
 inline void check(keras_fields const& of, char const* what, std::vector<int> const& extents, int most) {
   for (int const one : extents)
     if (one < 1 || one > most)
@@ -334,12 +334,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(
 
 namespace keras_orders {
 
-/// Whether H×W×C and C×H×W have the same order of elements.
+/// Returns whether H×W×C and C×H×W have the same order of elements.
 inline bool is_same(std::vector<int> const& dims) {
   return dims.size() != 3 || dims[2] == 1 || dims[0] * dims[1] == 1;
 }
 
-/// Elements of all orders together, which is 256 MiB.
+/// Largest number of elements of all orders together: 256 MiB.
 inline constexpr std::int64_t most_elements = std::int64_t{1} << 26;
 
 }  // namespace keras_orders
@@ -427,7 +427,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::permute_layer(c
   std::vector<int> moved, kept;
   for (int const axis : axes)
     if (x.dims[static_cast<std::size_t>(axis - 1)] != 1) moved.push_back(axis);
-  // Only axes with one element move: the elements keep their order.
+  // If only axes with one element move, the elements keep their order.
   if (!std::ranges::is_sorted(moved)
       || (x.dims.size() == 3 && !images_first_
           && (!keras_orders::is_same(x.dims) || !keras_orders::is_same(dims)) && dims != x.dims))
@@ -444,7 +444,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::repeat_vector(c
   int const times = c.fields.integer({"n"}), width = x.dims[0];
   if (times < 1 || times > 1 << 16) refuse("n is out of range", "1 to 65536", std::to_string(times));
   expect_elements(static_cast<double>(times) * width);
-  // As an image of one row, whose row is repeated.
+  // Repeats the row of an image of one row.
   int const image = reshaped(id_of(x), {1, 1, width}, "image");
   int const repeated = record(upsampling{.factor = extent2(times, 1)}, {image});
   return {value(reshaped(repeated, {times, width}, "sequence"), {times, width})};
@@ -623,7 +623,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(c
   }
   if (rank != 2 || has_first)
     refuse("Cohort concatenates along the channels", "the channel axis", std::to_string(axis));
-  // Steps of sequences: their elements are neighbours, as those of vectors.
+  // The steps of a sequence are contiguous, so sequences are joined as vectors.
   for (std::size_t i = 0; i < ids.size(); ++i)
     ids[i] = reshaped(ids[i], {c.inputs[i].dims[0] * c.inputs[i].dims[1]}, "vector");
   int const joined = record(concatenate{}, ids);

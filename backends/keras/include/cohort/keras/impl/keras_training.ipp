@@ -12,7 +12,7 @@ namespace cohort::detail {
 
 namespace keras_losses {
 
-/// "CategoricalCrossentropy", "categorical_crossentropy" and abbreviations, as one name.
+/// Returns one name for "CategoricalCrossentropy", "categorical_crossentropy" and abbreviations.
 inline std::string name_of(std::string const& given) {
   std::string name = given.find('_') == std::string::npos ? keras_snake_case(given) : given;
   if (name == "mse" || given == "MSE") return "mean_squared_error";
@@ -39,7 +39,7 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
   std::string const kind = keras_losses::name_of(loss.class_name);
   bool const from_logits = f.flag({"from_logits"}, false);
   std::string const applied = output.slot->activation;
-  // The tensor before the activation that the loss contains.
+  // Returns the tensor before the activation that the loss contains.
   auto const logits = [&](char const* activation) {
     if (from_logits) {
       if (!applied.empty())
@@ -86,7 +86,7 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
 COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile, values& outputs,
                                                           std::vector<std::string> const& names,
                                                           std::vector<int>& ids) {
-  // Losses by output: one for all, a list, or by name.
+  // The losses of the outputs: one for all, a list, or by name.
   std::vector<std::optional<keras_object>> losses(outputs.size());
   std::vector<double> weights(outputs.size(), 1);
   auto const index_of = [&](io::json_value named) {
@@ -300,7 +300,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
 
 // ---- metrics ---------------------------------------------------------------------------------------------
 
-/// Cohort's metrics are of the outputs of the first loss.
+/// Reads the metrics. Cohort computes metrics of the first loss only.
 COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile,
                                                          std::vector<std::string> const& names,
                                                          std::size_t first_loss) {
@@ -346,7 +346,7 @@ COHORT_KERAS_INLINE void keras_translation::read_metrics(io::json_value compile,
     add(is_nested ? given->at(std::size_t{0}) : *given, names[0]);
     return;
   }
-  // A list of as many entries as outputs; in Keras 1 and 2 a list of metrics counts for each output.
+  // The list has one entry per output. In Keras 1 and 2, a flat list applies to each output.
   if (given->kind() != io::json_kind::array) given->refuse("a list of metrics, or metrics by output");
   bool const is_nested = given->size() > 0 && given->at(std::size_t{0}).kind() == io::json_kind::array;
   if (version_ < 3 && !is_nested) {
@@ -384,7 +384,7 @@ COHORT_KERAS_INLINE metric keras_translation::metric_of(keras_object const& from
   if (is("mean_absolute_error")) return with(cohort::metrics::mae);
   if (is("root_mean_squared_error")) return with(cohort::metrics::rmse);
   if (is("auc", "au_c")) {
-    // Cohort's area is exact, so the number of Keras' thresholds does not matter.
+    // Keras approximates the area with this number of thresholds. Cohort's area is exact.
     (void)f.find({"num_thresholds"});
     if (std::string const curve = f.text({"curve"}, "ROC"); curve != "ROC")
       f.refuse("Cohort has the area under the ROC curve", "curve ROC", curve);

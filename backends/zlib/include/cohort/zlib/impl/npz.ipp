@@ -21,7 +21,7 @@ inline constexpr std::uint32_t zip_local_signature = 0x04034b50, zip_central_sig
 inline constexpr std::size_t zip_local_bytes = 30, zip_central_bytes = 46, zip_end_bytes = 22;
 inline constexpr std::uint32_t zip64_mark = 0xffffffff;
 
-/// Decompresses an entry into `to`, which has its size.
+/// Decompresses an entry into `to`, which has the size of the entry.
 COHORT_ZLIB_INLINE void inflate_entry(zip_directory const& archive, zip_entry const& one,
                                       std::span<std::byte> to) {
   std::span<std::byte const> const packed = archive.packed(one);
