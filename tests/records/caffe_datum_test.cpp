@@ -54,7 +54,7 @@ TEST(caffe_datum, has_bytes_numbers_or_an_encoded_image) {
 TEST(caffe_datum, refuses_messages_that_contradict_themselves) {
   auto const says = [](fields const& of) { return refused<data_error>([&] { parsed(message(of)); }); };
   expect_parts(says({.data = "abcde"}),
-               {"differ from its extents", "train_lmdb, record 3", "3x2x1 elements", "got 5"});
+               {"differs from its extents", "train_lmdb, record 3", "3x2x1 elements", "got 5"});
   expect_parts(says({.channels = 0, .data = ""}), {"0x2x1 elements", "got 0"});
   expect_parts(says({.channels = 1 << 30, .height = 1 << 30, .width = 1 << 30}), {"got 6"});
   expect_parts(says({.height = -1}), {"out of range", "height", "got -1"});

@@ -124,7 +124,7 @@ class updater {
   constexpr rate_schedule const& rate() const { return rate_; }
   /// Returns whether the updater has a momentum.
   constexpr bool has_momentum() const { return row().momentum; }
-  /// Returns the norm on which the step depends, together with the norm of the parameter.
+  /// Returns the norm that the step needs besides the norm of the parameter.
   constexpr detail::norm_of needed_norm() const { return row().norm; }
   /// Returns whether the step depends on norms of the whole parameter.
   constexpr bool needs_norms() const { return needed_norm() != detail::norm_of::nothing; }

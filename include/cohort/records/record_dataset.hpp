@@ -46,7 +46,7 @@ class record_view {
 /// Computes an example from a record: sets every part of `out` by point or fill. Several threads call it.
 using record_decoder = std::function<void(record_view& record, example_view& out)>;
 
-/// What happens to a record that cannot be read or decoded (data_error).
+/// Action for a record that cannot be read or decoded (data_error).
 enum class bad_record { stop, skip };
 
 /// Settings of `decoded_records`.

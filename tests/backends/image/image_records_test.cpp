@@ -72,7 +72,7 @@ TEST(image_records, refuse_records_without_image_or_class) {
                {"a record has no image", "images.tar, record 1, 2", "a field png"});
   expect_parts(says(member("2.png", picture_file), 1), {"a record does not have a field", "cls"});
   expect_parts(says(member("2.png", picture_file) + member("2.cls", "2"), 1),
-               {"is not an integer of its range", "0 to 1", "'2'"});
+               {"is not an integer in the expected range", "0 to 1", "'2'"});
   expect_parts(says(member("2.png", "no picture") + member("2.cls", "1"), 1), {"images.tar, record 1, 2"});
   expect_parts(refused<setting_error>([&] { image_records(archive(good), {}); }),
                {"classes of the records are unknown", "labels"});

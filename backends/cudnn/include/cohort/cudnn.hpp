@@ -55,7 +55,7 @@ class cudnn {
   /// Whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   /// Whether the backend has kernels for a layer of kind `k` with these shapes. False if `add` or `multiply`
-  /// broadcasts an input, and for layers with channels and losses on sequences.
+  /// broadcasts an input, or if an input or the output of a layer with channels, or of a loss, is a sequence.
   static bool supports(kind const& k, std::span<shape const> inputs, shape const& output);
 
   /// Whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.

@@ -149,9 +149,9 @@ class broadcast_runs {
 };
 
 /// Writes the gradient of input x to diff_inputs[x]. The gradient of an element is a sum over the output
-/// elements that read it. `multiply(part, count, from)` turns their gradients into the summands, in place:
-/// `part` has `count` ≤ 256 elements of the output's gradient; `from` has, for each input, the position of
-/// the element that the first of them reads.
+/// elements that read it. `multiply(part, count, from)` computes the summands in place. On entry `part` has
+/// the gradients of `count` ≤ 256 adjacent output elements, on return their summands. `from[i]`: position of
+/// the element of input i that the first of these output elements reads.
 ///
 /// Exact     the order of the additions depends on the shapes only.
 template <class T, class Multiply>

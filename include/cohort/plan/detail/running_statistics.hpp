@@ -8,8 +8,8 @@ namespace cohort {
 
 /// Running statistics m, v of a normalising layer are exchanged like gradients. So the sums of gradients over
 /// workers and ranks also merge the statistics. For a part of the batch with mean b and biased variance s,
-/// the layer writes the following gradients; a is the part's share of the divisor of the rank's mean loss (by
-/// default, of the examples):
+/// the layer writes the following gradients. a is the divisor of the part's mean loss (loss_divisor; by
+/// default its number of examples), divided by the divisor of the rank's mean loss:
 ///
 ///     gradient of running_mean       a·(b − m)
 ///     gradient of running_variance   a·(s + (b − m)²)

@@ -39,7 +39,7 @@ COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> mes
   std::uint64_t const elements =
       small_enough ? wide(found.channels) * wide(found.height) * wide(found.width) : 0;
   if (!small_enough || elements == 0 || elements != count)
-    throw data_error({.what = "the elements of a Caffe Datum differ from its extents",
+    throw data_error({.what = "the number of elements of a Caffe Datum differs from its extents",
                       .where = file,
                       .expected = {found.channels, "x", found.height, "x", found.width, " elements"},
                       .got = {count}});

@@ -88,7 +88,7 @@ COHORT_CORE_INLINE std::int64_t record_view::integer(std::size_t field, std::int
   std::int64_t value = 0;
   auto const [stop, error] = std::from_chars(whole.data(), whole.data() + whole.size(), value);
   if (error != std::errc{} || stop != whole.data() + whole.size() || value < least || value > most)
-    throw data_error({.what = "a field of a record is not an integer of its range",
+    throw data_error({.what = "a field of a record is not an integer in the expected range",
                       .where = {where(), ", field ", records_.fields()[field]},
                       .expected = {least, " to ", most},
                       .got = {"'", whole.substr(0, 40), "'"}});

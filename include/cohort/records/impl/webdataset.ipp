@@ -138,7 +138,7 @@ class tar_indexer {
       auto const digits = static_cast<std::size_t>(stop - records.data());
       if (error != std::errc{} || length > records.size() || length < digits + 3
           || records[length - 1] != '\n' || records[digits] != ' ')
-        refuse("a pax header of the tar archive is damaged", "LENGTH KEY=VALUE", "another text");
+        refuse("a pax header of the tar archive is damaged", "LENGTH KEY=VALUE", "other text");
       std::string_view const record = records.substr(digits + 1, length - digits - 2);
       std::size_t const equals = record.find('=');
       if (equals == record.npos)

@@ -48,7 +48,8 @@ COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has)
   if (has.masks.size() != masked.size())
     throw shape_error(
         {.what = "the data set's number of masks differs from the network's number of masked inputs",
-         .expected = {masked.size(), masked.empty() ? ": b.masked_input instead of b.input" : ""},
+         .expected = {masked.size(),
+                      masked.empty() ? " (to read masks, use b.masked_input instead of b.input)" : ""},
          .got = {has.masks.size()}});
   for (std::size_t m = 0; m < masked.size(); ++m) {
     auto const input = static_cast<std::size_t>(std::ranges::find(inputs, masked[m]) - inputs.begin());

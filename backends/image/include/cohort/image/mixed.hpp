@@ -50,7 +50,7 @@ namespace detail {
 /// Errors    setting_error for invalid settings; shape_error for data that cannot be mixed.
 data_description describe_mixed(data_description what, mixing const& how);
 
-/// own ← share · own + (1 − share) · other, or the window of `other`.
+/// mixup: own ← share·own + (1 − share)·other. cutmix: copies the window from `other` to `own`.
 void mix_images(tensor_description const& images, mixing_draw const& chance, std::byte* own,
                 std::byte const* other);
 
