@@ -328,7 +328,7 @@ MODELS = re.compile(r"cohort/(interchange/\w+|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
-DATA = re.compile(r"cohort/(data/(?!order|fingerprint|sharding|transform)\w+|image/(image|image_folder|file_batches|decode|resize|"
+DATA = re.compile(r"cohort/(records/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
                   r"augmented|mixed|pack_files|cifar10)|zlib|mnist|xtensor|tensor/(shape|view))\.hpp")
 EXTENSIONS = re.compile(r"cohort/(strategy/strategy|communicator/(communicator|rank_progress)|plan/(replica|gradient_parts|parameter_set|"
                         r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/optimizer|"

@@ -84,7 +84,7 @@ TEST(manifest, refuses_inconsistent_numbers) {
   EXPECT_NE(refused("\"ranks\": 2", "\"ranks\": 3")
                 .find("expected an array of 4 files, for 3 ranks, got an array of 3"),
             std::string::npos);
-  for (char const* ranks : {"\"ranks\": 0", "\"ranks\": -1", "\"ranks\": 4294967298", "\"ranks\": 2.0"})
+  for (char const* ranks : {"\"ranks\": 0", "\"ranks\": -1", "\"ranks\": 4294967298", "\"ranks\": 2.5"})
     EXPECT_NE(refused("\"ranks\": 2", ranks).find("$.ranks): expected an integer from 1"), std::string::npos)
         << ranks;
   EXPECT_NE(refused("\"step\": 812", "\"step\": -812").find("$.step"), std::string::npos);

@@ -178,7 +178,7 @@ TEST(safetensors, refuses_shapes_that_overflow) {
             "cannot read JSON (m header:1:29, $.a.shape[0]): expected an integer from 0 to 2147483647, got "
             "2147483648");
   EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})"), "");
-  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}})", "1"), "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}})", "1"), "");
   EXPECT_EQ(header_refused(R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1],"data_offsets":[0,1]}})", "1"),
             "cannot read JSON (m header:1:28, $.a.shape): expected at most 6 extents, got an array of 7");
 }

@@ -464,6 +464,7 @@ TEST(run_document, has_every_member_of_the_settings) {
   std::string const other = to_json(run);
   EXPECT_EQ(size_at(other, {"optimizer", "plateau"}), members_of<reduce_on_plateau>());
   EXPECT_EQ(size_at(other, {"training", "recompute"}), members_of<recomputation>());
+  EXPECT_EQ(size_at(other, {"training", "blocks"}), members_of<block_shuffle>());
   EXPECT_EQ(size_at(other, {"strategy", "allreduce"}), members_of<allreduce>());
   EXPECT_EQ(size_at(other, {"data", "table"}),
             members_of<table_source>() - 1 + members_of<encoder_settings>());

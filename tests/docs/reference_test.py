@@ -69,7 +69,7 @@ class reference(unittest.TestCase):
 
     def test_has_all_fields_of_settings(self):
         found = rows(entry(self.pages["settings"], "fit_settings"))
-        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "prefetch", "bucket", "readers", "accumulate", "sharding", "validation",
+        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "blocks", "prefetch", "bucket", "readers", "accumulate", "sharding", "validation",
                                        "metrics", "listeners"])
         self.assertEqual(found["sharding"], ("cohort::sharding", "cohort::sharding::global"))
         settings = (ROOT / "include/cohort/trainer/settings.hpp").read_text(encoding="utf-8")

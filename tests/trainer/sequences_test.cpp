@@ -229,7 +229,7 @@ TEST(sequences, are_refused_if_masks_do_not_fit) {
                               with(1));
   EXPECT_EQ(refusal_of<shape_error>([&] { plain.fit(data.tagged(6)); }),
             "the data set's number of masks differs from the network's number of masked inputs: expected "
-            "0: b.masked_input instead of b.input, got 1");
+            "0 (to read masks, use b.masked_input instead of b.input), got 1");
   loader batches(data.tagged(6), {.batch = 6});
   batch_view view = *batches.next();
   view.masks[0].dims = {6, 5};

@@ -380,6 +380,12 @@ void document_fields(Visitor& v, network_source& s) {
 }
 
 template <class Visitor>
+void document_fields(Visitor& v, block_shuffle& s) {
+  v.field("block", s.block, integer_codec<std::int64_t>{});
+  v.field("window", s.window, integer_codec<std::int64_t>{});
+}
+
+template <class Visitor>
 void document_fields(Visitor& v, recomputation& s) {
   v.field("cheap", s.cheap, boolean_codec{});
   v.field("blocks", s.blocks, texts_codec);
@@ -428,6 +434,7 @@ void document_fields(Visitor& v, training_part part) {
   v.field("batch", f.batch, integer_codec<int>{1});
   v.field("epochs", f.epochs, integer_codec<int>{});
   v.field("shuffle", f.shuffle, boolean_codec{});
+  v.field("blocks", f.blocks, object_codec<block_shuffle>{});
   v.field("accumulate", f.accumulate, integer_codec<int>{1});
   v.field("prefetch", f.prefetch, integer_codec<int>{});
   v.field("bucket", f.bucket, integer_codec<std::int64_t>{});
