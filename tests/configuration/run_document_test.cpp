@@ -394,7 +394,8 @@ TEST(run_document, set_names_the_origin_and_the_path) {
       refused_set("training.batches", "1"),
       "cannot set a field of the document (--set x, $.training.batches): expected one of the fields seed, "
       "batch, "
-      "epochs, shuffle, accumulate, prefetch, bucket, readers, workers, threads, max_bytes, recompute, tune, "
+      "epochs, shuffle, blocks, accumulate, prefetch, bucket, readers, workers, threads, max_bytes, "
+      "recompute, tune, "
       "not_finite, deadline; the nearest name is batch, got \"batches\"");
   EXPECT_EQ(refused_set("network.layers[0].dense", "1"),
             "cannot set a field of the document (--set x): expected a path without indices: a list is set as "
