@@ -43,11 +43,12 @@ struct record_index {
 /// `index`       reads a file from its beginning to its end, and returns its index. file_error; data_error
 ///               with the byte if the file is damaged.
 /// `content`     may be empty. Checks the bytes of a field as they are in the file, and returns those that
-///               belong to the field: `where` is for the message of its data_error.
+///               belong to the field: `where` describes the record for the message of its data_error.
 struct record_format {
   std::string name{};
   std::function<record_index(std::string const& path)> index{};
-  std::function<std::span<std::byte const>(std::span<std::byte const> stored, std::string_view where)>
+  std::function<std::span<std::byte const>(std::span<std::byte const> stored,
+                                           std::function<std::string()> const& where)>
       content{};
 };
 

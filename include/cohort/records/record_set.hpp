@@ -70,7 +70,7 @@ class record_set {
     std::int64_t record;  // in the file
   };
   place place_of(std::int64_t record) const;
-  field_place const& place_of(std::int64_t record, std::size_t field) const;
+  field_place const& field_at(place const& record, std::size_t field) const;
 
   std::shared_ptr<content const> content_;
 };

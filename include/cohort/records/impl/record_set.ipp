@@ -148,21 +148,22 @@ COHORT_CORE_INLINE record_set::place record_set::place_of(std::int64_t record) c
   return {file, record - content_->files[file].first};
 }
 
-COHORT_CORE_INLINE field_place const& record_set::place_of(std::int64_t record, std::size_t field) const {
+COHORT_CORE_INLINE field_place const& record_set::field_at(place const& record, std::size_t field) const {
   static constexpr field_place none{};
-  place const at = place_of(record);
-  content::file const& file = content_->files[at.file];
+  content::file const& file = content_->files[record.file];
   std::size_t const columns = file.index.fields.size(), column = file.columns[field];
-  return column == columns ? none : file.index.places[static_cast<std::size_t>(at.record) * columns + column];
+  return column == columns ? none
+                           : file.index.places[static_cast<std::size_t>(record.record) * columns + column];
 }
 
 COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) const {
-  return place_of(record, field).offset != field_place::missing;
+  return field_at(place_of(record), field).offset != field_place::missing;
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
                                                                std::vector<std::byte>& memory) const {
-  field_place const& at = place_of(record, field);
+  place const in_files = place_of(record);
+  field_place const& at = field_at(in_files, field);
   if (at.offset == field_place::missing)
     throw data_error({.what = "a record does not have a field",
                       .where = where(record),
@@ -173,11 +174,11 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
                       .where = {where(record), ", field ", content_->fields[field]},
                       .expected = {"at most ", content_->max_field_bytes, " bytes (max_field_bytes)"},
                       .got = {at.bytes, " bytes"}});
-  std::size_t const file = place_of(record).file;
+  std::size_t const file = in_files.file;
   if (memory.size() < at.bytes) memory.resize(at.bytes);
   content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
   std::span<std::byte const> const stored(memory.data(), at.bytes);
-  return content_->format.content ? content_->format.content(stored, where(record)) : stored;
+  return content_->format.content ? content_->format.content(stored, [&] { return where(record); }) : stored;
 }
 
 COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const {

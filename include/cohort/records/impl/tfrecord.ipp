@@ -56,14 +56,12 @@ COHORT_CORE_INLINE record_index tfrecord_index(std::string const& path) {
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> tfrecord_content(std::span<std::byte const> stored,
-                                                               std::string_view where) {
+                                                               std::function<std::string()> const& where) {
   std::span<std::byte const> const record = stored.first(stored.size() - tfrecord_tail);
   std::uint32_t const expected = masked_crc32c(record), got = word_at(stored.data() + record.size());
   if (expected != got)
-    throw data_error({.what = "a record is damaged",
-                      .where = std::string(where),
-                      .expected = {"checksum ", expected},
-                      .got = {got}});
+    throw data_error(
+        {.what = "a record is damaged", .where = where(), .expected = {"checksum ", expected}, .got = {got}});
   return record;
 }
 
