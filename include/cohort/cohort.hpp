@@ -23,6 +23,7 @@
 //   <cohort/text/tokenizer.hpp>, <cohort/text/token_crops.hpp>, <cohort/trainer/generate_tokens.hpp>
 //                                      texts as tokens, and texts that a network writes
 //   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   drawn digits, class weights
+//   <cohort/data/mix.hpp>              several data sets in proportion to weights
 //   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
 //   <cohort/trainer/tune.hpp>          choosing kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>

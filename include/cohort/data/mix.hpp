@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cstdint>
+#include <vector>
+
+namespace cohort {
+
+/// One of the data sets of a mixture, with its share of the examples.
+struct mix_part {
+  dataset data;
+  double weight = 1;  ///< share of the examples, relative to the other parts; a positive number
+};
+
+/// Settings of mix.
+struct mix_settings {
+  std::int64_t size = 0;  ///< examples in an epoch; 0: the sum of the sizes of all parts
+  /// Consecutive examples of a part that remain neighbours, for a loader with loader_settings::blocks.
+  std::int64_t block = 1;
+  std::uint64_t seed = 0;  ///< of the order in which the examples of a part are drawn
+};
+
+/// Returns a data set whose epochs contain examples of several data sets, in proportion to their weights.
+///
+/// An epoch has size·weight/Σ weight examples of a part, rounded by the largest remainders. The examples of a
+/// part are drawn without replacement, epoch after epoch: every example is drawn once before any example is
+/// drawn again.
+///
+/// Order     indices 0, 1, … are the draws from part 0, then those from part 1, …: shuffle by the loader. The
+///           draws from a part are a random permutation of it, then another one, …. With `block`, blocks of
+///           this many examples are permuted; the examples that fill no block are drawn last.
+/// Errors    setting_error without parts, for a stream, an empty part, a weight that is not a positive
+///           number, a size that is negative or above 2^53, or a block below 1. Otherwise as concat.
+/// Exact     the examples of an epoch depend only on (parts, weights, settings, epoch), so a run resumes at
+///           any position of any epoch, with any number of ranks.
+dataset mix(std::vector<mix_part> parts, mix_settings const& settings = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/mix.ipp>
+#endif
