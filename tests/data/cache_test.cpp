@@ -4,6 +4,7 @@
 #include <cohort/data/select.hpp>
 #include <thread>
 
+#include "../checkpoint/scratch_folder.hpp"
 #include "view_cases.hpp"
 
 namespace cache_test {
@@ -39,11 +40,50 @@ TEST(cache, returns_data_in_memory_as_it_is) {
   EXPECT_EQ(&cache(data).model(), &data.model());
 }
 
-TEST(cache, refuses_more_than_max_bytes) {
-  // 2 f32 and 1 i32 per example.
-  EXPECT_NO_THROW(cache(weighted(10), {.max_bytes = 120}));
-  expect_parts(refused<memory_error>([] { cache(weighted(10), {.max_bytes = 119}); }),
-               {"cache", "at most 119 bytes", "120 bytes for 10 examples"});
+TEST(cache, keeps_as_many_examples_as_max_bytes_holds) {
+  // 2 f32 and 1 i32 per example: 8 + 8 bytes, because every part is aligned to 8 bytes.
+  for (int kept : {1, 4, 9, 20}) {
+    SCOPED_TRACE(kept);
+    auto const calls = std::make_shared<std::vector<int>>();
+    dataset const data =
+        cache(weighted(9, 3, calls), {.max_bytes = static_cast<std::size_t>(kept) * 16 + 15});
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      content const got = read(data, repeat), wanted = read(weighted(9));
+      EXPECT_EQ(got.first, wanted.first);
+      EXPECT_EQ(got.weights, wanted.weights);
+      EXPECT_EQ(got.keys, wanted.keys);
+    }
+    for (int i = 0; i < 9; ++i) EXPECT_EQ((*calls)[static_cast<std::size_t>(i)], i < kept ? 1 : 3);
+  }
+}
+
+TEST(cache, keeps_the_examples_that_are_requested_first) {
+  auto const calls = std::make_shared<std::vector<int>>();
+  dataset const data = cache(weighted(9, 3, calls), {.max_bytes = 32});
+  for (int repeat = 0; repeat < 2; ++repeat) read(select(data, {7, 2, 5}));
+  EXPECT_EQ(*calls, (std::vector<int>{0, 0, 1, 0, 0, 2, 0, 1, 0}));
+}
+
+TEST(cache, may_be_in_a_file_that_nobody_sees) {
+  scratch_folder const folder;
+  auto const calls = std::make_shared<std::vector<int>>();
+  dataset const data = cache(weighted(9, 3, calls), {.folder = folder.path()});
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    content const got = read(data), wanted = read(weighted(9));
+    EXPECT_EQ(got.first, wanted.first);
+    EXPECT_EQ(got.labels, wanted.labels);
+    EXPECT_EQ(got.weights, wanted.weights);
+    EXPECT_EQ(got.keys, wanted.keys);
+  }
+  EXPECT_EQ(*calls, std::vector<int>(9, 1));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(cache, refuses_what_cannot_be_kept) {
+  expect_parts(refused<memory_error>([] { cache(weighted(10), {.max_bytes = 15}); }),
+               {"cache", "max_bytes of at least 16 bytes, for one example", "15 bytes"});
+  expect_parts(refused<file_error>([] { cache(weighted(10), {.folder = "/no/such/folder"}); }),
+               {"/no/such/folder"});
 }
 
 TEST(cache, reads_an_example_again_that_could_not_be_read) {

@@ -3,21 +3,29 @@
 #include <cohort/data/dataset.hpp>
 #include <cstddef>
 #include <limits>
+#include <string>
 
 namespace cohort {
 
 /// Settings of cache.
 struct cache_settings {
-  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< of all examples' tensors
+  /// Of all cached examples' tensors. The examples that do not fit are read again in every epoch.
+  std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
+  /// Folder of a temporary file for the examples, such as a folder on a local disk; "": memory of the process.
+  std::string folder{};
 };
 
-/// Returns a data set that keeps every example in memory after the first request. For data that is slow to
-/// read or to decode. Memory for all examples is reserved at once; a page is used when an example is first
-/// stored in it. A data set that is already in memory is returned unchanged.
+/// Returns a data set that keeps examples after the first request, in memory or on a local disk. For data that
+/// is slow to read or to decode. A data set that is already in memory is returned unchanged.
 ///
-/// Order     several threads may request examples. Copies share the memory.
-/// Errors    memory_error if all examples need more than max_bytes (keys are not counted), or more than is
-///           available. setting_error if `data` is a stream.
+/// Order     several threads may request examples. Copies share the cache.
+/// Moves     memory for the examples is reserved at once. Without a folder, a page is used when an example is
+///           first stored in it. The temporary file has no name, so it is removed when the data set is
+///           destroyed or the process ends, also by a signal. Each process has its own cache. Besides the
+///           tensors, each example needs 8 bytes, and its weight and key, in memory of the process.
+/// Errors    memory_error if max_bytes holds no example, or if the memory is not available. file_error if the
+///           folder does not exist, is not writable or has too little space. setting_error if `data` is a
+///           stream.
 /// Exact     examples are those of epoch 0 in every epoch: apply random augmentation after cache, not before.
 dataset cache(dataset const& data, cache_settings const& settings = {});
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cohort/data/cache.hpp>
 #include <cohort/data/detail/indexed_view.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/scratch_memory.hpp>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -15,68 +18,95 @@
 
 namespace cohort::detail {
 
-/// A data set's examples in memory, each copied when it is first requested.
+/// Examples of a data set, each copied to the next free slot when it is first requested.
 class cached_examples final : public indexed_view {
  public:
-  explicit cached_examples(dataset data)
-      : data_(std::move(data)), present_(new std::atomic<bool>[static_cast<std::size_t>(data_.size())]()) {
-    data_description const& what = data_.describe();
-    auto const count = static_cast<std::size_t>(data_.size());
-    for (std::size_t part = 0; part < what.parts(); ++part) {
-      example_bytes_.push_back(stored_bytes(what.part(part)));
-      memory_.emplace_back(new std::byte[count * example_bytes_[part]]);
-    }
-    weights_.resize(what.weighted ? count : 0);
-    keys_.resize(what.keyed ? count : 0);
+  /// `slots`: the number of examples that are kept.
+  cached_examples(dataset data, std::size_t slots, std::string const& folder)
+      : data_(std::move(data)),
+        example_bytes_(bytes_of_example(data_.describe())),
+        memory_(folder, slots * example_bytes_),
+        slots_(slots),
+        slot_of_(static_cast<std::size_t>(data_.size())),
+        weights_(data_.describe().weighted ? slots : 0),
+        keys_(data_.describe().keyed ? slots : 0) {
+    for (auto& slot : slot_of_) slot.store(none, std::memory_order_relaxed);
   }
 
-  static std::size_t stored_bytes(tensor_description const& part) {
-    return static_cast<std::size_t>(part.example.elements()) * bytes_of(part.stored);
+  /// Returns the bytes of all tensors of an example.
+  static std::size_t bytes_of_example(data_description const& what) {
+    std::size_t bytes = 0;
+    for (std::size_t part = 0; part < what.parts(); ++part) bytes += stored_bytes(what.part(part));
+    return bytes;
   }
 
   data_description const& describe() const override { return data_.describe(); }
   std::int64_t size() const override { return data_.size(); }
   void get(std::int64_t i, example_view& out) const override {
-    auto const at = static_cast<std::size_t>(i);
-    if (!present_[at].load(std::memory_order_acquire)) read(at, out);
-    for (std::size_t part = 0; part < memory_.size(); ++part) out.point(part, address(part, at));
-    if (!weights_.empty()) out.weight = weights_[at];
-    if (!keys_.empty()) out.key = keys_[at];
+    std::int64_t slot = slot_of_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    if (slot == none) slot = read(i, out);
+    if (slot == none) return;
+    std::byte const* from = address(slot);
+    for (std::size_t part = 0; part < describe().parts(); ++part) {
+      out.point(part, from);
+      from += stored_bytes(describe().part(part));
+    }
+    if (!weights_.empty()) out.weight = weights_[static_cast<std::size_t>(slot)];
+    if (!keys_.empty()) out.key = keys_[static_cast<std::size_t>(slot)];
   }
   std::optional<std::int64_t> label(std::int64_t i) const override { return data_.label(i); }
   std::optional<int> length(std::int64_t i) const override { return data_.length(i); }
 
  private:
-  std::byte* address(std::size_t part, std::size_t i) const {
-    return memory_[part].get() + i * example_bytes_[part];
+  static constexpr std::int64_t none = -1;
+
+  static std::size_t stored_bytes(tensor_description const& part) {
+    std::size_t const bytes = static_cast<std::size_t>(part.example.elements()) * bytes_of(part.stored);
+    return (bytes + 7) / 8 * 8;  // so that every part is aligned
+  }
+  std::byte* address(std::int64_t slot) const {
+    return memory_.data() + static_cast<std::size_t>(slot) * example_bytes_;
   }
 
-  /// Threads may read the same example at the same time; the first copy is kept.
-  void read(std::size_t i, example_view& out) const {
+  /// Sets `out` to example i and copies it, unless no slot is free. Returns the slot, or none. Several threads
+  /// may read the same example; the first copy is kept.
+  std::int64_t read(std::int64_t i, example_view& out) const {
     std::int64_t const epoch = std::exchange(out.epoch, 0);
     try {
-      data_.model().get(static_cast<std::int64_t>(i), out);
+      data_.model().get(i, out);
     } catch (...) {
       out.epoch = epoch;
       throw;
     }
     out.epoch = epoch;
     std::lock_guard const lock(mutex_);
-    if (present_[i].load(std::memory_order_relaxed)) return;
-    for (std::size_t part = 0; part < memory_.size(); ++part)
-      std::memcpy(address(part, i), out.at(part), example_bytes_[part]);
-    if (!weights_.empty()) weights_[i] = out.weight;
-    if (!keys_.empty()) keys_[i] = out.key;
-    present_[i].store(true, std::memory_order_release);
+    auto& slot = slot_of_[static_cast<std::size_t>(i)];
+    if (std::int64_t const found = slot.load(std::memory_order_relaxed); found != none) return found;
+    if (used_ == slots_) return none;
+    auto const made = static_cast<std::int64_t>(used_);
+    std::byte* to = address(made);
+    for (std::size_t part = 0; part < describe().parts(); ++part) {
+      tensor_description const& what = describe().part(part);
+      std::memcpy(to, out.at(part),
+                  static_cast<std::size_t>(what.example.elements()) * bytes_of(what.stored));
+      to += stored_bytes(what);
+    }
+    if (!weights_.empty()) weights_[used_] = out.weight;
+    if (!keys_.empty()) keys_[used_] = out.key;
+    ++used_;
+    slot.store(made, std::memory_order_release);
+    return made;
   }
 
   dataset data_;
-  std::vector<std::size_t> example_bytes_;
-  std::vector<std::unique_ptr<std::byte[]>> memory_;  // not initialised: untouched pages take no memory
-  std::unique_ptr<std::atomic<bool>[]> present_;
-  mutable std::vector<float> weights_;
+  std::size_t example_bytes_;
+  scratch_memory memory_;
+  std::size_t slots_;
+  mutable std::vector<std::atomic<std::int64_t>> slot_of_;  // of each example
+  mutable std::mutex mutex_;                                // guards the members below, while slots are free
+  mutable std::size_t used_ = 0;
+  mutable std::vector<float> weights_;  // of each slot
   mutable std::vector<std::string> keys_;
-  mutable std::mutex mutex_;
 };
 
 }  // namespace cohort::detail
@@ -85,23 +115,23 @@ namespace cohort {
 
 COHORT_CORE_INLINE dataset cache(dataset const& data, cache_settings const& settings) {
   data.require_random_access("cache");
-  if (data.model().in_memory()) return data;
-  std::size_t bytes = 0;
-  for (std::size_t part = 0; part < data.describe().parts(); ++part)
-    bytes += detail::cached_examples::stored_bytes(data.describe().part(part));
-  bytes *= static_cast<std::size_t>(data.size());
-  auto const refuse = [&](std::string expected) {
-    throw memory_error({.what = "the data set is too large to be cached",
+  if (data.model().in_memory() || data.size() == 0) return data;
+  std::size_t const each = detail::cached_examples::bytes_of_example(data.describe());
+  std::size_t const slots = std::min(static_cast<std::size_t>(data.size()), settings.max_bytes / each);
+  auto const refuse = [&](std::string expected, std::size_t got) {
+    throw memory_error({.what = "the data set cannot be cached",
                         .where = "cache",
                         .expected = std::move(expected),
-                        .got = {bytes, " bytes for ", data.size(), " examples"}});
+                        .got = {got, " bytes"}});
   };
-  if (bytes > settings.max_bytes)
-    refuse(detail::text_of({"at most ", settings.max_bytes, " bytes (max_bytes)"}));
+  if (slots == 0)
+    refuse(detail::text_of({"max_bytes of at least ", each, " bytes, for one example"}), settings.max_bytes);
+  if (slots > std::numeric_limits<std::size_t>::max() / each)
+    refuse("a size in bytes below 2^64", std::numeric_limits<std::size_t>::max());
   try {
-    return dataset(std::make_shared<detail::cached_examples const>(data));
+    return dataset(std::make_shared<detail::cached_examples const>(data, slots, settings.folder));
   } catch (std::bad_alloc const&) {
-    refuse("no more than the available memory");
+    refuse("no more than the available memory", slots * each);
   }
   return data;
 }

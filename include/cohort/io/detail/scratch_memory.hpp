@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cstddef>
+#include <string>
+
+namespace cohort::detail {
+
+/// Zeroed memory of a fixed size, either of the process or in a file without a name. The system writes the
+/// pages of such a file to the disk when it needs memory, and frees the file when the process ends, in
+/// whatever way.
+///
+/// Parameters  `folder`: where the file is made; "": memory of the process.
+/// Order     several threads may use different bytes.
+/// Moves     the file's space on the disk is reserved at once, so that a later write cannot find the disk
+///           full. Memory of the process is used page by page, at the first write.
+/// Errors    file_error naming the folder if it does not exist, is not writable or has not enough space.
+///           std::bad_alloc.
+class scratch_memory {
+ public:
+  scratch_memory(std::string const& folder, std::size_t bytes);
+  scratch_memory(scratch_memory const&) = delete;
+  scratch_memory& operator=(scratch_memory const&) = delete;
+  ~scratch_memory();
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/scratch_memory.ipp>
+#endif
