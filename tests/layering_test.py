@@ -10,8 +10,8 @@ ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).r
 # A header may include its own folder and the folders before it in this list.
 FOLDERS = ("tensor error random execution io data records text optimizer layer graph backend plan codec communicator strategy "
            "checkpoint evaluation trainer interchange configuration").split()
-SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
-                  "sys/types.h", "time.h", "unistd.h"}
+SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "sys/file.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
+                  "sys/types.h", "sys/wait.h", "time.h", "unistd.h"}
 SLOW_HEADERS = {"filesystem", "fstream", "future", "iomanip", "iostream", "locale", "random", "ranges", "regex", "sstream"}
 COMMENT_COLUMNS = 110
 MEDIAN_HEADER = 60  # lines of a public header
@@ -22,8 +22,8 @@ ENDLESS_WAITS = re.compile(
 # Calls that may block on threads, processes, file descriptors, MPI or CUDA. They are searched only in the
 # library, because ctest limits the time of tests.
 BLOCKING_CALLS = re.compile(
-    r"(\.|->)join\(\)|\bpthread_join\(|\bjthread\b|\bp?poll\(|\bepoll_p?wait2?\(|(?<![\w>])::p?select\(|\bwait(pid|id|3|4)\(|\batomic_wait|\bsigwait"
-    r"|\bsigsuspend\(|\bpause\(|\bF_SETLKW\b|\bflock\(|\bMPI_(Wait|Barrier|Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Bcast|Reduce|All|Gather|Scatter"
+    r"(\.|->)join\(\)|\bpthread_join\(|\bjthread\b|\bp?poll\(|\bepoll_p?wait2?\(|(?<![\w>])::p?select\(|\bwait(pid|id|3|4)\((?!.*WNOHANG)|\batomic_wait|\bsigwait"
+    r"|\bsigsuspend\(|\bpause\(|\bF_SETLKW\b|\bflock\((?!.*LOCK_NB)|\bMPI_(Wait|Barrier|Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Bcast|Reduce|All|Gather|Scatter"
     r"|Comm_(dup|split|create|accept|connect)\b)|(\.|->)\w*[sS]ynchronize\(|\b(\w*future\w*|\w*promise\w*)(\.|->)get\(")
 BOUNDED = re.compile(r"deadline|limit|timeout")  # the arguments of a wait must contain its bound
 UNARMED_WAITS = re.compile(r"(\.|->)wait\(\)")  # of a request: bounded by its communicator; of oneDNN's stream
@@ -428,11 +428,12 @@ class the_rules_themselves(unittest.TestCase):
 
     def test_calls_that_block_are_found(self):
         for line in ("thread_.join();", "::poll(all, 1, -1);", "::ppoll(all, 1, nullptr, nullptr);", "::waitpid(child, &status, 0);", "MPI_Wait(&one, &status);",
-                     "MPI_Waitall(2, all, states);", "std::atomic_wait(&x, 0);", "future.get();", "pthread_join(t, nullptr);", "driver.StreamSynchronize(s);",
+                     "MPI_Waitall(2, all, states);", "std::atomic_wait(&x, 0);", "future.get();", "pthread_join(t, nullptr);", "driver.StreamSynchronize(s);", "::flock(file, LOCK_EX);",
                      "std::vector<std::jthread> all;", "thread_.join();  // it ends"):
             self.assertEqual(len(list(blocking_findings(line))), 1, line)
         for line in ("::poll(all, 1, milliseconds_to(deadline));", "thread_.join();  // bounded: it has ended", "join(a, b);", "MPI_Test(&one, &done, &status);",
-                     "data_table data_table::select(rows)", "values.get();", "// thread_.join();"):
+                     "data_table data_table::select(rows)", "values.get();", "// thread_.join();", "::flock(file, LOCK_EX | LOCK_NB);",
+                     "::waitpid(child, &status, WNOHANG);"):
             self.assertEqual(list(blocking_findings(line)), [], line)
 
     def test_headers_that_are_slow_to_compile_are_found(self):

@@ -11,12 +11,12 @@ namespace cohort {
 struct cache_settings {
   /// Of all cached examples' tensors. The examples that do not fit are read again in every epoch.
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
-  /// Folder of a temporary file for the examples, such as a folder on a local disk; "": memory of the process.
+  /// Folder of a temporary file for the examples, best on a local disk; "": memory of the process.
   std::string folder{};
 };
 
-/// Returns a data set that keeps examples after the first request, in memory or on a local disk. For data that
-/// is slow to read or to decode. A data set that is already in memory is returned unchanged.
+/// Returns a data set that keeps examples after the first request, in memory or on a local disk. For data
+/// that is slow to read or to decode. A data set that is already in memory is returned unchanged.
 ///
 /// Order     several threads may request examples. Copies share the cache.
 /// Moves     memory for the examples is reserved at once. Without a folder, a page is used when an example is

@@ -68,8 +68,8 @@ class cached_examples final : public indexed_view {
     return memory_.data() + static_cast<std::size_t>(slot) * example_bytes_;
   }
 
-  /// Sets `out` to example i and copies it, unless no slot is free. Returns the slot, or none. Several threads
-  /// may read the same example; the first copy is kept.
+  /// Sets `out` to example i and copies it, unless no slot is free. Returns the slot, or none. Several
+  /// threads may read the same example; the first copy is kept.
   std::int64_t read(std::int64_t i, example_view& out) const {
     std::int64_t const epoch = std::exchange(out.epoch, 0);
     try {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/scratch_memory.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <system_error>

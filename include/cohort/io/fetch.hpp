@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <chrono>
+#include <cohort/detail/build_check.hpp>
+#include <string>
+#include <vector>
+
+namespace cohort::io {
+
+/// Settings of fetch.
+struct fetch_settings {
+  /// The program, which is searched in PATH, and its arguments. In every argument "{name}" is replaced by the
+  /// name of the file, and "{file}" by the path that the command writes.
+  std::vector<std::string> command{};
+  std::string folder{};  ///< of the copies; created if it does not exist
+  std::chrono::milliseconds deadline = std::chrono::minutes(10);  ///< for one file
+};
+
+/// Copies files from another place to a local folder, each by one call of a command, and returns the paths of
+/// the copies. A copy that exists is not fetched again.
+///
+///     record_set shards(io::fetch(names, {.command = {"aws", "s3", "cp", "{name}", "{file}"},
+///                                         .folder = "/local/shards"}), webdataset());
+///
+/// Order     several processes may share a folder: one of them fetches a file, the others wait.
+/// Before    the command reads nothing from its standard input; its standard output is ignored.
+/// After     copies are renamed when they are complete, so a killed process leaves no incomplete copy.
+/// Moves     starts the program without a shell, so names may contain any character.
+/// Errors    setting_error without a command, without a folder, or if no argument contains "{file}".
+///           file_error naming the file if the program cannot be started or fails, with the end of its
+///           standard error, or if it writes no file. deadline_error naming the file; the command is killed.
+std::vector<std::string> fetch(std::vector<std::string> const& names, fetch_settings const& settings);
+
+}  // namespace cohort::io
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/fetch.ipp>
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/detail/scratch_memory.hpp>
+#include <cohort/io/fetch.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/random/detail/hash.hpp>
+#include <cstddef>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+extern "C" char** environ;
+
+namespace cohort::detail {
+
+/// A file descriptor, closed by the destructor.
+struct owned_descriptor {
+  int const number;
+  explicit owned_descriptor(int opened) : number(opened) {}
+  owned_descriptor(owned_descriptor const&) = delete;
+  owned_descriptor& operator=(owned_descriptor const&) = delete;
+  ~owned_descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+/// Fetches one file at a time.
+class file_fetcher {
+ public:
+  explicit file_fetcher(io::fetch_settings const& settings) : settings_(settings) {}
+
+  /// Returns the path of the copy of a file.
+  std::string copy_of(std::string const& name) const {
+    char hash[24];
+    std::snprintf(hash, sizeof hash, "%016llx-", static_cast<unsigned long long>(fnv1a(name)));
+    std::string const path =
+        settings_.folder + '/' + hash + name.substr(std::min(name.find_last_of('/') + 1, name.size()));
+    if (size_of_file(path)) return path;
+    auto const end = std::chrono::steady_clock::now() + settings_.deadline;
+    owned_descriptor const lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (lock.number < 0) refuse_file("cannot open the file", path + ".lock", errno);
+    wait_until(end, name, "another process that fetches the file", [&]() -> std::optional<int> {
+      return ::flock(lock.number, LOCK_EX | LOCK_NB) == 0 ? std::optional(0) : std::nullopt;
+    });
+    if (!size_of_file(path)) run(name, path, end);
+    remove_file(path + ".lock");
+    return path;
+  }
+
+ private:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Calls `attempt` until it returns a number.  Errors: deadline_error.
+  template <class Attempt>
+  int wait_until(time_point end, std::string const& name, char const* what, Attempt attempt) const {
+    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, decltype(pause)(50))) {
+      if (std::optional<int> const result = attempt()) return *result;
+      if (std::chrono::steady_clock::now() >= end)
+        throw deadline_error(
+            {.what = "a file was not fetched in time",
+             .where = name,
+             .expected = {"the end of ", what, " within ", settings_.deadline.count(), " ms"},
+             .got = "still running"});
+      std::this_thread::sleep_for(pause);
+    }
+  }
+
+  std::vector<std::string> arguments_for(std::string const& name, std::string const& file) const {
+    std::vector<std::string> made = settings_.command;
+    for (std::string& argument : made) {
+      std::string replaced;
+      for (std::size_t at = 0; at < argument.size();) {
+        std::string_view const rest = std::string_view(argument).substr(at);
+        bool const is_name = rest.starts_with("{name}"), is_file = rest.starts_with("{file}");
+        replaced += is_name ? name : is_file ? file : std::string(1, argument[at]);
+        at += is_name || is_file ? 6 : 1;
+      }
+      argument = replaced;
+    }
+    return made;
+  }
+
+  /// Starts the command in a process group of its own.
+  ::pid_t start(std::vector<std::string> arguments, int error_output, std::string const& name) const {
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    ::posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, error_output, STDERR_FILENO);
+    ::posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    ::pid_t child = -1;
+    int const error_number =
+        ::posix_spawnp(&child, pointers[0], &actions, &attributes, pointers.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (error_number != 0)
+      throw file_error({.what = "the command that fetches files cannot be started",
+                        .where = name,
+                        .expected = {"the program ", arguments[0]},
+                        .got = std::generic_category().message(error_number)});
+    return child;
+  }
+
+  /// Returns the last characters of a file.
+  static std::string end_of(int file) {
+    char text[400];
+    ::off_t const size = ::lseek(file, 0, SEEK_END), length = std::min<::off_t>(size, sizeof text);
+    ::ssize_t const got = ::pread(file, text, static_cast<std::size_t>(length), size - length);
+    std::string found(text, static_cast<std::size_t>(std::max<::ssize_t>(got, 0)));
+    while (found.ends_with('\n')) found.pop_back();
+    return found;
+  }
+
+  void run(std::string const& name, std::string const& path, time_point end) const {
+    std::string const partial = path + ".partial";
+    remove_file(partial);
+    owned_descriptor const errors(open_scratch_file(settings_.folder));
+    ::pid_t const child = start(arguments_for(name, partial), errors.number, name);
+    int status = 0;
+    try {
+      wait_until(end, name, "the command", [&]() -> std::optional<int> {
+        ::pid_t const ended = ::waitpid(child, &status, WNOHANG);
+        return ended == 0 || (ended < 0 && errno == EINTR) ? std::nullopt : std::optional(0);
+      });
+    } catch (...) {
+      ::kill(-child, SIGKILL);
+      // A process that waits for a dead network file system does not end; then it remains a zombie.
+      for (int poll = 0; poll < 100 && ::waitpid(child, &status, WNOHANG) == 0; ++poll)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      remove_file(partial);
+      throw;
+    }
+    if (status == 0 && size_of_file(partial)) {
+      if (::rename(partial.c_str(), path.c_str()) != 0) refuse_file("cannot rename the file", partial, errno);
+      return;
+    }
+    remove_file(partial);
+    std::string got = WIFSIGNALED(status) ? text_of({"signal ", WTERMSIG(status)})
+                      : status != 0       ? text_of({"exit status ", WEXITSTATUS(status)})
+                                          : "no file";
+    if (std::string const text = end_of(errors.number); !text.empty()) got += ": " + text;
+    throw file_error({.what = "the command did not fetch the file",
+                      .where = name,
+                      .expected = {"exit status 0 and a file at ", partial},
+                      .got = std::move(got)});
+  }
+
+  io::fetch_settings const& settings_;
+};
+
+}  // namespace cohort::detail
+
+namespace cohort::io {
+
+COHORT_CORE_INLINE std::vector<std::string> fetch(std::vector<std::string> const& names,
+                                                  fetch_settings const& settings) {
+  auto const refuse = [](char const* where, char const* expected, std::string got) {
+    throw setting_error(
+        {.what = "invalid settings of fetch", .where = where, .expected = expected, .got = std::move(got)});
+  };
+  auto const writes = [](std::string const& argument) { return argument.find("{file}") != argument.npos; };
+  if (settings.command.empty()) refuse("command", "a program and its arguments", "none");
+  if (std::ranges::none_of(settings.command, writes))
+    refuse("command", "an argument that contains {file}", "none");
+  if (settings.folder.empty()) refuse("folder", "a folder for the copies", "\"\"");
+  detail::make_folder(settings.folder);
+  detail::file_fetcher const fetcher(settings);
+  std::vector<std::string> copies;
+  for (std::string const& name : names) copies.push_back(fetcher.copy_of(name));
+  return copies;
+}
+
+}  // namespace cohort::io

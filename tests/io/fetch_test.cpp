@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/file.h>
+
+#include <cohort/io/fetch.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "../checkpoint/scratch_folder.hpp"
+#include "../data/refused.hpp"
+
+namespace fetch_test {
+
+using namespace cohort;
+using io::fetch;
+using io::fetch_settings;
+
+struct remote {
+  scratch_folder there, here;
+  fetch_settings settings{.command = {"cp", "{name}", "{file}"}, .folder = here / "copies"};
+
+  std::string file(std::string const& name, std::string const& content) const {
+    io::write_file(there / name, content);
+    return there / name;
+  }
+  /// Runs a command of the shell with $1 = name and $2 = file.
+  fetch_settings shell(std::string const& command) const {
+    fetch_settings changed = settings;
+    changed.command = {"sh", "-c", command, "sh", "{name}", "{file}"};
+    return changed;
+  }
+};
+
+TEST(fetch, copies_files_in_order) {
+  remote const far;
+  std::vector<std::string> const copies = fetch({far.file("a", "one"), far.file("b", "two")}, far.settings);
+  ASSERT_EQ(copies.size(), 2U);
+  EXPECT_EQ(io::read_text(copies[0]), "one");
+  EXPECT_EQ(io::read_text(copies[1]), "two");
+  EXPECT_TRUE(copies[0].starts_with(far.settings.folder + "/") && copies[0].ends_with("-a")) << copies[0];
+}
+
+TEST(fetch, keeps_copies_and_nothing_else) {
+  remote const far;
+  std::string const name = far.file("a", "one");
+  std::string const copy = fetch({name}, far.settings)[0];
+  far.file("a", "changed");
+  EXPECT_EQ(fetch({name}, far.settings)[0], copy);
+  EXPECT_EQ(io::read_text(copy), "one");
+  std::size_t entries = 0;
+  for (auto const& entry : std::filesystem::directory_iterator(far.settings.folder))
+    entries += entry.exists();
+  EXPECT_EQ(entries, 1U);
+}
+
+TEST(fetch, separates_files_of_the_same_last_name) {
+  remote const far;
+  std::filesystem::create_directory(far.there / "x");
+  std::vector<std::string> const copies = fetch({far.file("a", "one"), far.file("x/a", "two")}, far.settings);
+  EXPECT_EQ(io::read_text(copies[0]), "one");
+  EXPECT_EQ(io::read_text(copies[1]), "two");
+}
+
+TEST(fetch, passes_any_name_as_it_is) {
+  remote const far;
+  std::string const name = far.file("$(touch x); `touch y` {file} '\" *", "one");
+  fetch_settings settings = far.settings;
+  settings.command = {"cp", "--", "{name}", "{file}"};
+  EXPECT_EQ(io::read_text(fetch({name}, settings)[0]), "one");
+}
+
+TEST(fetch, keeps_copies_in_its_folder) {
+  remote const far;
+  for (char const* name : {"../../escape", "/", "..", "", "a/../.."}) {
+    std::string const copy = fetch({name}, far.shell("printf content > \"$2\""))[0];
+    EXPECT_EQ(std::filesystem::weakly_canonical(copy).parent_path(),
+              std::filesystem::weakly_canonical(far.settings.folder))
+        << name;
+  }
+}
+
+TEST(fetch, reports_a_command_that_fails) {
+  remote const far;
+  std::string const failure = refused<file_error>([&] {
+    fetch({"s3://bucket/a"}, far.shell("printf part > \"$2\"; echo 'no credentials' >&2; exit 3"));
+  });
+  expect_parts(failure, {"did not fetch the file", "s3://bucket/a", "exit status 3: no credentials"});
+  expect_parts(refused<file_error>([&] { fetch({"a"}, far.shell("kill -9 $$")); }), {"signal 9"});
+  expect_parts(refused<file_error>([&] { fetch({"a"}, far.shell("true")); }), {"no file"});
+  fetch_settings missing = far.settings;
+  missing.command[0] = "no-such-program";
+  expect_parts(refused<file_error>([&] { fetch({"a"}, missing); }),
+               {"cannot be started", "no-such-program", "No such file"});
+  for (auto const& entry : std::filesystem::directory_iterator(far.settings.folder))
+    EXPECT_TRUE(entry.path().string().ends_with(".lock")) << entry.path();
+}
+
+TEST(fetch, shows_the_end_of_a_long_error_text) {
+  remote const far;
+  std::string const failure = refused<file_error>([&] {
+    fetch({"a"}, far.shell("i=0; while [ $i -lt 5000 ]; do echo line $i >&2; i=$((i+1)); done; exit 1"));
+  });
+  expect_parts(failure, {"line 4999"});
+  EXPECT_EQ(failure.find("line 100\n"), failure.npos);
+}
+
+TEST(fetch, tries_again_after_a_failure) {
+  remote const far;
+  EXPECT_THROW(fetch({"a"}, far.shell("exit 1")), file_error);
+  EXPECT_EQ(io::read_text(fetch({"a"}, far.shell("printf 1 > \"$2\""))[0]), "1");
+}
+
+TEST(fetch, kills_a_command_at_the_deadline) {
+  remote const far;
+  fetch_settings slow = far.shell("echo $$ > \"$2\"; sleep 1000");
+  slow.deadline = std::chrono::milliseconds(300);
+  expect_parts(refused<deadline_error>([&] { fetch({"a"}, slow); }), {"a", "the command within 300 ms"});
+  EXPECT_THROW(fetch({"a"}, far.shell("exit 1")), file_error);  // nothing holds the lock
+}
+
+TEST(fetch, waits_for_another_process_until_the_deadline) {
+  remote const far;
+  std::string const name = far.file("a", "one");
+  std::string const copy = fetch({name}, far.settings)[0];
+  std::filesystem::remove(copy);
+  int const lock = ::open((copy + ".lock").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  fetch_settings impatient = far.settings;
+  impatient.deadline = std::chrono::milliseconds(50);
+  expect_parts(refused<deadline_error>([&] { fetch({name}, impatient); }), {name.c_str(), "another process"});
+  std::thread other([&] {
+    io::write_file(copy, "from the other process");
+    ::close(lock);
+  });
+  EXPECT_EQ(io::read_text(fetch({name}, far.settings)[0]), "from the other process");
+  other.join();
+}
+
+TEST(fetch, runs_a_command_once_for_several_threads) {
+  remote const far;
+  fetch_settings const counting = far.shell("echo >> \"$1\"; sleep 0.05; printf x > \"$2\"");
+  std::string const name = far.file("count", "");
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) readers.emplace_back([&] { fetch({name}, counting); });
+  for (std::thread& one : readers) one.join();
+  EXPECT_EQ(io::read_text(name), "\n");
+}
+
+TEST(fetch, refuses_settings_that_fetch_nothing) {
+  remote const far;
+  auto const refused_settings = [](fetch_settings const& settings) {
+    return refused<setting_error>([&] { fetch({"a"}, settings); });
+  };
+  expect_parts(refused_settings({.folder = "x"}), {"command", "a program and its arguments"});
+  expect_parts(refused_settings({.command = {"cp", "{name}"}, .folder = "x"}), {"contains {file}"});
+  expect_parts(refused_settings({.command = {"cp", "{file}"}}), {"folder"});
+}
+
+}  // namespace fetch_test
