@@ -11,9 +11,9 @@ struct cache_settings {
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();  ///< of all examples' tensors
 };
 
-/// Returns a data set that keeps every example in memory after the first request. For data that is slow to
-/// read or to decode. Memory for all examples is reserved at once; a page is used when an example is first
-/// stored in it. A data set that is already in memory is returned unchanged.
+/// Returns a data set that keeps every example in memory after the first request. Use it for data that is
+/// slow to read or to decode. Memory for all examples is reserved at once; a page is used when an example is
+/// first stored in it. A data set that is already in memory is returned unchanged.
 ///
 /// Order     several threads may request examples. Copies share the memory.
 /// Errors    memory_error if all examples need more than max_bytes (keys are not counted), or more than is

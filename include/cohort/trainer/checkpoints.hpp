@@ -11,8 +11,8 @@ namespace cohort {
 ///
 /// Order     collective.
 /// After     the run is unchanged.
-/// Errors    file_error, the same on every rank, with rank, path and reason. The older checkpoints are
-///           unchanged then.
+/// Errors    file_error, the same on every rank, with rank, path and reason. After an error, the older
+///           checkpoints are unchanged.
 std::string save_checkpoint(training& run, std::string const& directory, int keep = 3);
 
 /// Restores the run from the newest complete checkpoint in `directory`. Returns the checkpoint's path, or

@@ -79,9 +79,9 @@ struct training_state {
     return which < maps.size() ? std::span<channel_scaling const>(maps[which])
                                : std::span<channel_scaling const>();
   }
-  /// Returns the divisor of the mean loss of a batch: the sum of its weights. If the losses are means over
-  /// the steps of masked sequences, or over the targets that are not ignored, each weight counts once per
-  /// unmasked step, or once per target that is not ignored.
+  /// Returns the divisor of the mean loss of a batch: the sum of the examples' weights. If the losses are
+  /// means over the steps of masked sequences, each weight counts once per unmasked step. If losses ignore
+  /// targets, each weight counts once per target that is not ignored.
   double weight_of(batch_view const& data) const {
     return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
   }
@@ -114,7 +114,7 @@ struct training_state {
   std::shared_ptr<parameter_update> updater{};
   training_position position{};
   running_sums epoch_sums{};
-  bool has_checked_ranks = false;  // by a step outside fit
+  bool has_checked_ranks = false;  // set by the first step outside fit
   bool has_given_world = true;     // false: made by trainer without a communicator
   plateau rate_plateau{};
   vote_state voting{};
