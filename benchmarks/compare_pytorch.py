@@ -218,7 +218,8 @@ def cells(row):
 
 
 def report(program, results, table, settings):
-    """Prints the rows of `results`, pairs of a row and what was compared, and writes them to settings.json. Returns the status."""
+    """Prints the rows of `results` and writes them to settings.json. `results`: pairs of a row and the descriptions of the
+    compared programs. Returns the exit status."""
     rows, about = [], {}
     try:
         for row, who in results:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Test accuracy of an LSTM on the synthetic control charts in PyTorch, the opponent of sequence_classification.
+"""Test accuracy of an LSTM on the synthetic control charts in PyTorch, the counterpart of sequence_classification.
 
     pytorch_series.py TABLE [--epochs 40] [--seed 1] [--threads 2]
 

@@ -36,8 +36,8 @@ struct raw_primitive {
 /// oneDNN's primitives for a training step of a chain of layers, without a framework: a lower bound of a
 /// step's time.
 ///
-/// Every primitive has its own memory, in the formats that `any` selects (a pool or an activation: those of
-/// the layer before it), so no reorders are included. The work equals that of Cohort's plans: no data
+/// Every primitive has its own memory, in the formats that `any` selects (pools and activations: the
+/// formats of the layer before), so no reorders are included. The work equals that of Cohort's plans: no data
 /// gradient of the first layer, activations fused into dense layers or placed after pools, and the gradient
 /// of an activation as a separate in-place pass.
 ///

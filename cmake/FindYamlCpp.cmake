@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # yaml-cpp: YamlCpp::YamlCpp. In yaml-cpp's CMake package, the target's name depends on the version. No header
-# has the version: depthguard.h came with 0.7.
+# contains the version; depthguard.h exists since 0.7.
 find_path(YamlCpp_INCLUDE_DIR yaml-cpp/depthguard.h)
 find_library(YamlCpp_LIBRARY yaml-cpp)
 mark_as_advanced(YamlCpp_INCLUDE_DIR YamlCpp_LIBRARY)

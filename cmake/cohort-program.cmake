@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Functions for programs, which declare the components that they need. The build includes this file; it is
+# Functions for programs that declare the components that they need. The build includes this file; it is
 # also installed for copies of examples/.
 
 # cohort_rules(<file> <prefix>): reads the rules in a source's first ten lines into variables:

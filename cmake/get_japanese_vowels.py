@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """get_japanese_vowels.py FOLDER: writes the two files of the data set JapaneseVowels into FOLDER.
 
-They are taken from the Python package aeon, which pip downloads and does not install. Each file is checked by its SHA-256 and
-appears under its name only when whole and right."""
+The files are part of the Python package aeon, which pip downloads but does not install. Each file is checked by its SHA-256. It gets
+its name only after it was written completely."""
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """get_mnist.py FOLDER: downloads MNIST's four files from their public mirrors into FOLDER.
 
-Each file is checked by the SHA-256 of its contents, in memory, and appears under its name only when whole and right."""
+Each file is checked in memory by the SHA-256 of its contents. It gets its name only after it was written completely."""
 import hashlib
 import os
 import sys
@@ -10,7 +10,7 @@ import urllib.request
 import zlib
 
 MIRRORS = ("https://storage.googleapis.com/cvdf-datasets/mnist/", "https://ossci-datasets.s3.amazonaws.com/mnist/")
-FILES = {  # name: (bytes, SHA-256) of what is in the .gz file
+FILES = {  # name: (bytes, SHA-256) of the decompressed contents
     "train-images-idx3-ubyte": (47040016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
     "train-labels-idx1-ubyte": (60008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
     "t10k-images-idx3-ubyte": (7840016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),

@@ -142,8 +142,8 @@ distribution() {
   echo "${ID:-unknown}${VERSION_ID:+-$VERSION_ID}"
 }
 
-# as_root COMMAND...: runs the command directly as root, otherwise by sudo. Without a terminal, sudo must not
-# ask for a password.
+# as_root COMMAND...: runs the command directly if the user is root, otherwise by sudo. Without a terminal,
+# sudo must not ask for a password.
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; elif [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
 }

@@ -17,10 +17,10 @@ import textwrap
 SECTIONS = "Shapes|Units|Parameters|Order|Before|After|Moves|Errors|Exact|Cost|Source"
 
 PAGES = {
-    "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
+    "runs": "Functions that a program calls: `trainer`, `load_trained`, and the members of their result.",
     "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
-    "text": "Texts as tokens, and texts that a network writes. Vectors of words. Headers: `cohort/text/`, `cohort/trainer/generate_tokens.hpp` and `cohort/trainer/word2vec.hpp`.",
-    "models": "Networks and parameters from files of other libraries, and to them.",
+    "text": "Tokenizers and token streams, generation of texts, word vectors. Headers: `cohort/text/`, `cohort/trainer/generate_tokens.hpp` and `cohort/trainer/word2vec.hpp`.",
+    "models": "Import and export of networks and parameters in the files of other libraries.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
                 "at run time (`graph::build`). `x | layer` appends a [layer](layers.md), a [loss](losses.md) or a block (a function from "
                 "tensor to tensor) to the tensor x. `a + b` and `a * b` are the layers `add` and `multiply`.",
@@ -34,12 +34,12 @@ PAGES = {
     "values": "Values of fields of the [settings](settings.md): initialisers, constraints, clipping, the parts of strategies, and all "
               "enumerations.",
     "settings": "Aggregates whose fields are set by name: `{.batch = 64, .epochs = 5}`.",
-    "listeners": "Objects whose addresses are in `fit_settings::listeners`. One of your own derives from `listener`.",
+    "listeners": "Objects whose addresses are in `fit_settings::listeners`. A listener of your own derives from `listener`.",
     "metrics": "Evaluators compare outputs with targets (`training::evaluate`); a `metric` is a number that rates a run.",
     "strategies": "How ranks reach the same parameters: the third argument of `trainer`.",
-    "backends": "What computes: the template argument of `trainer` and `load_trained`.",
+    "backends": "Tensor backends: the template argument of `trainer` and `load_trained`.",
     "errors": "Exceptions, all derived from `error`.",
-    "extensions": "What layers and strategies of your own use. The guide writes [a layer](../../docs/guide/own_layer.md) and "
+    "extensions": "Declarations that layers and strategies of your own use. The guide explains [a layer](../../docs/guide/own_layer.md) and "
                   "[a strategy](../../docs/guide/own_strategy.md).",
 }
 
@@ -143,7 +143,7 @@ def read_members(name, body):
             continue
         if above and "(" in text and "= delete" not in text:
             functions.append(member(signature(text), above))
-        elif follows and functions and "(" in text and "= delete" not in text:  # of the group that the comment is about
+        elif follows and functions and "(" in text and "= delete" not in text:  # continues the group below a comment
             functions[-1].declaration += "\n" + signature(text)
         elif re.match(rf"(?:explicit )?{name}\((?!\)|{name} const&)", text) and "= delete" not in text:
             functions.append(member(signature(text), []))
@@ -192,7 +192,7 @@ def template_arguments(template, call):
 
 
 def signature(text):
-    """A declaration without body, initialisers and what only the compiler needs."""
+    """A declaration without body, initialisers and parts that only the compiler needs."""
     stated = ""
     if text.startswith("template <"):
         end = balanced(text, "<", ">")
@@ -350,7 +350,7 @@ def page_of_header(header):
 
 
 def page_of(one):
-    """The page of an entity; None for one that the reference leaves out."""
+    """The page of an entity; None if the reference omits the entity."""
     base = re.sub(r"\b(public|private|virtual) ", "", one.bases)
     folder = one.header.split("/")[1]
     if one.name.startswith("schedule::"):
@@ -428,7 +428,7 @@ def called(one, name):
     return name in CALLED[one.name] if one.name in CALLED else page not in ("layers", "losses", "backends")
 
 
-NO_CALL = re.compile(r"detail::|\boperator |operator=|~|&&\) noexcept|= default|\.\.\.[^ ]* [IU]\b|^> ")  # what a program does not write
+NO_CALL = re.compile(r"detail::|\boperator |operator=|~|&&\) noexcept|= default|\.\.\.[^ ]* [IU]\b|^> ")  # members that a program does not call
 
 
 def included_by(root, header):

@@ -18,8 +18,8 @@ using reference_program::options;
 using reference_program::sets;
 
 /// Eight convolutions and three dense layers. The original initialises biases with small constants, its dense
-/// layers have Deeplearning4j's default activation, and its dropout keeps 20 % of the elements; it does not
-/// learn. Without `Original`, the network learns.
+/// layers have Deeplearning4j's default activation, and its dropout keeps 20 % of the elements. The
+/// original network does not learn. Without `Original`, the network learns.
 template <bool Original>
 constexpr auto cifar = network<[](builder& net) {
   auto const bias = [](double value) -> layer_settings {

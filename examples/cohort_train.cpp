@@ -60,7 +60,7 @@ Exit status: 0; 1 after an error in a run; 2 for an invalid document or flag; 75
 restarted with --resume.
 )";
 
-/// One field to set, and where it was given.
+/// One field to set, and the source of the value.
 struct assignment {
   std::string path, value, origin;
 };
@@ -197,7 +197,7 @@ struct test_report {
   std::vector<std::pair<std::string, double>> numbers;
 };
 
-/// Collective.
+/// Evaluates the test set. Collective.
 test_report evaluate(cohort::training& training, cohort::dataset const& test,
                      cohort::evaluation_settings const& how) {
   cohort::tensor_description const target = test.describe().targets.at(0);

@@ -29,8 +29,8 @@ reference_program::program_text const text{
 
 options const defaults{.batch = 1024, .epochs = 5, .rate = 0.025, .words = "king,queen,love,death,sword"};
 
-/// Returns the text with ASCII letters in lower case. Replaces ASCII characters by spaces, which separate
-/// words, except letters, digits, apostrophes and line ends.
+/// Returns the text with ASCII letters in lower case. Replaces all ASCII characters except letters, digits,
+/// apostrophes and line ends by spaces, which separate words.
 std::string plain_words(std::string text) {
   for (char& one : text) {
     auto const byte = static_cast<unsigned char>(one);

@@ -2,7 +2,7 @@
 # needs: onednn zlib
 # label: slow
 """Compile cost of the README's program: the compiler's memory against the compiled library and, in the preset full, header-only,
-and what code the compiled library leaves to its users. benchmarks/compile_time.py measures seconds."""
+and the code that users of the compiled library still compile. benchmarks/compile_time.py measures seconds."""
 import os
 import pathlib
 import re

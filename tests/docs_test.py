@@ -21,7 +21,7 @@ def blocks(text):
 
 
 def prose(text):
-    """Without blocks of code."""
+    """The text without blocks of code."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 

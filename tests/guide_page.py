@@ -3,10 +3,11 @@
 
     guide_page.py PROGRAM PAGE.md
 
-A block ```console holds commands, which begin with "$ ", and the lines that each prints. A page without one has the command
-"./NAME", NAME as in NAME.md. A block ```text holds lines that one of the commands prints. Output may have further lines before,
-between and after. In the page `…` stands for any text, and a number with decimals for any number. A command must succeed, unless
-its next command is `echo $?`. PREPARED are the pages whose program reads files of the user: they are written first.
+A block ```console contains commands, which begin with "$ ", and the lines that each command prints. If a page has no such block,
+its command is "./NAME", NAME as in NAME.md. A block ```text contains lines that one of the commands prints. The output may have
+further lines before, between and after them. In the page, `…` matches any text, and a number with decimals matches any number. A
+command must succeed, unless the next command is `echo $?`. PREPARED are the pages whose program reads files of the user; the test
+writes these files first.
 """
 import os
 import pathlib
@@ -56,7 +57,7 @@ def pattern(line):
 
 
 def missing(lines, output):
-    """The first line that the output lacks; it must contain the lines in this order. None if it contains all."""
+    """The first line that the output lacks; None if the output contains all lines in this order."""
     rest = iter(output)
     for line in lines:
         if line.strip() and not any(pattern(line).fullmatch(one) for one in rest):

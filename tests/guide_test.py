@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the pages of docs/guide/: each shows its program completely, the index names every page, compile errors exist, and links
-and line lengths."""
+"""Checks the pages of docs/guide/: each shows its program completely, the index names every page, and the quoted compile errors exist.
+Also checks links and line lengths."""
 import pathlib
 import re
 import tempfile

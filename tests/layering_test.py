@@ -148,7 +148,7 @@ def declared_names(text):
                 yield namespace, name.group(1)
 
 
-# Declarations that need no contract: of what is defined elsewhere, and of what the compiler checks.
+# Declarations that need no contract: forward declarations, definitions of members, and compile-time checks.
 WITHOUT_CONTRACT = re.compile(r"(template <[^>]*>\s*)?(class|struct|enum class) \w+( : [\w:]+)?;|static_assert|template <>|extern template"
                               r"|COHORT_PLANS|(template <[^;{]*>\s*)?\w+\([^;{]*\)\s*->|(?!enum|class|struct)[^({=;]*\b\w+::\w+\s*[({]")
 
@@ -179,8 +179,8 @@ def waiting_findings(text):
 
 
 def blocking_findings(text):
-    """Calls that may block without a bound: those whose arguments contain none, and whose line does not say why they end,
-    as in `// bounded: the thread has finished its work`."""
+    """Calls that may block without a bound: their arguments contain no bound, and their line has no comment with the reason why
+    they end, such as `// bounded: the thread has finished its work`."""
     lines, source = text.splitlines(), "\n".join(code(text))
     for found in BLOCKING_CALLS.finditer(source):
         number = source[:found.start()].count("\n") + 1
@@ -297,7 +297,7 @@ def with_local_includes(path):
 
 
 def covered_headers(text):
-    """The headers that a test says it covers: `// covers: layer/dense layer/conv2d`."""
+    """The headers that a test lists as covered: `// covers: layer/dense layer/conv2d`."""
     return " ".join(re.findall(r"^// covers: (.+)$", text, re.MULTILINE)).split()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that programs may say `using namespace std; using namespace cohort;`: no public name of Cohort is one of the
-standard library's or of the system's."""
+"""Checks that programs may write `using namespace std; using namespace cohort;`: no public name of Cohort equals a name of
+the standard library or of the system."""
 import os
 import pathlib
 import re
@@ -10,7 +10,7 @@ import unittest
 
 import layering_test
 
-# Names that are in both, and why programs can use them nevertheless.
+# Names that both have, and the reasons why programs can use them nevertheless.
 SHARED = {"fill": "functions, overloaded", "to_string": "functions, overloaded", "select": "functions, overloaded",
           "launch": "std::launch needs <future>, which no header of Cohort includes",
           "error": "::error needs <error.h>, glibc's way to end a program"}

@@ -40,7 +40,7 @@ struct tensor_facts {
   bool has_steps = false;  ///< a stream replaces the first extent by its number of steps
 };
 
-/// An opened model. Nothing changes after it was made, so calls need no lock.
+/// An opened model. It does not change after construction, so calls need no lock.
 class opened_model {
  public:
   cohort::training run;
@@ -67,7 +67,7 @@ class opened_model {
   }
 };
 
-/// Streams change plans and working copies, so each has a run of its own.
+/// Streams change plans and working copies, so each stream has a separate training object.
 struct opened_stream {
   opened_model model;
   cohort::stateful_predictions states;
@@ -107,13 +107,13 @@ class registry {
 
  private:
   static constexpr std::uintptr_t parity =
-      std::is_same_v<Handle, cohort_model> ? 1 : 0;  // tells the kinds apart
+      std::is_same_v<Handle, cohort_model> ? 1 : 0;  // distinguishes handles of models and streams
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::uintptr_t, std::shared_ptr<Object>> objects_;
   std::uintptr_t next_ = 1;
 };
 
-// Never destroyed: threads may call while the process ends.
+// Never destroyed, because other threads may still call functions while the process exits.
 registry<cohort_model, opened_model>& models() {
   static auto* const all = new registry<cohort_model, opened_model>;
   return *all;
@@ -127,7 +127,7 @@ struct busy_error : cohort::error {
   using error::error;
 };
 
-/// Text of the last error of a thread. If there is no memory for it, a literal.
+/// Text of a thread's last error; a literal if there is no memory for the text.
 struct error_text {
   std::string text{};
   char const* literal = "";
@@ -259,8 +259,8 @@ std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::v
   return views;
 }
 
-/// Returns the shapes of inputs for `count` examples, or those of their masks. `steps`: of a stream; 0: those
-/// of the network.
+/// Returns the shapes of inputs for `count` examples, or those of their masks. `steps`: number of steps of a
+/// stream's call; 0: the network's.
 std::vector<shape> shapes_of(std::vector<tensor_facts> const& facts, int count, int steps, bool masks) {
   std::vector<shape> dims;
   for (tensor_facts const& one : facts) {

@@ -23,7 +23,7 @@ namespace {
 using any_array = nb::ndarray<nb::ro>;
 using numpy_array = nb::ndarray<nb::numpy, float>;
 
-nb::handle error_type;  // lives as long as the module, which is never unloaded
+nb::handle error_type;  // valid as long as the module, which is never unloaded
 
 /// Throws cohort_predict.Error with the attribute `code`.
 [[noreturn]] void raise(std::int32_t code, std::string const& text) {
@@ -71,7 +71,7 @@ char const* name_of(wanted what) {
 /// Text of a Python object, as print shows it.
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-/// Throws for an object that cannot be imported: no array, or one that is not exported, with its reason.
+/// Throws for an object that is not an array, or whose export fails, with the reason.
 [[noreturn]] void refuse_object(nb::handle object, wanted what, std::string const& where) {
   if (!nb::hasattr(object, "__dlpack__") && PyObject_CheckBuffer(object.ptr()) == 0)
     raise(cohort_argument_error,
@@ -89,7 +89,7 @@ std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(ob
                                 + " in the processor's byte order, got dtype " + type + ": " + reason);
 }
 
-/// Adds an array of these extents; −1: any.
+/// Adds an array, which must have these extents; −1: any.
 void add(arguments& to, nb::handle object, wanted what, std::vector<std::int64_t> const& extents,
          std::string const& where) {
   auto const refuse = [&](std::int32_t code, std::string const& problem, std::string const& expected,
@@ -145,8 +145,8 @@ std::string joined(std::vector<std::string> const& names) {
   return text.empty() ? "none" : text;
 }
 
-/// The arrays of an argument: a list or tuple of arrays, one array, or a dict with an array for each of
-/// `names`. `what`: what the names are.
+/// Returns the arrays of an argument: a list or tuple of arrays, one array, or a dict with an array for each
+/// of `names`. `what`: description of the names in errors.
 std::vector<nb::object> listed(nb::handle object, std::vector<std::string> const& names, char const* what) {
   std::vector<nb::object> all;
   if (object.is_none()) return all;
@@ -240,7 +240,7 @@ struct model {
             info.has_steps != 0};
   }
 
-  /// Numbers of the outputs of these names: of all, of one text, or of a list.
+  /// Returns the indices of the outputs with these names: all outputs for None, one name, or a list of names.
   std::vector<std::int32_t> selected(nb::handle names) const {
     std::vector<std::int32_t> indices;
     std::vector<std::string> known;
@@ -292,8 +292,8 @@ struct model {
     return nb::tuple(all);
   }
 
-  /// Reads arrays for all inputs and for masks or none. `sequences`: of a stream, whose sequences may have
-  /// any number of steps; −1: predict.
+  /// Reads the arrays of all inputs, and those of the masks if they are given. `sequences`: number of
+  /// sequences of a stream, which may have any number of steps; −1: predict.
   void read(arguments& arrays, arguments& masks, nb::handle given, nb::handle given_masks,
             std::int64_t sequences) const {
     std::vector<std::string> names, masked_names;
@@ -393,7 +393,7 @@ struct stream {
   void reset(int sequence) { check(cohort_reset(handle.get(), sequence)); }
 };
 
-/// The bytes of a path, or of another text for the library, which ends texts at the character 0.
+/// Returns the bytes of a path or other text. Throws if it contains the character 0, which ends C strings.
 std::string path_of(nb::handle path) {
   auto const bytes = nb::cast<nb::bytes>(nb::module_::import_("os").attr("fsencode")(path));
   std::string made(bytes.c_str(), bytes.size());
@@ -431,7 +431,7 @@ NB_MODULE(cohort_predict, module) {
   module.attr("__version__") = cohort_version();
   error_type =
       nb::handle(PyErr_NewExceptionWithDoc("cohort_predict.Error",
-                                           "What went wrong, where, what was expected and what was got.\n\n"
+                                           "An error of the library: problem, place, expected and actual value.\n\n"
                                            "`code`: 'argument_error', 'file_error', 'data_error', "
                                            "'shape_error', 'backend_error', 'memory_error',\n"
                                            "'busy_error' or 'other_error'.",
@@ -451,7 +451,7 @@ NB_MODULE(cohort_predict, module) {
       .def("__repr__", &shown);
 
   nb::class_<model>(module, "Model",
-                    "A model file that is opened for prediction. Thread-safe: calls run at the same time.")
+                    "A model file that is opened for prediction. Thread-safe: calls run concurrently.")
       .def(
           "__init__",
           [](model* made, nb::object path, nb::str backend, int threads) {
@@ -486,19 +486,19 @@ NB_MODULE(cohort_predict, module) {
           "dtype.\n"
           "They are read without a copy.\n"
           "masks: None, an array, a list or a dict: n x steps, bool or uint8, 0 for padding.\n"
-          "outputs: None for all, the name of one, or a list of names, which gives a tuple.")
+          "outputs: None for all outputs, one name, or a list of names. A list gives a tuple.")
       .def(
           "stream", [](nb::object of, int sequences) { return std::make_unique<stream>(of, sequences); },
           nb::arg("sequences") = 1, "Opens sequences that are continued step by step.")
       .def("close", &model::close,
-           "Frees the memory when no call is running any more. Streams stay usable, later calls are errors.")
+           "Frees the memory when no call is running any more. Streams stay usable; later calls are errors.")
       .def("__enter__", [](nb::object self) { return self; })
       .def("__exit__", [](model& of, nb::args) { of.close(); });
 
   nb::class_<stream>(module, "Stream",
-                     "Sequences that are continued step by step, with the states of recurrent layers. The "
-                     "memory of a plan\n"
-                     "is kept for each of the last 8 numbers of steps.")
+                     "Sequences that are continued step by step, with the states of recurrent layers. Keeps "
+                     "the memory\n"
+                     "of the plans for the last 8 different numbers of steps.")
       .def_ro("sequences", &stream::sequences, "Number of sequences.")
       .def(
           "advance",

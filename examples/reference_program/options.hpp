@@ -65,7 +65,7 @@ struct program_text {
   char const* sizes[3] = {};       ///< values of --size; the first is the default
   char const* generate = nullptr;  ///< of --generate
   char const* words = nullptr;     ///< of --words
-  char const* weights = nullptr;   ///< of --weights, which --map belongs to
+  char const* weights = nullptr;   ///< of --weights; --map exists if it is not null
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 

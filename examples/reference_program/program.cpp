@@ -323,14 +323,15 @@ void require_backend(std::string_view backend, setting_names const& named) { fac
 
 namespace {
 
-/// Whether this process has rank 0, or all ranks: mpirun's variables say it before MPI is started.
+/// Whether this process has rank 0, or all ranks: mpirun's environment variables contain the rank before
+/// MPI is started.
 bool has_rank_0() {
   for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
   return true;
 }
 
-/// The folder that must be writable for a path to be written.
+/// Returns the folder that must be writable so that the path can be written.
 std::filesystem::path writable_folder(std::filesystem::path const& path, bool is_folder) {
   namespace fs = std::filesystem;
   std::error_code unknown;

@@ -28,7 +28,7 @@ struct sets {
   cohort::dataset test;
   std::string kind = "real";  ///< in the report: real, scaled, or drawn (synthetic)
   std::string notice{};       ///< printed first if the data differ from the published data set
-  std::string where{};        ///< printed: folder or file of the data
+  std::string where{};        ///< folder or file of the data, which is printed
 };
 
 struct program {

@@ -91,7 +91,7 @@ inline sets crops_of(options const& chosen, int length, int vocabulary = 0) {
   return made;
 }
 
-/// Prints the number of tokens that --generate requests, sampled from `source` after a line break. Every rank
+/// Prints as many tokens as --generate requests, sampled from `source` after a line break. Every rank
 /// computes them, because ranks that waited for rank 0 might exceed their deadline; rank 0 prints.
 template <class Source>
 void print_sample_of(Source& source, cohort::training const& trained, options const& chosen) {

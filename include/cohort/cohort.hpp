@@ -4,29 +4,30 @@
 // backend and components. Add <cohort/onednn.hpp> or <cohort/cudnn.hpp>, and as needed <cohort/mpi.hpp>,
 // <cohort/mnist.hpp> and <cohort/image.hpp>.
 //
-// Separate headers, for programs that use parts of the library by themselves:
+// Optional features have separate headers:
 //   <cohort/trainer/training_loop.hpp>, <cohort/trainer/find_rate.hpp>
-//                                      a training loop of your own; a range test of rates
+//                                      a user-written training loop; a range test of learning rates
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
 //                                      plans and parameters below the trainer
 //   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>,
-//   <cohort/strategy/sharing_by.hpp>   gradient sharing, also with a compressor of your own
+//   <cohort/strategy/sharing_by.hpp>   gradient sharing, also with a user-defined compressor
 //   <cohort/strategy/scaling_estimate.hpp>, <cohort/trainer/forecast.hpp>
 //                                      forecasts for other numbers of ranks
 //   <cohort/backend/reference.hpp>     the slow backend that tests compare with
 //   <cohort/layer/recurrent.hpp>       simple_rnn, lstm, gru
 //   <cohort/graph/with_state.hpp>, <cohort/trainer/stateful_predictions.hpp>,
-//   <cohort/data/continued_crops.hpp>  their states: between layers, in prediction, in training
+//   <cohort/data/continued_crops.hpp>  states of recurrent layers: between layers, in prediction, in training
 //   <cohort/layer/attention.hpp>, <cohort/layer/positions.hpp>, <cohort/layer/rms_norm.hpp>
 //                                      layers of transformers
 //   <cohort/data/sequences.hpp>        series of different lengths, with masks
 //   <cohort/text/tokenizer.hpp>, <cohort/text/token_crops.hpp>, <cohort/trainer/generate_tokens.hpp>
-//                                      texts as tokens, and texts that a network writes
-//   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   drawn digits, class weights
+//                                      tokens of texts, and texts that a network generates
+//   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   synthetic digits, class weights
 //   <cohort/data/mix.hpp>              several data sets in proportion to weights
-//   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
-//   <cohort/trainer/tune.hpp>          choosing kernels by timing
+//   <cohort/trainer/own_backend.hpp>   a user-defined tensor backend with the compiled library
+//   <cohort/trainer/tune.hpp>          selection of kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>
+//                                      batching of predictions; traces of kernels and of steps
 #include <cohort/backend/priority.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>

@@ -4,9 +4,9 @@
     run.py FILE COMPILER [INCLUDE;INCLUDE;...]
     run.py FILE;FILE;... COMPILER [INCLUDE;INCLUDE;...]    the twins, compiled together to save time
 
-FILE holds `#ifdef MUST_FAIL ... #else ... #endif`: what must not compile, and the corrected twin. Comments in it say
+FILE contains `#ifdef MUST_FAIL ... #else ... #endif`: code that must not compile, and the corrected twin. Comments in FILE state
     // expect: TEXT          the compiler's output contains TEXT (any number of these, at least one)
-    // max-lines: N          and has at most N lines (20 unless said); where a compiler quotes a source line
+    // max-lines: N          and has at most N lines (default: 20); where a compiler quotes a source line
                              below a message (g++ 14: the whole network, for a note), the quotation is not counted
 """
 import os

@@ -259,7 +259,7 @@ TEST(run_document, refuses_another_version) {
   EXPECT_EQ(refused(R"({"version": 2})"),
             "cannot read the document (run.json:1:13, $.version): expected version 1, the one that this "
             "library reads; "
-            "convert the document, or use the library of its version, got 2");
+            "convert the document, or use a version that reads it, got 2");
   EXPECT_EQ(refused("{}"),
             "cannot read the document (run.json:1:1, $): expected a field \"version\": 1, the format of the "
             "document, got no "

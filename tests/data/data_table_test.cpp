@@ -54,11 +54,11 @@ TEST(data_table, accepts_classes_that_are_numbers) {
     expect_parts(refused<data_error>(
                      [&] { parse_table("a,b\n1," + std::string(wrong) + "\n", "t").examples(settings); }),
                  {"t, column b, row 1", "class label",
-                  "expected a whole number from 0; a number to predict: .regression = true, got "});
+                  "expected a whole number from 0; for a number to predict, set .regression = true, got "});
   EXPECT_EQ(
       refused<data_error>([&] { parse_table("a,b\n1,32.1\n", "t").examples(settings); }),
-      "a value is not a valid class label (t, column b, row 1): expected a whole number from 0; a number to "
-      "predict: .regression = true, got 32.1");
+      "a value is not a valid class label (t, column b, row 1): expected a whole number from 0; for a number "
+      "to predict, set .regression = true, got 32.1");
 }
 
 TEST(data_table, keeps_the_memory_of_its_examples_alive) {

@@ -211,14 +211,12 @@ TEST(normalisation, refuses_numbers_that_no_map_can_rescale) {
                         {.inputs = how});
     });
   };
-  EXPECT_EQ(
-      refusal({1e308, -1e308}, rescaling::min_max),
-      "numbers cannot be rescaled (input x, channel 1): expected finite numbers, whose deviation, range "
-      "and their reciprocals are finite, got mean 0, range inf");
-  EXPECT_EQ(
-      refusal({1e-200, 3e-200}, rescaling::standardise),
-      "numbers cannot be rescaled (input x, channel 1): expected finite numbers, whose deviation, range "
-      "and their reciprocals are finite, got mean 2e-200, deviation 0");
+  EXPECT_EQ(refusal({1e308, -1e308}, rescaling::min_max),
+            "numbers cannot be rescaled (input x, channel 1): expected finite numbers; deviation, range "
+            "and their reciprocals must be finite, got mean 0, range inf");
+  EXPECT_EQ(refusal({1e-200, 3e-200}, rescaling::standardise),
+            "numbers cannot be rescaled (input x, channel 1): expected finite numbers; deviation, range "
+            "and their reciprocals must be finite, got mean 2e-200, deviation 0");
   for (rescaling const how : {rescaling::standardise, rescaling::min_max})
     EXPECT_NE(refusal({1, none, 3}, how).find("got mean"), std::string::npos);
 }

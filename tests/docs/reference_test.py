@@ -196,7 +196,7 @@ class reference(unittest.TestCase):
             self.assertEqual(unknown & set(re.findall(r"(?<![\w.>])(?<!element_type::)[a-z_]\w*", program)), set(), page.name)
 
     def test_names_types_without_the_namespaces_around_them(self):
-        """Another namespace may be closed in front of them."""
+        """Also if another namespace is closed before the types."""
         self.assertIn("inputs", rows(entry(self.pages["settings"], "encoder_settings")))
 
     def test_has_each_entry_once(self):
@@ -211,7 +211,7 @@ class reference(unittest.TestCase):
 
 
 class a_copy_of_the_headers(unittest.TestCase):
-    """With a change of one header."""
+    """Builds the reference from a copy of the headers in which one header is changed."""
 
     def built_with(self, header, before, after):
         with tempfile.TemporaryDirectory() as folder:

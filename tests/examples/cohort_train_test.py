@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib mpi
 # ranks: 2
-"""cohort-train trains what a document says: the bits of the C++ program, a table, a text, and who overrides whom."""
+"""cohort-train trains as a document describes: the bits of the C++ program, tables, texts, and the precedence of overrides."""
 import gzip
 import json
 import os
@@ -152,7 +152,7 @@ class cohort_train(unittest.TestCase):
         self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))
         again, _ = self.report(further(known, output={"model": model}), "--set", "training.epochs=1")
         self.assertEqual(again["epochs"], 1)
-        self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))  # still in the model
+        self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))  # the saved model still has the encoder
         learned = lambda field, value: self.refused(f"--set=data.table.{field}={value}", document=further(known), status=1)
         sentence = "cohort-train: the table is encoded as the model has learned (data.table."
         self.assertEqual(learned("target", "colour"), sentence + "target): expected kind, got colour\n")
@@ -180,7 +180,7 @@ class cohort_train(unittest.TestCase):
 
     def test_refuses_outputs_that_cannot_be_written_before_it_trains(self):
         late = ("--set", "data.idx.images=/no/such", "--set", "data.idx.labels=/no/such", "--set", "data.idx.test_images=/no/such",
-                "--set", "data.idx.test_labels=/no/such")  # read later, or else another error
+                "--set", "data.idx.test_labels=/no/such")  # the data is read later, otherwise it would be the error
         refused = lambda field, path: self.refused(*late, "--set", f"output.{field}={path}")
         sentence = "expected a folder that can be written, got "
         self.assertEqual(refused("model", "/no/such/a.safetensors"), f"cohort-train: output.model: {sentence}'/no/such': No such file or "

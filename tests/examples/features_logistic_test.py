@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # label: slow
-"""The program of the features: what a logistic regression learns from them, and what it saves."""
+"""The program features_logistic: the accuracy of a logistic regression on LeNet's features, and the saved models."""
 import os
 import re
 import unittest
@@ -20,7 +20,7 @@ class features_logistic(program.cases, unittest.TestCase):
         cls.few = ("--data", write_digits(os.path.join(cls.folder, "digits"), train=640))
 
     def regression(self, *flags):
-        """Its accuracy, the run's numbers and what was printed."""
+        """Returns the regression's accuracy, the run's numbers, and the finished process."""
         numbers, done = program.report(self.name, self.folder, *self.few, *flags)
         found = re.search(r"^logistic regression on the 200 features: accuracy ([\d.]+) %$", done.stdout, re.MULTILINE)
         self.assertTrue(found, done.stdout)
@@ -29,7 +29,7 @@ class features_logistic(program.cases, unittest.TestCase):
     def test_learns_from_the_features_and_saves_both(self):
         model = os.path.join(self.folder, "lenet.safetensors")
         accuracy, first, done = self.regression("--epochs", "2", "--save", model)
-        self.assertGreater(accuracy, 50)  # accuracy of LeNet on ten classes by then
+        self.assertGreater(accuracy, 50)  # in %, of ten classes
         self.assertIn(f"saved in {model}.logistic\n", done.stdout)
         self.assertGreater(os.path.getsize(f"{model}.logistic"), 4 * 2010)
         again, loaded, _ = self.regression("--epochs", "0", "--load", model)

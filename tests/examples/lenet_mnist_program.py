@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lenet_mnist as tests drive it: on a few noisy digits, by one process or by mpirun's."""
+"""Runs lenet_mnist for tests: on a few noisy digits, in one process or under mpirun."""
 import contextlib
 import os
 import pathlib

@@ -13,11 +13,11 @@ PARAMETERS = 67_780
 STATES = 1  # of AdaGrad, as large as the parameters
 VOTES = 5  # words that are sent with a sum
 WORD = 4  # bytes
-EPOCH_END = 4096  # bytes of an epoch's sums and reports, and of the handshake: generous
+EPOCH_END = 4096  # bytes; upper bound for an epoch's sums and reports, and for the handshake
 
 
 def bytes_of_a_sum(ranks, elements):
-    """Over all ranks: each sends 2(P-1)/P of them."""
+    """Bytes that all ranks send in an allreduce: each rank sends 2(P-1)/P of the elements."""
     return 2 * (ranks - 1) * (elements + VOTES) * WORD
 
 

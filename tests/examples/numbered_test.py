@@ -24,7 +24,7 @@ class numbered_examples(unittest.TestCase):
         lenet_mnist_program.write_digits(cls.digits, train=1600, test=400)
 
     def run_example(self, name, *arguments):
-        """Its output; fails if the program does."""
+        """Returns the program's output; fails if the program fails."""
         done = subprocess.run([EXAMPLES / name, *map(str, arguments)], capture_output=True, text=True, timeout=LONGEST,
                               env={**os.environ, "COHORT_DATA": str(self.digits)})
         self.assertEqual(done.returncode, 0, f"{name} {arguments}:\n{done.stdout}{done.stderr}")

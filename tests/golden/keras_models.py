@@ -36,7 +36,7 @@ def wave(dims, phase):
 
 
 def weight(path, dims):
-    """The array at a path, "layers/dense/vars/0". Those of normalisations are positive."""
+    """The array at a path, "layers/dense/vars/0". Arrays of normalisations are positive."""
     phase = sum((i + 1) * ord(letter) for i, letter in enumerate(path)) % 1000
     made = 0.4 * numpy.sin(0.37 * numpy.arange(int(numpy.prod(dims, dtype=int))) + phase)
     if "normalization" in path:
@@ -58,7 +58,7 @@ def fill(model):
 
 
 def without_defaults(value):
-    """A configuration without what the importer does not read: shorter files."""
+    """A configuration without the fields that the importer ignores, so that the files are shorter."""
     if isinstance(value, dict):
         dropped = ("build_config", "quantization_config", "registered_name", "optional", "seed")
         return {key: without_defaults(one) for key, one in value.items()
@@ -465,7 +465,7 @@ def shared_norm(a, b):
 
 
 def classes():
-    """One line for each class, with what the cases above found."""
+    """One line for each class, with the result of the cases above."""
     config = {"class_name": "Sequential", "module": "keras", "config": {"name": "s", "layers": [
         {"module": "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [None, 4], "name": "x"}}]}}
     known = {}

@@ -7,8 +7,8 @@ KERAS_BACKEND=jax python3 tests/golden/keras_recurrent.py    (made with Keras 3.
 
 `case tagger` and `case masked_tagger`: embedding, convolution, LSTM and dense on sequences of indices, with a class per step:
 `input`, `mask` (1: the step is unmasked), `target`, each parameter as `parameter NAME`, the mean `loss`, and its gradients as
-`gradient NAME`, from one step of plain SGD at rate 1. Keras has no mask behind a convolution: the padding in front of it is set
-to 0, and the LSTM gets the mask.
+`gradient NAME`, from one step of plain SGD at rate 1. Keras drops the mask at a convolution: the padding before the convolution is set
+to 0, and the mask is passed to the LSTM.
 `case vowels`: a masked bidirectional LSTM. `losses` of 20 steps of Adam with clipped gradients. Its data and parameters are
 drawn as in curves.py: tensor 0 has the inputs, 1 the targets, 2 the lengths, then the parameters follow.
 The networks of the same names are in trainer/recurrent_curves_test.cpp.

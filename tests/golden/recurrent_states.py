@@ -3,7 +3,7 @@
 
 python3 tests/golden/recurrent_states.py    (made with PyTorch 2.x; any version gives the same numbers to about 1e-15)
 
-As recurrent.py, whose cells it uses. For each case a line `case NAME batch N`, then `input`, `mask`, for each direction `parameter
+Uses the cells of recurrent.py. For each case a line `case NAME batch N`, then `input`, `mask`, for each direction `parameter
 DIRECTION.NAME`, `initial DIRECTION.NAME` (h, and c of an lstm), `final DIRECTION.NAME`, `diff_final DIRECTION.NAME`, `output` and
 `diff_output` (both directions concatenated; 0 at masked steps), then the gradients `gradient DIRECTION.NAME`, `diff_initial
 DIRECTION.NAME` and `diff_input`. The layers of the same names are in layer/recurrent_state_test.cpp.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes schedules.txt beside it: the values of each schedule at x = 0 … 12, by PyTorch (made with 2.15) where it has it.
+"""Writes schedules.txt beside it: the values of each schedule at x = 0 … 12, by PyTorch (made with 2.15) if it has the schedule.
 
 Lines `case NAME FIELD VALUE …` with the fields that are not the defaults, then `v …`. The last case, reduce_on_plateau, has the
 losses that it receives (`loss …`) and the factor after each.

@@ -6,7 +6,7 @@ python3 tests/golden/torch_names.py    (made with PyTorch 2.15 and torchvision's
 `resnet`: torchvision's ResNet of bottleneck blocks (2, 1, 1, 1 in the four stages, 5 classes) on images of 3x32x32, in evaluation
 mode; the output is the softmax. `lstm` and `gru`: one layer, 3 features, 4 units, 5 steps, batch 2. Each tensor of the state is a line of
 its name and shape. Element i of tensor k (in the order of the sorted names) is sin(1.1 i + k) times 1.5 / sqrt(elements / first extent), or
-times 0.3 if it has one extent. Scales and variances, which end with .weight and .running_var and have one extent in `resnet`, are 1 plus that.
+times 0.3 if it has one extent. Scales and variances, which end with .weight and .running_var and have one extent in `resnet`, are 1 plus this value.
 Element i of the input is sin(0.7 i).
 """
 import math

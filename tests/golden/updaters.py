@@ -4,15 +4,15 @@
 python3 tests/golden/updaters.py    (made with PyTorch 2.15; any version with these optimizers gives the same numbers)
 
 Every updater is computed by the few lines of `oracle` below, from the published formulas, without PyTorch. If PyTorch has
-the same rule, PyTorch's values are written, after both were found equal within 1e-13. These use only the oracle, because
-PyTorch has
+the same rule, PyTorch's values are written, after both were found equal within 1e-13. The following updaters use only the oracle,
+because PyTorch has
   adamax     ε inside the maximum (max(β₂n, |g| + ε)), not beside the root
   nadam      a schedule of β₁ that cannot be turned off
   adabelief, lion, lamb, lars, no_op   not at all
 
 The rate starts at `rate` and is halved every 4 steps. l2 is added to the gradient before the rule (PyTorch's weight_decay,
-except AdamW's, which is the rule's decay). The gradients of the ten steps (`g …`) come first and are the same in all cases;
-then for each case a line `case NAME rate R l2 L FIELD VALUE …` and `w …`: the parameters before the first step and after each.
+except AdamW's, which is the rule's decay). The gradients of the ten steps (`g …`) are written first and are the same in all
+cases; then for each case a line `case NAME rate R l2 L FIELD VALUE …` and `w …`: the parameters before the first step and after each.
 """
 import math
 import pathlib

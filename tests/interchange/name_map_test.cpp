@@ -179,7 +179,7 @@ TEST(name_map, refuses_lines_that_it_cannot_read) {
   std::string const operations =
       begin + "transpose, axes:3,2,0,1, part:0/2, reshape, or gates: with pytorch, keras, onnx or deeplearning4j, got ";
   EXPECT_EQ(refused("a.weights"),
-            begin + "a parameter, a tensor, and operations or none, got \"a.weights\" only");
+            begin + "a parameter, a tensor, and optionally operations, got \"a.weights\" only");
   EXPECT_EQ(refused("*.weights a.*.b*"),
             begin + "as many '*' in \"a.*.b*\" as in \"*.weights\", got 2 and 1");
   EXPECT_EQ(refused("a.bias b+"), begin + "names of tensors, joined by '+', got \"b+\"");

@@ -2,7 +2,7 @@
 # label: slow
 """Every case of ONNX's own tests is imported with the right outputs, or refused with operator and reason.
 
-The cases stored in Debian's libonnx-testdata, and those that PyPI's onnx computes."""
+The cases are those stored in Debian's libonnx-testdata, and those that PyPI's onnx generates."""
 import collections
 import os
 import pathlib

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: trainer/checkpoint_listener
 #include <cohort/communicator/launch.hpp>
+#include <cohort/data/mapped.hpp>
+#include <cohort/data/select.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
@@ -531,6 +533,55 @@ TEST(checkpoints, contain_a_shared_file_that_is_a_model) {
     }
   });
   EXPECT_EQ(load_trained<narrow>(path + "/shared.safetensors").checksum(), checksum);
+}
+
+/// Makes a checkpoint after 4 steps of an epoch.
+void interrupt_an_epoch(communicator& world, dataset const& data, std::string const& folder) {
+  training made = trainer<narrow>(small, world, allreduce{}, with_state());
+  stop_after stopping(4);
+  made.fit(data, {.batch = 7, .epochs = 1, .listeners = {&stopping}});
+  save_checkpoint(made, folder);
+}
+
+TEST(checkpoints, continue_an_interrupted_epoch_only_on_the_same_examples) {
+  bright_thirds const examples(103), others(104);
+  for (int ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    scratch_folder const folder;
+    launch<threads>(ranks, [&](communicator& world) {
+      interrupt_an_epoch(world, select(examples.data(), 0, 103), folder.path());
+      training made = trainer<narrow>(small, world, allreduce{}, with_state());
+      resume(made, folder.path());
+      dataset const other =
+          mapped(examples.data(), [](std::int64_t, example_view& one) { one.edit<float>(0)[0] += 1; });
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        try {
+          made.fit(other, {.batch = 7, .epochs = 1});
+          ADD_FAILURE() << "other examples are accepted";
+        } catch (setting_error const& refusal) {
+          std::string const text = refusal.what();
+          EXPECT_NE(text.find("the interrupted epoch cannot continue on another data set"), text.npos)
+              << text;
+          EXPECT_NE(text.find("training::end_epoch"), text.npos) << text;
+        }
+      }
+      made.fit(examples.data(), {.batch = 7, .epochs = 1});
+      EXPECT_EQ(made.epoch(), 1);
+      made.fit(other, {.batch = 7, .epochs = 1});  // a new epoch may have other examples
+    });
+  }
+}
+
+TEST(checkpoints, end_an_interrupted_epoch_before_other_examples) {
+  bright_thirds const examples(103), others(104);
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    interrupt_an_epoch(world, examples.data(), folder.path());
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    resume(made, folder.path());
+    made.end_epoch();
+    EXPECT_NO_THROW(made.fit(others.data(), {.batch = 7, .epochs = 1}));
+  });
 }
 
 TEST(checkpoints, are_absent_from_an_empty_folder) {

@@ -160,7 +160,7 @@ TEST(stateful_predictions, refuse_layers_that_need_all_steps_by_name) {
            + "): expected recurrent layers that run forward, and layers that treat each step by itself, got "
            + why;
       };
-  std::string const reads = "a layer that reads several steps, or their numbers";
+  std::string const reads = "a layer that reads several steps, or step indices";
   EXPECT_EQ(refusal([](builder& b) {
               return b.input({4, 6}) | attention{.heads = 2};
             }),

@@ -156,7 +156,7 @@ TEST(token_decoder, refuses_networks_by_the_name_of_a_layer) {
               return b.input({6}) | embedding{.vocabulary = 4, .width = 6} | gru{.units = 12}
                      | dense{.units = 4} | softmax_cross_entropy{};
             })),
-            expected + "gru_1, a layer that reads several steps, or one of your own");
+            expected + "gru_1, a layer that reads several steps, or a user-defined layer");
   EXPECT_EQ(refused(graph::build([](builder& b) {
               return b.input({6}) | embedding{.vocabulary = 4, .width = 6}
                      | attention{.heads = 1, .name = "both"} | softmax_cross_entropy{};

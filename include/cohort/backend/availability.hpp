@@ -6,8 +6,8 @@ namespace cohort {
 
 /// Whether a backend is usable on this machine now.
 ///
-/// `reason`  why it is not usable, as a clause for the user
-/// `device`  the device that it would run on, for the log; may be empty
+/// `reason`  the reason why the backend is not usable, as a clause for the user
+/// `device`  the device on which the backend would run, for the log; may be empty
 struct availability {
   bool usable = true;
   std::string reason{};

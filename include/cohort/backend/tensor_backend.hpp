@@ -39,8 +39,8 @@ namespace cohort {
 ///
 /// `is_gpu`                    static: true for a GPU backend (see priority)
 /// `supports(kind, inputs, output)`   static: whether `prepare` supports a layer of these shapes; priority
-///                             skips the backend otherwise. Without it, a supported kind is supported in
-///                             every shape
+///                             skips the backend otherwise. Without this function, a supported kind is
+///                             supported in every shape
 /// `is_rounded_copy(a, b)`     for working copies that are narrower than the parameters: whether b stores
 ///                             each element of a at the same index
 /// `round(from, to, i, n)`     rounds n scalars and writes them to the elements i, i + 1, … of this copy;
@@ -51,8 +51,8 @@ namespace cohort {
 ///                             throws backend_error.
 /// `prepare(request, tuning)`  for backends with several implementations of parts smaller than a step: calls
 ///                             `tuning` for each part
-/// `describe_machine()`        static; needed with `candidates`: text that identifies what run times depend
-///                             on besides the processor (library, threads)
+/// `describe_machine()`        static; needed with `candidates`: text of everything except the processor that
+///                             run times depend on (library, threads)
 /// `passes()`                  for arenas outside the processor's memory: the passes that access them
 ///                             (arena_passes)
 ///

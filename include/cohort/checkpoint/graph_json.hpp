@@ -13,8 +13,8 @@ namespace cohort {
 /// the initialisers set on the layer.
 ///
 /// Errors    numeric_error for a field that is not finite; data_error for a name that is not UTF-8.
-/// Exact     from_json returns a graph of the same hash, with one exception: a given name that equals the
-///           generated one, such as "conv2d_1", is read as if no name were given.
+/// Exact     from_json returns a graph of the same hash. Exception: a given name that equals the generated
+///           one, such as "conv2d_1", is read as if no name were given.
 std::string to_json(graph_view net);
 
 /// Parses a network written by to_json. `UserLayers` are layer kinds in addition to the built-in ones:

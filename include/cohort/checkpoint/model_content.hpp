@@ -17,7 +17,7 @@
 
 namespace cohort {
 
-/// View of the updaters' state in its owner's memory.
+/// Non-owning view of the updaters' state.
 ///
 /// Shapes    array k is an arena with the size and layouts of the master parameters. It holds state array k
 ///           of each parameter whose updater (by layer and role) has more than k state arrays.
@@ -81,8 +81,8 @@ class model_content {
   /// Adds copies of the updaters' state, with the optimiser's settings and the training position.
   model_content& add_state(parameter_set const& parameters, updater_state_view const& state);
 
-  /// Adds a tensor of a strategy, "strategy/…". Not copied: its memory must stay valid until the content is
-  /// written. Readers of the model ignore it.
+  /// Adds a tensor of a strategy, "strategy/…". The tensor is not copied: its memory must stay valid until
+  /// the content is written. Readers of the model ignore it.
   model_content& add(std::string name, tensor_view tensor);
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);

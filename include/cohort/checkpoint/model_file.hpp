@@ -83,11 +83,11 @@ class model_file {
   /// Returns whether the file has parameters. A rank's file in a checkpoint may have none.
   bool has_parameters() const;
 
-  /// Throws data_error with the difference unless the file belongs to this network.
+  /// Throws data_error unless the file belongs to this network. The error names the difference.
   void check_network(graph_view net, parameter_set const& parameters) const;
 
-  /// Fills the parameters of the same network. Without `net`, of any network with the same parameter names
-  /// and shapes.
+  /// Fills the parameters of the saved network. Without `net`, fills those of any network with the same
+  /// parameter names and shapes.
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
 

@@ -10,8 +10,8 @@ namespace cohort {
 /// Encodes gradients as messages. Values that are not sent stay in the sender's residual.
 ///
 /// encode       residual += gradient; then moves the values to send from the residual to the message
-/// merge        combines the messages `lower` and `upper` of neighbouring ranks; values that are not sent are
-///              added to the residual
+/// merge        combines the messages `lower` and `upper` of neighbouring ranks; values that the result does
+///              not contain are added to the residual
 /// parse        parses and checks a message
 /// decode_add   dense += scale · the message's values
 /// not_finite, nothing   write the messages that contain no gradient

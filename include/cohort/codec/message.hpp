@@ -58,8 +58,8 @@ constexpr std::uint64_t blocks_of(std::uint64_t elements) {
   return (elements + block_elements - 1) / block_elements;
 }
 
-/// Table entry of one block: the number of elements sent, the position of its codes, and their format (gaps
-/// or bitmap).
+/// Table entry of one block: the number of elements sent, and the position and format (gaps or bitmap) of the
+/// block's codes.
 ///
 /// Units     `bit` counts from the beginning of the payload and is below 2⁴⁶.
 struct block_entry {
@@ -126,8 +126,8 @@ class message_view {
 
   /// Parses and checks a message.
   ///
-  /// Errors    data_error naming the field, its expected and its actual value, if the bytes are truncated or
-  ///           damaged, belong to another run, table or step, or contain an impossible value.
+  /// Errors    data_error if the bytes are truncated or damaged, belong to another run, table or step, or
+  ///           contain an impossible value. It names the field, the expected and the actual value.
   static message_view parse(isa which, std::span<std::byte const> bytes, tensor_table const& table,
                             expected_messages const& expected);
 

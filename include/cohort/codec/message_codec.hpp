@@ -47,10 +47,11 @@ struct message_report {
 ///
 /// Shapes    residuals, gradients and dense sums: table.elements() elements, f32, in the memory space of
 ///           device_passes().
-/// Order     one call at a time. A returned message is valid until the next call that writes; that call may
-///           merge it.
+/// Order     one call at a time. A returned message is valid until the next call that writes. This message
+///           may be an argument of a call of merge.
 /// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of
-///           another run, table or step; dense is unchanged then. shape_error for an array of another size.
+///           another run, table or step. In this case dense is unchanged. shape_error for an array of another
+///           size.
 /// Exact     the same bytes and sums on every instruction set and for any number of workers.
 class message_codec {
  public:

@@ -26,18 +26,18 @@ struct threshold_compression {
 /// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32. All are in the processor's
 ///           memory, or all in the memory of `device_passes`.
 /// Before    within_range(x). r is 0, or the result of encode or merge.
-/// After     encode: with y = fl(r + x), the message contains s, and r = y − s. Then the residual policy is
-///           applied to r, after the messages that it selects. merge: the same for y = fl(r + lower + upper),
-///           for elements of at least one message, without the policy. The merged message has the larger
-///           threshold, the sums of examples, weights and ranks, and the flags of both messages.
+/// After     encode: with y = fl(r + x), the message contains s, and r = y − s. If the residual policy acts
+///           after this message, the policy is then applied to r. merge: the same for y = fl(r + lower +
+///           upper), for elements of at least one message, without the policy. The merged message has the
+///           larger threshold, the sums of examples, weights and ranks, and the flags of both messages.
 /// Moves     12 bytes per element. A message has 96 bytes, 2 per threshold, 8 per 65,536 elements, and about
 ///           its entropy.
 /// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
 ///           neighbours, or with another number of thresholds; r is unchanged then. Constructor:
 ///           setting_error for an invalid policy. numeric_error if the residual is not finite.
-/// Exact     s + r = y for every element, in real numbers: t has 8 significant bits and |y| is at most 2¹⁶·t;
-///           larger elements are sent as a multiple with 16 significant bits. The same bytes on every
-///           instruction set and for any number of workers.
+/// Exact     s + r = y for every element, in real numbers, because t has 8 significant bits and |y| is at
+///           most 2¹⁶·t. Larger elements are sent as a multiple with 16 significant bits. The same bytes on
+///           every instruction set and for any number of workers.
 /// Source    Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, Interspeech 2015.
 class threshold_compressor : public message_codec {
  public:

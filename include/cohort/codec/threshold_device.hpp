@@ -25,7 +25,7 @@ class threshold_device {
  public:
   virtual ~threshold_device() = default;
 
-  /// Returns the passes that allocate, fill, add and copy the arrays.
+  /// Returns the arena passes that allocate, fill, add and copy the arrays.
   virtual arena_passes& arrays() = 0;
   /// Returns whether no element is NaN or has a magnitude above the limit.
   virtual bool within(std::span<float const> x, float limit) = 0;
@@ -53,14 +53,14 @@ class threshold_device {
 
   /// One of the two messages of a merge.
   enum class side : std::uint8_t { lower, upper };
-  /// Decodes a sparse message and keeps its elements for add and merge. Returns false if the codes do not
-  /// match its tables.
+  /// Decodes a sparse message and keeps its elements for add and merge. Returns false if the message's codes
+  /// do not match its tables.
   virtual bool read(side which, message_view const& message) = 0;
   /// dense += scale · the elements of the message that was read last.
   virtual void add(side which, message_view const& message, std::span<std::uint64_t const> ends, float scale,
                    float* dense) = 0;
-  /// r += the elements of both messages that were read last, then subtracts ±t from every one of these
-  /// elements whose magnitude is at least t.
+  /// r += the elements of the two messages that were read last. Then subtracts ±t from each of these elements
+  /// whose magnitude is at least t.
   virtual extracted merge(message_view const& lower, message_view const& upper,
                           std::span<std::uint64_t const> ends, std::span<bf16 const> t,
                           std::span<float> r) = 0;

@@ -33,10 +33,10 @@ struct target_density {
   double initial = 1e-3;
   double factor = 0.96593632892484555;
 };
-/// The threshold that the share `density` of the elements of |r + x| reaches, estimated for each message from
-/// a sample of `sample` elements. It needs no adaptation: the first message already has about that density.
-/// In a sample of 32,768, 33 elements exceed the threshold of density 1e-3, so the density of a message
-/// varies by 17 % (one standard deviation).
+/// The (1 − density)-quantile of |r + x|: the share `density` of the elements is at or above this threshold.
+/// Estimated for each message from a sample of `sample` elements. The threshold needs no adaptation: the
+/// first message already has about this density. Of 32,768 sampled elements, 33 are above the threshold of
+/// density 1e-3, so the density of a message varies by 17 % (one standard deviation).
 struct quantile {
   double density = 1e-3;
   int sample = 32'768;
@@ -96,7 +96,7 @@ struct element_sample {
 
   std::size_t elements;
   std::size_t runs;
-  std::size_t stride;  // elements of a range; all elements are used unless it exceeds `run`
+  std::size_t stride;  // elements of a range; if at most `run`, all elements are used
   std::uint64_t key;
 
   element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_);
@@ -113,9 +113,9 @@ class threshold_sampler {
  public:
   static constexpr std::size_t levels = std::size_t{1} << 15;
 
-  /// Returns the smallest threshold that at most the share `density` of a sample reaches. If the elements of
-  /// the largest level alone are a larger share, returns that level. Returns `otherwise` if all sampled
-  /// elements are of level 0.
+  /// Returns the smallest threshold for which at most the share `density` of a sample is at or above the
+  /// threshold. If the elements of the highest occupied level alone are a larger share, returns that level.
+  /// Returns `otherwise` if all sampled elements are of level 0.
   ///
   /// Before    count(counts) adds 1 to counts[level_of(r + x)] for each element of the sample.
   template <class Count>

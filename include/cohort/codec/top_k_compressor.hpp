@@ -44,7 +44,7 @@ class top_k_compressor : public message_codec {
                                    std::span<std::byte const> upper_bytes, expected_messages const& expected,
                                    std::span<float> r);
 
-  /// Returns the checkpoint state besides the residual, which is empty.
+  /// Returns the checkpoint state besides the residual: none.
   std::span<double const> state() const { return {}; }
   /// Checks the state of a checkpoint.  Errors: data_error if it is not empty.
   void restore(std::span<double const> state);

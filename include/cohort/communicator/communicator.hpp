@@ -111,15 +111,15 @@ class pending_operation {
 ///
 /// The *relatives* of a communicator are those made from it by split and duplicate, directly or not.
 /// Order     collectives match by the order of their start on each rank; several may be pending. Any thread
-///           may start an operation or wait. Only one thread at a time may use a communicator, except that
+///           may start an operation or wait, but only one thread at a time may use a communicator. Exception:
 ///           start_*, note and abort may run during a wait. The destructor of the last relative waits for all
 ///           pending operations.
 /// Exact     the order of a sum depends only on the number of ranks and the number of bytes. Results are
 ///           equal on every rank and in every run, and the same over `threads` and `mpi`.
 /// Errors    communicator_error on every rank if a wait exceeds its deadline, a rank is lost or fails, or a
-///           message has the wrong size. It names the missing ranks and their progress. It *poisons* the
-///           communicator and its relatives: later calls throw the same error at once. setting_error for a
-///           root, rank or tag out of range.
+///           message has the wrong size. The error names the missing ranks and their progress, and it
+///           *poisons* the communicator and its relatives: later calls throw the same error at once.
+///           setting_error for a root, rank or tag out of range.
 /// Source    semantics and names of MPI 4.0, chapters 3, 6 and 7; rings: Patarasuk and Yuan, JPDC 2009;
 ///           halving and doubling: Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 class communicator {
@@ -151,14 +151,14 @@ class communicator {
   /// After     every rank holds the result.
   /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
   ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
-  ///           If P is not a power of two, the second bound is 64 KiB, the logarithm is rounded down, and the
-  ///           ranks that form pairs send one more message of n below this bound.
+  ///           If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded down.
+  ///           Below this bound, the ranks that form pairs then send one more message of n.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts them.
   /// The allreduce begins after all work that was enqueued in the space before start_allreduce. The answer is
   /// the same on all ranks that have a space of this kind.
   virtual bool sums_in(memory_space const&) const { return false; }
-  /// Starts a reduction of which each rank gets one part.
+  /// Starts a reduction; each rank gets one part of the result.
   ///
   /// After     rank r holds the result in part r of `data` (part_of: parts as equal as possible); the other
   ///           parts are unspecified.
@@ -185,7 +185,7 @@ class communicator {
   virtual pending_operation start_receive(std::span<std::byte> data, int from, int tag) = 0;
   /// Returns the next message from that rank, or from any_source, if one has arrived. Does not block.
   virtual std::optional<arrival> probe(int from, int tag) = 0;
-  /// The same, but blocks until a message arrives, at most until the deadline.
+  /// As probe, but blocks until a message arrives, at most until the deadline.
   virtual arrival wait_for_message(int from, int tag) = 0;
 
   /// Collective. Returns a communicator of the ranks with the same color, ordered by `order`, then by rank.
@@ -202,7 +202,7 @@ class communicator {
   /// Traffic of this rank, over this communicator and its relatives.
   virtual traffic sent() const = 0;
 
-  /// The blocking versions: start the operation and wait for it.
+  /// Blocking versions: they start the operation and wait for its end.
   void broadcast(elements data, int root) { start_broadcast(data, root).wait(); }
   void allreduce(elements data, reduction how = reduction::sum) { start_allreduce(data, how).wait(); }
   void reduce_scatter(elements data, reduction how = reduction::sum);

@@ -35,7 +35,7 @@ int launch(int argc, char** argv, communicator_settings settings, Body&& body) {
 
 namespace detail {
 
-/// A reference to the body of a launch, which must outlive it.
+/// A reference to the body of a launch. The body must outlive the reference.
 class rank_body {
  public:
   template <class Lambda>
@@ -55,7 +55,7 @@ class rank_body {
 ///
 /// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
 ///           once with a communicator_error that reports it. If a rank then neither ends nor makes progress
-///           for the deadline plus 2 s, all reasons are printed to the standard error stream, and the process
+///           for the deadline plus 2 s, the process prints all reasons to the standard error stream. It then
 ///           exits with communicator_exit_status.
 struct threads {
   template <class Body>

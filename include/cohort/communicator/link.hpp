@@ -23,9 +23,10 @@ struct link_cost {
 ///
 /// Order     collective; no other operation should be pending.
 /// After     the same result on every rank. Zeros if there is only one rank.
-/// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank.
+/// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank, and a few short collectives.
 /// Errors    communicator_error.
-/// Source    latency and bandwidth as defined by Hockney, Parallel Computing 1994; medians here.
+/// Source    latency and bandwidth as defined by Hockney, Parallel Computing 1994, but as medians of 9
+///           transfers.
 link_cost measure_link(communicator& world);
 
 }  // namespace cohort

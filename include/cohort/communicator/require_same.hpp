@@ -24,7 +24,7 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
 }  // namespace detail
 
 /// Collective. Checks that all ranks have the same value for each name. Ranks may run different versions of
-/// the program: facts match by name, in any order and number.
+/// the program, because facts are matched by name, in any order and number.
 ///
 /// Errors    setting_error, the same on every rank: names the facts that differ and each rank's value
 ///           ("nothing" if the rank does not have the fact).

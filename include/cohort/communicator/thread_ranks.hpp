@@ -47,7 +47,7 @@ struct thread_hub {
   using clock = std::chrono::steady_clock;
 
   struct alignas(64) rank_state {
-    std::mutex mutex;  // guards:
+    std::mutex mutex;  // guards the members until the blank line:
     std::condition_variable changed;
     std::vector<posted_message*> sent{};  // sends to this rank, in the order posted
     rank_progress where{};
@@ -64,7 +64,7 @@ struct thread_hub {
   std::string const name;
   std::vector<rank_state> places;
   std::atomic<bool> lost{false};
-  std::mutex mutex;  // guards:
+  std::mutex mutex;  // guards `why`
   std::string why;
 
   rank_state& of(int rank) { return places[static_cast<std::size_t>(rank)]; }
@@ -109,7 +109,7 @@ class thread_transport final : public transport {
  private:
   static thread_hub::clock::rep now();
 
-  /// Allocates more messages than needed: the number in use varies between runs, and a step must not
+  /// Allocates more messages than needed, because the number in use varies between runs, and a step must not
   /// allocate.
   void grow_messages();
 
@@ -130,7 +130,7 @@ class thread_transport final : public transport {
   int const rank_;
   isa const isa_ = best_isa();
   std::vector<std::unique_ptr<posted_message>> messages_;
-  std::vector<posted_message*> unmatched_receives_;  // in the order posted
+  std::vector<posted_message*> unmatched_receives_;  // sorted by the order of posting
   std::vector<pair> matched_;
   bool has_new_receives_ = false;
   std::uint64_t matched_events_ = 0;
@@ -157,7 +157,7 @@ class thread_ranks {
   /// Time at which a rank last started or advanced an operation; the clock's epoch before its first
   /// operation.
   std::chrono::steady_clock::time_point last_activity(int rank) const;
-  /// The reason why the ranks have failed, if they have.
+  /// The reason why the ranks have failed; nullopt if they have not failed.
   std::optional<std::string> trouble() const { return hub_->trouble(); }
 
  private:

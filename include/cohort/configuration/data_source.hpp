@@ -63,7 +63,7 @@ struct gpt2_tokens {
 struct saved_tokens {
   std::string file{};
 };
-/// How a text becomes tokens.
+/// Tokenizer of a text.
 using text_tokens = std::variant<character_tokens, byte_tokens, byte_pair_tokens, gpt2_tokens, saved_tokens>;
 
 /// Crops of a text, for a network that predicts the next token. The last `test_fraction` of the tokens is the
@@ -72,7 +72,7 @@ struct text_source {
   std::string file{};
   text_tokens tokens{};
   int length = 64;     ///< tokens of a crop
-  int vocabulary = 0;  ///< of the network; 0: of the tokenizer
+  int vocabulary = 0;  ///< vocabulary size of the network; 0: that of the tokenizer
   double test_fraction = 0.1;
 };
 
@@ -89,8 +89,9 @@ struct series_source {
 /// Images in folders named after their classes; needs the component image. Without `test_folder`, the
 /// fraction `test_fraction` of the images is held out.
 ///
-/// Units     `padding`: pixels around a training image, of which a random window is cut; 0: none. `rotation`:
-///           degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or empty.
+/// Units     `padding`: pixels added around a training image, from which a random window is cut; 0: none.
+///           `rotation`: degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or
+///           empty.
 struct images_source {
   enum class fit : std::uint8_t { refuse, stretch, cover };
 
@@ -99,7 +100,7 @@ struct images_source {
   double test_fraction = 0.2;
   std::uint64_t split_seed = 0;
   int channels = 3;
-  int height = 0;  ///< 0: of the first file
+  int height = 0;  ///< in pixels; 0: that of the first file
   int width = 0;
   fit other_sizes = fit::refuse;
   std::vector<double> mean{};
@@ -109,9 +110,9 @@ struct images_source {
   double rotation = 0;
 };
 
-/// The data set that a document names. With a `test_fraction` of 0 there is no test set: all examples train.
-/// Paths are relative to the current directory. IDX files, tables, series and texts that end in .gz are
-/// unpacked, by the component zlib.
+/// The data set that a document names. With a `test_fraction` of 0 there is no test set: all examples are
+/// used for training. Paths are relative to the current directory. IDX files, tables, series and texts whose
+/// names end in .gz are decompressed by the component zlib.
 using data_source = std::variant<digits_source, mnist_source, idx_source, table_source, text_source,
                                  series_source, images_source>;
 

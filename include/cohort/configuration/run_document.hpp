@@ -23,7 +23,8 @@ namespace cohort {
 struct network_source {
   std::optional<graph> layers{};
   std::string model{};
-  /// Starts from the parameters of `model`, with its normalisation and encoder; false: from initial ones.
+  /// true: starts from the parameters of `model`, with its normalisation and encoder. false: starts from
+  /// initial parameters.
   bool parameters = true;
   /// Also loads the updaters' state, step and epoch of `model`: continues its training.
   bool updater_state = false;
@@ -38,7 +39,7 @@ struct no_strategy {};
 using strategy_source = std::variant<automatic_strategy, no_strategy, allreduce, parameter_averaging,
                                      threshold_sharing, top_k_sharing>;
 
-/// The ranks of a run. Under mpirun, mpirun starts them, and `count` is not used.
+/// The ranks of a run. Under mpirun, the ranks are the processes that mpirun starts; `count` is not used.
 struct rank_settings {
   int count = 1;  ///< threads of this process
   std::string communicator = "auto";
@@ -61,12 +62,12 @@ struct output_settings {
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
 ///
-/// Units     `training::tune` and `log`, and `sharding`, `validation`, `metrics` and `listeners` of `fit` are
-///           not part of a document. `tune`: whether to measure the alternatives of the backend.
-/// Errors    from_json: data_error with file, line, column and path for an unknown field, with the nearest
-///           known one, a value of another type or out of range, another version, or layers that do not form
-///           a network.
-/// Exact     from_json(to_json(run)) equals run. Two documents are equal if their to_json is.
+/// Units     `tune`: whether to measure the alternatives of the backend. A document does not contain `tune`
+///           and `log` of `training`, nor `sharding`, `validation`, `metrics` and `listeners` of `fit`.
+/// Errors    from_json: data_error with file, line, column and path for an unknown field (with the nearest
+///           known name), a value of another type or out of range, another version, or layers that do not
+///           form a network.
+/// Exact     from_json(to_json(run)) equals run. Two documents are equal if to_json gives the same text.
 struct run_document {
   static constexpr int version = 1;
 
@@ -82,23 +83,23 @@ struct run_document {
   evaluation_settings evaluation{};
   output_settings output{};
 
-  /// Reads a document. `version` is required, `$schema` is ignored, other fields that it omits have defaults.
+  /// Reads a document. `version` is required, `$schema` is ignored, and other omitted fields have defaults.
   static run_document from_json(std::string_view text, std::string_view name = "JSON text");
   /// Reads a parsed document, such as one that was written in YAML.
   static run_document from(io::json_value root);
 
-  /// Sets one field: set("training.batch", "64"). In a choice, the path selects:
+  /// Sets one field: set("training.batch", "64"). In a choice, the path selects the alternative:
   /// set("strategy.averaging.every", "3"). `value` is JSON, or else a text. Lists are replaced as a whole.
   ///
   /// Errors    data_error with `origin` ("--set training.batch=64") and the path. The document is unchanged
-  ///           then.
+  ///           after an error.
   void set(std::string_view path, std::string_view value, std::string_view origin);
 
   /// Throws setting_error for a network that is missing, a field that the chosen data set needs, or fields
   /// that contradict each other.
   void check() const;
 
-  /// The backends' names, of which a program may offer a part.
+  /// Returns the names of all backends. A program may offer only some of them.
   static std::span<std::string_view const> backends();
 
   friend bool operator==(run_document const& a, run_document const& b);

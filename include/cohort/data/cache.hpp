@@ -15,8 +15,8 @@ struct cache_settings {
   std::string folder{};
 };
 
-/// Returns a data set that keeps examples after the first request, in memory or on a local disk. For data
-/// that is slow to read or to decode. A data set that is already in memory is returned unchanged.
+/// Returns a data set that keeps examples after the first request, in memory or on a local disk. Use
+/// it for data that is slow to read or to decode. A data set that is already in memory is returned unchanged.
 ///
 /// Order     several threads may request examples. Copies share the cache.
 /// Moves     memory for the examples is reserved at once. Without a folder, a page is used when an example is

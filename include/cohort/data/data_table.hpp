@@ -42,8 +42,8 @@ struct table_examples {
 ///
 /// Units     a missing number is NaN, a missing text has code −1 (missing_values::keep of read_table).
 /// Errors    setting_error that lists the columns (at most 50) for a column that does not exist. data_error
-///           if numbers are requested from a column of texts, with the position of the first text, or texts
-///           from a column of numbers.
+///           with the position of the first text if numbers are requested from a column of texts. data_error
+///           if texts are requested from a column of numbers.
 class data_table {
  public:
   explicit data_table(std::shared_ptr<detail::table_content const> content) : content_(std::move(content)) {}

@@ -49,7 +49,8 @@ concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out
 /// open(shard, shards, epoch, position)     returns a cursor over shard `shard` of `shards` in that epoch.
 ///                                          Its first example has index `position` in the shard. Cursors
 ///                                          share no mutable state.
-/// cursor.next(out)                         sets `out` to the next example; false at the end of the shard.
+/// cursor.next(out)                         sets `out` to the next example; returns false at the end of the
+///                                          shard.
 template <class S>
 concept stream_dataset = requires(S const& s, int shard, std::int64_t n, example_view& out) {
   { s.describe() } -> std::same_as<data_description const&>;
@@ -82,7 +83,7 @@ struct stream_cursor {
   virtual bool next(example_view& out) = 0;
 };
 
-/// Interface of a data set: get and locate are for indexed ones, open for streams.
+/// Interface of a data set: get and locate are for indexed data sets, open for streams.
 struct dataset_interface {
   static constexpr std::size_t max_located = 128;
 

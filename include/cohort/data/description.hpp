@@ -16,9 +16,9 @@ struct channel_scaling {
   double offset = 0;
   bool operator==(channel_scaling const&) const = default;
 
-  /// Returns the map from `zero` to 0 and from `zero` + `unit` to 1.
+  /// Returns the map for which `zero` becomes 0 and `zero` + `unit` becomes 1.
   static channel_scaling from(double zero, double unit);
-  /// Returns the map that applies this one, and then `next`.
+  /// Returns the map that applies this map, and then `next`.
   channel_scaling then(channel_scaling const& next) const;
 };
 
@@ -62,8 +62,8 @@ struct tensor_description {
 
 namespace detail {
 
-/// Returns one map for each of the equally long blocks of an example in memory: `maps`, or, for the channels
-/// of a sequence, `maps` repeated for each step.
+/// Returns one map for each block of an example in memory; all blocks have the same length. For the channels
+/// of a sequence, `maps` is repeated for each step; otherwise it is returned unchanged.
 std::vector<channel_scaling> maps_in_memory(shape const& example, std::span<channel_scaling const> maps);
 
 }  // namespace detail

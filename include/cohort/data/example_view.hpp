@@ -55,8 +55,8 @@ class example_view {
   /// Allocates memory for every part of an example.
   void allocate(data_description const& description);
 
-  /// Returns another view that this view owns, of the same epoch and with memory for every part of
-  /// `description`: for data sets that compute an example from examples of another data set.
+  /// Returns another view, owned by this view, of the same epoch and with memory for every part of
+  /// `description`. Used by data sets that compute an example from examples of another data set.
   ///
   /// Parameters  `which`: 0, or 1 for a second example.
   example_view& source(data_description const& description, std::size_t which = 0);

@@ -21,7 +21,7 @@ struct loader_settings {
   block_shuffle blocks{};   ///< of an indexed data set, instead of one shuffle of all examples
   bool drop_last = false;   ///< omits an incomplete last global batch
   int prefetch = 0;         ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
-  std::int64_t bucket = 0;  ///< examples in a row that are sorted by length, after shuffling; 0: none
+  std::int64_t bucket = 0;  ///< consecutive examples sorted together by length, after shuffling; 0: no sort
   int readers = 1;          ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for a batch read by other threads
   /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.

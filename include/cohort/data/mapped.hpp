@@ -11,9 +11,9 @@ namespace cohort {
 ///     [](std::int64_t, example_view& one) { for (float& x : one.edit<float>(0)) x = std::log1p(x); }
 using example_editor = std::function<void(std::int64_t i, example_view& one)>;
 
-/// Computes example i from that of another data set: sets every part of `to` by point or fill. The elements
-/// of `from` remain valid until the next example is requested, so `to` may point to them. Weight and key are
-/// copied before the call.
+/// Computes example i from example i of another data set: sets every part of `to` by point or fill. The
+/// elements of `from` remain valid until the next example is requested, so `to` may point to them. Weight and
+/// key are copied before the call.
 using example_mapper = std::function<void(std::int64_t i, example_view const& from, example_view& to)>;
 
 /// Returns a data set whose examples are changed by `edit` when they are requested. Works for streams too,

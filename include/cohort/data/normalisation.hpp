@@ -9,9 +9,9 @@
 
 namespace cohort {
 
-/// How the features of a part (feature_axis) are rescaled: not at all, to mean 0 and standard deviation 1 (of
-/// the population), or so that the smallest value becomes 0 and the largest 1. A feature whose values are all
-/// equal becomes 0.
+/// Rescaling of the features of a part (feature_axis). none: unchanged. standardise: to mean 0 and standard
+/// deviation 1 (of the population). min_max: the smallest value becomes 0, and the largest 1. A feature whose
+/// values are all equal becomes 0.
 enum class rescaling : std::uint8_t { none, standardise, min_max };
 
 /// How a normalisation rescales inputs and targets. Class labels and indices are never rescaled;
@@ -24,7 +24,7 @@ struct normalisation_settings {
 
 /// The fitted maps of all inputs and targets, in their order: one map per channel of a part (a column of a
 /// row, a channel of an image or of a sequence); one for a scalar; none for a part that is not rescaled.
-/// `inputs` or `targets` is empty if it rescales nothing. Padding of sequences is ignored by the fit.
+/// `inputs` (or `targets`) is empty if no input (target) is rescaled. The fit ignores padding of sequences.
 struct normalisation {
   std::vector<std::vector<channel_scaling>> inputs{};
   std::vector<std::vector<channel_scaling>> targets{};
@@ -38,18 +38,19 @@ struct normalisation {
   static normalisation from_json(std::string_view text, std::string const& where);
 };
 
-/// Returns a view of a data set whose parts are rescaled when a batch is made: one multiplication and one
-/// addition per element, together with the part's own scale and offset. The stored elements are unchanged.
+/// Returns a view of a data set whose parts are rescaled when a batch is made. The cost is one multiplication
+/// and one addition per element, including the part's own scale and offset. The stored elements do not
+/// change.
 ///
 /// Errors    shape_error if the number of parts or channels differs.
 dataset normalised(dataset const& data, normalisation const& how);
 
-/// Fits the maps to all examples of a data set; of a stream: to its first epoch. `training::normalise` fits
-/// over all ranks. `readers`: threads (loader_settings).
+/// Fits the maps to all examples of a data set, or to the first epoch of a stream. `training::normalise` fits
+/// over all ranks. `readers`: number of threads, as in loader_settings.
 ///
-/// Errors    data_error if there are no examples, or, with part and channel, if values are not finite or so
-///           large or small that a map's scale would be 0 or a map would not be finite. setting_error if
-///           `how` rescales targets but no target can be rescaled.
+/// Errors    data_error if there are no examples. data_error with part and channel if a value is not finite,
+///           or if the values are so large or small that a map would have scale 0 or would not be finite.
+///           setting_error if `how` rescales targets but no target can be rescaled.
 normalisation fit_normalisation(dataset const& data, normalisation_settings const& how = {}, int readers = 1);
 
 }  // namespace cohort

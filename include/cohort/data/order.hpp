@@ -28,10 +28,10 @@ std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, st
 ///
 /// Units     both fields count examples. `block` 0: all examples are shuffled together. `window` 0: 64
 ///           blocks. A window is rounded down to whole blocks; it has at least one.
-/// Exact     each example occurs once per epoch. An example is in each window with equal probability, and at
-///           each place of its window. Examples of one block are always in one window: two neighbours in the
-///           file are less than `window` places apart. If a file is sorted by class, use blocks that are much
-///           smaller than a class, and windows of many blocks.
+/// Exact     each example occurs once per epoch. All windows of the same size are equally likely to contain a
+///           given example, and it is equally likely at every position of its window. Examples of one block
+///           are always in one window, so they are less than one window apart. If a file is sorted by class,
+///           use blocks that are much smaller than a class, and windows of many blocks.
 struct block_shuffle {
   std::int64_t block = 0;
   std::int64_t window = 0;
@@ -46,9 +46,9 @@ struct block_shuffle {
 void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                  block_shuffle const& blocks, int rank = 0);
 
-/// Sorts each `bucket` consecutive examples of an order by length, ascending or descending at random, and
-/// rotates them by a random number, so that the examples of a batch have similar lengths and the order of the
-/// batches is random.
+/// Divides an order into buckets of `bucket` consecutive examples. Sorts each bucket by length, ascending or
+/// descending at random, and rotates it by a random offset. The examples of a batch then have similar
+/// lengths, and the order of the batches is random.
 ///
 /// Shapes    `lengths`: one per example of the data set.
 /// Exact     depends only on (order, lengths, bucket, seed, epoch, rank), not on the size of batches or the

@@ -22,11 +22,12 @@ struct table_settings {
   /// true, and a number in the first line is an error.
   std::optional<bool> header = std::nullopt;
   std::vector<std::string> columns = {};         ///< columns to read, in this order; empty: all
-  std::vector<std::string> number_columns = {};  ///< here a field that is not a number is an error
-  std::vector<std::string> text_columns = {};    ///< texts even if all are numbers, such as postal codes
+  std::vector<std::string> number_columns = {};  ///< each field must be a number or missing
+  std::vector<std::string> text_columns = {};    ///< read as texts even if all are numbers: postal codes
   element_type number_type = element_type::f32;  ///< or f64
   missing_values missing = missing_values::refuse;
-  /// Texts of missing fields, also in quotes or between blanks. A text may be a number, such as "-999".
+  /// A field with one of these texts is missing, also if the text is in quotes or between blanks. A text may
+  /// be a number, such as "-999".
   std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
   bool trim = false;  ///< removes blanks around texts that are not quoted
   std::size_t max_columns = 1 << 16;
@@ -42,8 +43,8 @@ struct table_settings {
 /// and quotes of a number are ignored.
 ///
 /// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
-///           with another number of fields than the first line, an unterminated quote or text after a closing
-///           one, a NUL byte, a CR without LF, invalid UTF-8, a number out of range, a field in
+///           with another number of fields than the first line, an unterminated quote, text after a closing
+///           quote, a NUL byte, a CR without LF, invalid UTF-8, a number out of range, a field in
 ///           number_columns that is not a number, equal column names, too many columns or rows, or too long a
 ///           field; or if there are no rows. setting_error for a column that does not exist, or an invalid
 ///           separator.

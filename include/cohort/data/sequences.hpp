@@ -15,8 +15,8 @@ namespace cohort {
 
 /// One tensor of examples that have different numbers of steps, in memory owned by the caller.
 ///
-/// Shapes    values[i] of example i is Tᵢ×C, or Tᵢ: integers are indices or class labels, other elements are
-///           values of 1 channel.
+/// Shapes    values[i] of example i is Tᵢ×C or Tᵢ. In shape Tᵢ, integers are indices or class labels; other
+///           elements are values of 1 channel.
 /// Units     as array_view. Default type: i32 for integers Tᵢ, f32 for u8 Tᵢ×C, otherwise the stored type.
 struct series_view {
   std::string name{};

@@ -23,8 +23,8 @@ struct data_split {
 /// Divides a data set randomly, without copies: `training_fraction` of the examples are for training. Both
 /// parts keep the order of `data`, because loaders shuffle.
 ///
-/// Shapes    training has round(training_fraction · size) examples; if stratified, each class has its
-///           fraction of them, rounded up or down.
+/// Shapes    training has round(training_fraction · size) examples; if stratified, it has this
+///           fraction of each class, rounded up or down.
 /// Errors    setting_error if the fraction is not between 0 and 1, if a part would be empty, if `data` is a
 ///           stream, or if `stratified` is set and the first target is not one class label. data_error for an
 ///           invalid label.

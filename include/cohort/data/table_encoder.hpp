@@ -22,7 +22,7 @@ struct encoder_settings {
   std::string target = {};                ///< empty: examples without target
   bool regression = false;                ///< the target is a number to predict, not a class
   std::vector<std::string> indexed = {};  ///< columns of texts that become indices for an `embedding`
-  bool other = false;  ///< texts that are missing or not in the training table share a slot
+  bool other = false;  ///< adds one slot for texts that are missing or not in the training table
   imputation impute = imputation::refuse;
   double constant = 0;  ///< for imputation::constant
 };
@@ -31,7 +31,7 @@ struct encoder_settings {
 ///
 /// Units     width() is the number of the column's elements in the input: 1 for numbers; for texts the
 ///           vocabulary's size, and 1 more with a slot for others. For an indexed column it is the number of
-///           indices: the vocabulary of its embedding.
+///           indices: the vocabulary size of its embedding.
 struct encoded_column {
   std::string name;
   bool is_text = false;
@@ -50,8 +50,8 @@ struct encoded_column {
 ///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
 ///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
 /// Errors    the constructor throws setting_error for a column that does not exist, or an indexed column
-///           without texts, and data_error, with column and row, for a missing value or an invalid label, or
-///           if there are no rows.
+///           without texts. It throws data_error if there are no rows, and data_error with column and row for
+///           a missing value or an invalid label.
 class table_encoder {
  public:
   explicit table_encoder(data_table const& training, encoder_settings const& settings = {});
@@ -59,9 +59,9 @@ class table_encoder {
   /// Returns the examples of a table with the same columns. A table without the target's column gives
   /// examples without targets, for prediction. All values of a column of texts may be missing.
   ///
-  /// Errors    setting_error for a missing column; data_error, with column and row, for a missing number if
-  ///           it is not imputed, a text that is not in the vocabulary if there is no slot for others, or an
-  ///           unknown label.
+  /// Errors    setting_error for a missing column. data_error with column and row for an unknown label, a
+  ///           missing number that is not imputed, or, without a slot for others, a text that is not in the
+  ///           vocabulary.
   arrays examples(data_table const& table) const;
   /// Returns the examples without targets, whatever the table's target column contains: for prediction.
   arrays inputs(data_table const& table) const;

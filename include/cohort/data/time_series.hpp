@@ -15,7 +15,7 @@ namespace cohort {
 /// Shapes    values T × C, row by row, f32 or f64. Columns have names; by default c0, c1, ….
 /// Before    the memory does not change and outlives the series, unless `owner` keeps it alive.
 /// Errors    shape_error for values of another shape or type; data_error with row and column if a value is
-///           not finite or exceeds the range of f32, or if the number of names differs from that of columns.
+///           not finite or exceeds the range of f32; data_error if the numbers of names and columns differ.
 class time_series {
  public:
   explicit time_series(tensor_view values, std::vector<std::string> columns = {},

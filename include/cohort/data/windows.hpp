@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// Settings of windows. Field order: the window, what is predicted, and the distance between windows.
+/// Settings of windows. Field order: the window, the target, and the distance between windows.
 ///
 /// Units     rows of the series.
 struct window_settings {

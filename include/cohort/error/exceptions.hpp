@@ -30,7 +30,7 @@ struct refusal {
   detail::clause what{};      ///< what went wrong, as a clause: "cannot read the IDX file"
   detail::clause where{};     ///< file, line, layer or setting
   detail::clause expected{};  ///< the valid values
-  detail::clause got{};       ///< the actual value; without `expected` the cause
+  detail::clause got{};       ///< the actual value; if `expected` is empty, the cause
 };
 
 /// Base of every exception thrown by the library. Its what() is "what (where): expected …, got …", or "what

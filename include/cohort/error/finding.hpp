@@ -50,11 +50,11 @@ constexpr labelled_shape labelled_number(char const* label, int number) { return
 ///
 /// Before    `sentence`, `layer`, the labels and the `file` fields are string literals.
 struct finding {
-  char const* sentence = nullptr;          ///< what is wrong; null: no error
+  char const* sentence = nullptr;          ///< the error; null: none
   char const* layer = "";                  ///< the layer's kind or name
-  source_line at{};                        ///< where the layer is written
+  source_line at{};                        ///< source location of the layer
   std::array<labelled_shape, 2> shapes{};  ///< the values in conflict
-  std::array<source_line, 2> operands{};   ///< where the layers that produce `shapes` are written
+  std::array<source_line, 2> operands{};   ///< source locations of the layers that produce `shapes`
 
   constexpr bool found() const { return sentence != nullptr; }
 

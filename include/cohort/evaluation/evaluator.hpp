@@ -12,8 +12,8 @@ namespace cohort {
 /// Compares the outputs of a network with the targets. Several evaluators can use one pass over the data.
 /// Evaluators of different parts of the data are merged by their bytes.
 ///
-/// `add`       adds outputs N×… and their targets N×…; `first` is the number of the first example in errors,
-///             by default the number of examples added before
+/// `add`       adds outputs N×… and their targets N×…; `first`: index of the first example, for errors; by
+///             default the number of examples added before
 /// `to_bytes`  returns all data added so far as bytes, to be sent to other ranks
 /// `merge`     adds the data of another evaluator with the same settings
 /// `clear`     removes all data added so far

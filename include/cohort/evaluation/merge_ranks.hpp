@@ -11,7 +11,7 @@ namespace cohort {
 /// Shapes    the same kinds of evaluators, with the same settings and in the same order, on every rank.
 /// Order     collective.
 /// After     every rank's evaluators contain the examples of all ranks.
-/// Moves     one allgatherv of their bytes.
+/// Moves     one allgatherv of the evaluators' bytes.
 /// Errors    data_error naming the rank whose report does not match. This rank's evaluators are then
 ///           unchanged.
 /// Exact     merged in the order of ranks: bitwise equal on every rank.

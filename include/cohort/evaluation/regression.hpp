@@ -24,10 +24,10 @@ struct regression_options {
 /// Shapes    outputs and targets N×C (any shape of C elements per example), f32 or f64.
 /// Errors    shape_error; data_error naming the example if a number is not finite, or at least 1e150 in
 ///           magnitude (its square may overflow). The report is unchanged after an error.
-/// Exact     sums are compensated and second moments are centred: merged shards give the metrics of one
-///           report over all data up to a relative error of 1e-12 (R² and correlation: absolute), however far
-///           the targets are from 0. Values of 0/0 (R² and correlation of constant targets) are empty and
-///           excluded from means.
+/// Exact     sums are compensated and second moments are centred. Merged shards therefore give the metrics of
+///           one report over all data up to a relative error of 1e-12 (R² and correlation: absolute). This
+///           also holds if the targets are far from 0. Values of 0/0 (R² and correlation of constant targets)
+///           are empty and excluded from means.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});

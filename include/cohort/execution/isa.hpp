@@ -6,9 +6,9 @@
 
 namespace cohort {
 
-/// Instruction set of a SIMD function, chosen at run time, because the compiler flags are the consumer's.
-/// Each instruction set includes the previous ones. avx2 means AVX2 with FMA; avx512 means AVX-512 F, VL, BW
-/// and DQ.
+/// Instruction set of a SIMD function. It is chosen at run time, because the library does not control the
+/// compiler flags. Each instruction set includes the previous ones. avx2 means AVX2 with FMA; avx512 means
+/// AVX-512 F, VL, BW and DQ.
 enum class isa : std::uint8_t { baseline, avx2, avx512 };
 
 /// Returns "baseline", "avx2" or "avx512".
@@ -28,9 +28,9 @@ constexpr std::string_view name_of(isa which) {
 isa machine_isa();
 
 /// Returns the instruction set to use: machine_isa(), limited by the environment variable COHORT_ISA if set.
-/// Each call queries both again, so callers should store the result.
+/// Each call queries the machine and the variable again, so callers should store the result.
 ///
-/// Errors    setting_error if COHORT_ISA is set to anything but baseline, avx2 or avx512.
+/// Errors    setting_error if COHORT_ISA is set to a value other than baseline, avx2 or avx512.
 isa best_isa();
 
 }  // namespace cohort

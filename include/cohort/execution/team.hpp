@@ -21,8 +21,8 @@ namespace cohort {
 /// Units     `deadline`: limit of each wait, in a barrier or for the other workers at the end of a run; 1 ms
 ///           to 1,000 hours.
 /// Order     workers 1, 2, … call `enter` when their thread starts and `leave` before it ends. Worker 0, the
-///           thread that calls run, calls both in every run, so `leave` can restore the caller's thread-local
-///           settings.
+///           thread that calls run, calls both functions in every run, so `leave` can restore the caller's
+///           thread-local settings.
 struct team_settings {
   std::chrono::milliseconds deadline{120'000};
   std::function<void(int worker)> enter{};
@@ -46,7 +46,7 @@ struct team_state {
 
   struct alignas(64) slot {
     std::atomic<std::uint64_t> last_finished_run{0};
-    std::atomic<std::uint64_t> barriers_reached{0};  // number in the current run
+    std::atomic<std::uint64_t> barriers_reached{0};  // number of barriers in the current run
     std::exception_ptr failure{};                    // written before last_finished_run, read after it
     std::thread thread{};
   };
@@ -72,8 +72,8 @@ struct team_state {
   /// Blocks until ready() holds; returns false if the limit expires first. Spins for about 20 µs, then yields
   /// until 200 µs have passed, then sleeps.
   ///
-  /// Before    a thread that makes ready() true stores its change, then calls wake(), both sequentially
-  ///           consistent.
+  /// Before    a thread that makes ready() true first stores its change and then calls wake(), both with
+  ///           sequentially consistent order.
   template <class Ready>
   bool wait(Ready ready, std::chrono::milliseconds limit) {
     constexpr auto spinning = std::chrono::microseconds(20);
@@ -158,7 +158,7 @@ class team {
 
   /// Calls f(worker) on each worker's thread and returns when all calls have returned. Allocates nothing.
   ///
-  /// Errors    rethrows the exception of the lowest worker that threw; barriers of the other workers are
+  /// Errors    rethrows the exception of the lowest worker that threw. Barriers of the other workers are
   ///           aborted. deadline_error if a worker does not return within the deadline after worker 0 has
   ///           returned. That worker may still execute f, so everything that f uses must outlive it. Until it
   ///           returns, further runs throw deadline_error. setting_error for nested or concurrent runs.
@@ -168,7 +168,7 @@ class team {
             const_cast<void*>(static_cast<void const*>(std::addressof(f))));
   }
 
-  /// Blocks until every worker has called barrier as often as this one. For use inside f.
+  /// Blocks until every worker has called barrier as often as this one. Call it only inside f.
   ///
   /// Before    `worker` is the argument of f.
   /// After     all workers see the stores that any worker made before the barrier.

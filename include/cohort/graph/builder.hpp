@@ -24,7 +24,7 @@ class builder {
   constexpr tensor masked_input(shape extents, std::string_view name = {},
                                 source_line at = source_line::here());
 
-  /// Records a node of any kind and returns its id. If the node reads the padding of a masked sequence,
+  /// Records a node of any kind and returns its id. If the node needs zeros in the padding of a masked input,
   /// records a zero_masked layer before the node.
   ///
   /// Units     `owner`: the node whose parameters the new node uses; −1: the node named by `settings.shares`,
@@ -58,7 +58,7 @@ class builder {
   ///           operands of `a + b`, so with the recorded order, generated names, hashes and initial
   ///           parameters would differ between compilers.
   /// Errors    problem() reports the layer whose given name another layer already has; if both names are
-  ///           given, the later layer.
+  ///           given, the later of the two layers.
   constexpr void sort_nodes();
 
  private:
@@ -76,11 +76,12 @@ class builder {
   std::vector<double> values_{};
   std::vector<int> edges_{};
   std::vector<char> characters_{};
-  std::vector<int> outputs_{};  // as declared; empty: all layers that no other layer reads
+  std::vector<int> outputs_{};  // declared outputs; empty: all layers that no other layer reads
   finding problem_{};
 };
 
-/// The output of a layer of a network that is being built. `x | layer` and `x | block` append to it.
+/// The output of a layer of a network that is being built. `x | layer` and `x | block` append a layer or a
+/// block that reads x.
 class tensor {
  public:
   constexpr tensor(builder& net, int id) : net_(&net), id_(id) {}
@@ -127,7 +128,7 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
   return block(x);
 }
 
-/// Rejects two layers without a tensor in front of them. Compilers print the declaration of the deleted
+/// Rejects two layers without a tensor to the left of them. Compilers print the declaration of the deleted
 /// function, with its comment.
 template <layer First, layer Second>
 tensor operator|(First const&, Second const&) = delete;  // a network begins with an input: b.input({4}) | ...

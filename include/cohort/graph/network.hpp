@@ -105,7 +105,8 @@ constexpr auto network() {
       detail::describe_with(Describe, net);
       net.sort_nodes();
       graph_view const v = net.view();
-      // Not std::copy: at run time g++ 12 warns of null pointers (-Wnonnull) if a list is empty.
+      // std::copy is not used, because at run time g++ 12 warns of null pointers (-Wnonnull) if a list is
+      // empty.
       auto const copy = [](auto const& from, auto& to) {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i];
       };

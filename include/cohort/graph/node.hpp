@@ -20,7 +20,7 @@ struct node {
   int first_character = 0;  ///< its given name begins here in `characters`
   int name_size = 0;        ///< 0: no name given
   int ordinal = 1;          ///< number among the nodes of its kind, from 1; part of a generated name
-  shape output{};           ///< without the batch extent
+  shape output{};           ///< shape without the batch extent
   int shares = -1;          ///< the node whose parameters it uses; −1: its own
   int mask = -1;            ///< the node at which the mask of its output begins; −1: no mask
   layer_settings settings{};
@@ -29,7 +29,7 @@ struct node {
 
 /// A network as a view: nodes in topological order (inputs before their readers) and their pools.
 ///
-/// Before    `id` is a node: 0 ≤ id < size(). The graph or builder outlives the view, which owns nothing.
+/// Before    `id` is a node: 0 ≤ id < size(). The view owns nothing: the graph or builder must outlive it.
 struct graph_view {
   std::span<node const> nodes;
   std::span<double const> values;
@@ -98,7 +98,7 @@ struct graph_view {
   }
 
   /// Ids of the nodes at which masks begin, in ascending order. Mask i of a batch belongs to the i-th of
-  /// them.
+  /// these nodes.
   constexpr std::vector<int> masks() const {
     std::vector<int> found;
     for (int id = 0; id < size(); ++id)
@@ -134,7 +134,7 @@ struct graph_view {
     auto const shapes = input_shapes(loss);
     return kind(loss).target(fields(loss), shapes);
   }
-  /// The node whose mask gives the steps over which a loss is a mean; −1: it is a mean over examples.
+  /// The node whose mask selects the steps over which a loss is a mean; −1: the loss is a mean over examples.
   constexpr int averaged_mask(int loss) const {
     if (input_mask(loss) < 0) return -1;
     target_spec const of_loss = target(loss);

@@ -10,8 +10,8 @@ namespace cohort {
 /// The outputs of a recurrent layer that returns its final state. Each member function appends a layer that
 /// selects one of the outputs; gradients flow through all selected outputs.
 ///
-/// Shapes    steps T×U, with the mask of the layer's input; state U: h after the last unmasked step, in the
-///           layer's direction; cells U: c of an lstm after the same step.
+/// Shapes    steps T×U, with the mask of the layer's input. state U: h after the last unmasked step, in the
+///           layer's direction. cells U: c of an lstm after the same step.
 /// Errors    problem() reports steps() of a layer with `last_step`, and cells() of a layer that is not an
 ///           lstm.
 class recurrent_outputs {
@@ -37,9 +37,9 @@ class recurrent_outputs {
   int states_;
 };
 
-/// Appends a recurrent layer that also returns its final state. `initial`: the initial state: h, and for an
-/// lstm also c; absent: zeros. `join(lstm{…}, x, h, c)` reads an initial state without returning the final
-/// one.
+/// Appends a recurrent layer that also returns its final state. `initial`: h of the initial state, and for an
+/// lstm also c. Without it, the initial state is zero. `join(lstm{…}, x, h, c)` reads an initial state
+/// without returning the final one.
 ///
 ///     auto const encoder = with_state(lstm{.units = 64, .last_step = true}, source);
 ///     return join(lstm{.units = 64}, target, encoder.state(), encoder.cells()) | dense{.units = words} | …

@@ -10,7 +10,7 @@ namespace cohort {
 /// Settings of export_onnx.
 ///
 /// Units     `batch`: the name of the batch axis of all inputs and outputs, whose extent is free. `encoder`:
-///           if the run keeps a table_encoder, the inputs of the file are the columns of a table; false: the
+///           if the run has a table_encoder, the inputs of the file are the columns of a table; false: the
 ///           inputs of the network. `padding_at_end`: set it if index 0 of an `embedding` with `mask_zero`
 ///           occurs only after the last step of a sequence. Recurrent layers after such an embedding need it,
 ///           because ONNX's operators take sequence lengths, not masks.
@@ -27,8 +27,8 @@ struct onnx_export_settings {
 ///           padding follows the steps.
 /// Order     collective, as training::save. The file contains the ranks' consensus; rank 0 writes it.
 /// After     inputs and outputs have the names of their layers. The file contains the fitted normalisation:
-///           inputs and outputs are in the data's own units. A loss becomes its output: the softmax, the
-///           sigmoid or its input. Layers that act in training only (dropout, noise) are omitted. Batch
+///           inputs and outputs are in the data's own units. A loss is replaced by its activation
+///           (softmax, sigmoid or none). Layers that act in training only (dropout, noise) are omitted. Batch
 ///           normalisation uses the running statistics. Parameters are f32, named as in model files. A
 ///           stateful layer starts from zeros.
 /// Errors    graph_error with layer and reason if ONNX cannot express a layer: docs/onnx.md. file_error.

@@ -47,7 +47,7 @@ class imported_model {
 
   /// Copies all parameters to a parameter set of the same network.
   ///
-  /// Errors    data_error naming the first parameter that was never set. Nothing has been written then.
+  /// Errors    data_error naming the first parameter that was never set. Nothing is written in this case.
   void read_parameters(parameter_set& into) const;
 
  private:
@@ -60,7 +60,7 @@ class imported_model {
                            std::string got) const;
   /// Returns the parameter of this name; null if there is none.
   values_of const* find(std::string_view parameter) const;
-  /// Returns a parameter that has this shape and was not set yet; refuses all others.
+  /// Returns a parameter that has this shape and was not set yet; throws data_error for any other.
   values_of& unset(std::string_view parameter, shape const& dims, std::size_t values);
 
   cohort::graph network_;

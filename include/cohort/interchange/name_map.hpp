@@ -23,10 +23,11 @@ namespace cohort {
 ///           inserted as the k-th star of each tensor's name. Tensors joined by `+` are added. `-` as tensor:
 ///           the parameter keeps its value. `-` as parameter: the tensors are ignored.
 /// Order     the first line that matches a parameter is its rule. Operations are applied from left to right:
-///           `transpose`: the axes in reverse order. `axes:3,2,0,1`: axis k is the tensor's axis of entry k.
+///           `transpose`: the axes in reverse order. `axes:3,2,0,1`: entry k is the tensor's axis that
+///           becomes axis k.
 ///           `part:0/2`: the first of two equal parts of the elements, in row-major order, as a vector.
-///           `gates:pytorch`, `keras`, `onnx` or `deeplearning4j`: blocks of rows, in the order of the gates
-///           of that library, into the order of the parameter's layer. `reshape`: the shape of the parameter.
+///           `gates:pytorch`, `keras`, `onnx` or `deeplearning4j`: reorders blocks of rows from the gate
+///           order of that library to that of the parameter's layer. `reshape`: the shape of the parameter.
 /// Errors    file_error; data_error with the line.
 class name_map {
  public:
@@ -61,7 +62,7 @@ struct mapping_report {
 /// Before    `file` is for errors.
 /// Errors    data_error that lists all differences: parameters without a line or without their tensors,
 ///           tensors of another shape or type, and tensors that no rule reads. The parameters are unchanged
-///           then.
+///           after an error.
 /// Exact     bitwise, if no tensors are added and the types are equal; otherwise as model_file.
 mapping_report read_mapped(std::span<stored_tensor const> tensors, std::string const& file,
                            name_map const& map, graph_view net, parameter_set& into);

@@ -25,7 +25,7 @@ class npy_array {
   /// Reads the bytes of a file; `where` is for errors.
   static npy_array parse(std::span<std::byte const> bytes, std::string const& where);
 
-  /// Returns a view that is valid as long as the array.
+  /// Returns a view that is valid while the array exists.
   tensor_view view() const { return {memory_.data(), type_, dims_}; }
 
  private:

@@ -21,8 +21,8 @@ class byte_sink_ref {
 
   /// Writes bytes to the sink.
   ///
-  /// Errors    file_error if the sink's fail() returns true, as for streams; the exceptions of the sink's
-  ///           write.
+  /// Errors    file_error if the sink has a member fail(), as streams do, and fail() returns true. Exceptions
+  ///           of the sink's write are passed on.
   void write(char const* data, std::size_t bytes) const { write_(sink_, data, bytes); }
 
  private:

@@ -28,22 +28,23 @@ struct json_node {
   bool negative = false;
   std::uint32_t line = 1;
   std::uint32_t column = 1;       // in characters
-  std::uint32_t parent = 0;       // of the root: itself
+  std::uint32_t parent = 0;       // index of the parent; for the root: its own index
   std::uint32_t position = 0;     // index among the parent's children
   std::uint32_t first_child = 0;  // index into json_tree::order
   std::uint32_t children = 0;
   double number = 0;
-  std::uint64_t magnitude = 0;  // of an integral number
-  std::string_view key;         // of an object's field
-  std::string_view text;        // of a string
+  std::uint64_t magnitude = 0;  // absolute value of an integral number
+  std::string_view key;         // name of an object's field
+  std::string_view text;        // value of a string
 };
 
 /// A parsed text as a flat array. Values are indices into `nodes`; each node has the index of its parent.
 struct json_tree {
-  std::string name;     // of the text, for error messages
+  std::string name;     // name of the text, for error messages
   std::string strings;  // storage of the string_views; never reallocated
   std::vector<json_node> nodes;
-  // The children of each container, in text order. For an object they follow a second time, sorted by key.
+  // The children of each container, in text order. For an object, `order` contains the children a second
+  // time, sorted by key.
   std::vector<std::uint32_t> order;
 
   /// Returns the value's path: $.layers[3].kernel.
@@ -78,7 +79,8 @@ class json_value {
   double number() const { return expect(json_kind::number, "a number").number; }
   std::string_view string() const { return expect(json_kind::string, "a string").text; }
 
-  /// Returns an integer between `lowest` and `highest`. 1e2 and 4.0 are integers, too, up to 2^53.
+  /// Returns an integer between `lowest` and `highest`. Numbers such as 1e2 and 4.0 are integers, too, if
+  /// their magnitude is at most 2^53.
   std::int64_t integer(std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t highest = std::numeric_limits<std::int64_t>::max()) const;
 

@@ -60,7 +60,7 @@ class json_writer {
       static_assert(sizeof(Number) <= sizeof(double),
                     "cohort: json_writer supports floating-point types up to double");
       auto const real = static_cast<double>(number);
-      // Tests the bits: also works with -ffast-math.
+      // Tests the bit pattern, so it also works with -ffast-math.
       if ((std::bit_cast<std::uint64_t>(real) >> 52 & 0x7ff) == 0x7ff) {
         throw numeric_error({.what = "cannot write JSON",
                              .where = where(),

@@ -12,17 +12,18 @@ namespace cohort {
 ///     y_i = Σ_j p_ij·v_j      p_i = softmax_j(q_i·k_j / √d)
 ///
 /// Shapes    one input T×3C: the queries, keys and values of a sequence side by side, as one dense layer
-///           writes them → output T×C. Three inputs, queries S×C, keys T×C and values T×V: → output S×V. The
-///           columns of each tensor are divided into `heads` equal blocks, and head h uses block h of each:
-///           of queries and keys, columns h·d … (h + 1)·d − 1.
+///           writes them → output T×C. Three inputs: queries S×C, keys T×C and values T×V → output S×V. The
+///           columns of each tensor are divided into `heads` equal blocks, and head h uses block h of each.
+///           Block h of queries and keys has the columns h·d … (h + 1)·d − 1.
 /// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of the rotary position embedding
 ///           (10000 as in the source; 0: none), which rotates columns k and k + d/2 of each head's queries
 ///           and keys by the angle t / base^(2k / d) at step t.
-/// After     no step attends to a masked step. If all steps that a query could attend to are masked, its
-///           output is 0.
+/// After     no step attends to a masked step. If all steps that a query could attend to are masked, the
+///           query's output is 0.
 /// Cost      memory for training: `heads` elements per query. No S×T matrix is stored.
-/// Source    Vaswani et al., NeurIPS 2017; without the matrix: Rabe and Staats, 2021, and Dao et al., NeurIPS
-///           2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and 2k + 1.
+/// Source    Vaswani et al., NeurIPS 2017; without an S×T matrix: Rabe and Staats, 2021, and Dao et al.,
+///           NeurIPS 2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and
+///           2k + 1.
 struct attention {
   static constexpr std::string_view kind_name = "attention";
   static constexpr int max_inputs = 3;

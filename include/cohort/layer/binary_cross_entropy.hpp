@@ -14,10 +14,10 @@ namespace cohort {
 ///           A sequence T×C has T steps of C outputs. With a mask: mean over the unmasked steps of the whole
 ///           batch. `sum_steps`: sum over the steps of an example instead of their mean.
 /// Exact     the loss is computed from the logits as log(1 + e^−|x|) + |x|·d, where d = 1 − target if x > 0,
-///           else target. No overflow, full precision for large |x|, and 0 for an infinite logit of the
-///           correct sign.
-/// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over
-///           them.
+///           else target. This formula does not overflow and has full precision for large |x|. For an
+///           infinite logit of the correct sign, the loss is 0.
+/// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT uses the sum
+///           over outputs.
 struct binary_cross_entropy {
   static constexpr std::string_view kind_name = "binary_cross_entropy";
   static constexpr layer_role role = layer_role::loss;

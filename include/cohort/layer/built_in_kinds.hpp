@@ -6,9 +6,8 @@
 namespace cohort {
 
 /// Returns the kinds of the built-in layers, in the order of the documentation. Model files identify a kind
-/// by its name. In header-only mode, the kinds of layers that programs include on demand (recurrent layers,
-/// attention, …) are missing; files may contain these layers if a source of the program includes their
-/// header.
+/// by its name. In header-only mode, the result does not contain the layers on demand (recurrent layers,
+/// attention, …). Model files may contain these layers if a source of the program includes their header.
 std::span<kind const* const> built_in_kinds();
 
 }  // namespace cohort

@@ -65,7 +65,7 @@ struct step_scalars {
 
 /// Targets that a loss accepts for an example: class indices, numeric values, or both kinds.
 ///
-/// Shapes    indices: one, or one per step of a sequence.
+/// Shapes    class indices: one per example, or one per step of a sequence.
 struct target_spec {
   static constexpr double unbounded = 1e300;
   static constexpr int no_index = -(1 << 24);  ///< not a class index; can be stored in files
@@ -100,8 +100,8 @@ struct target_spec {
   }
   /// Whether numeric targets have no bounds.
   constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }
-  /// Maps a fraction in [0, 1] to a valid numeric target. If only one bound exists, the other one is taken at
-  /// a distance of 2; without bounds, the range is [−1, 1].
+  /// Maps a fraction in [0, 1] to a valid numeric target. If only one bound exists, the range has length 2.
+  /// Without bounds, the range is [−1, 1].
   constexpr double between(double fraction) const {
     double const least = lowest > -unbounded ? lowest : highest < unbounded ? highest - 2 : -1;
     return least + fraction * ((highest < unbounded ? highest : least + 2) - least);
@@ -111,8 +111,8 @@ struct target_spec {
 
 namespace detail {
 
-/// Throws the setting_error of `random`: kernels have scalars only in training, and only in layers with
-/// `reads_scalars`.
+/// Throws the setting_error of host_arguments::random. Kernels may use random numbers only in training, and
+/// only if their layer has `reads_scalars`.
 [[noreturn, gnu::cold]] void refuse_random_numbers(bool training);
 
 }  // namespace detail

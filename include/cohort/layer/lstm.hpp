@@ -19,8 +19,8 @@ namespace cohort {
 ///           has one mask for all of its steps.
 /// After     a masked step keeps the state and repeats the previous output (Keras); with `resets_masked`, it
 ///           sets state and output to zero (Deeplearning4j). `reverse`: from the last step to the first;
-///           outputs stay at their steps. The final state (see with_state) is the state after the last
-///           unmasked step.
+///           output t still belongs to input step t. The final state (see with_state) is the state after the
+///           last unmasked step.
 /// Exact     results are those of a loop over the steps: masked steps influence neither the outputs of other
 ///           steps nor any gradient.
 /// Source    Hochreiter and Schmidhuber, Neural Computation 1997; peepholes: Gers, Schraudolph and

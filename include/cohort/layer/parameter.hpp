@@ -47,9 +47,10 @@ struct parameter_list {
 
 /// Settings of a layer with parameters. Unset fields use the settings of the network.
 ///
-/// `shares`: tied weights. The given name of an earlier layer whose parameters this layer also uses. Both
-/// layers need the same number of parameters, with the same shapes. The parameters belong to the earlier
-/// layer, in files and in settings by name. Their gradient is the sum over both layers.
+/// `shares`: tied weights. The name that the program has given to an earlier layer. This layer also uses the
+/// parameters of the earlier layer. Both layers need the same number of parameters, with the same shapes. In
+/// files and in settings by name, the parameters belong to the earlier layer. Their gradient is the sum over
+/// both layers.
 struct layer_settings {
   std::optional<initialiser> weights{};  ///< of parameters with role weights
   std::optional<initialiser> bias{};     ///< of parameters with role biases

@@ -23,8 +23,8 @@ concept derived_from_both = requires(F const& f, float narrow, double wide) {
 
 }  // namespace detail
 
-/// Formula of an activation: y = value(x) for each element. If y determines dy/dx, it is derivative(y), and
-/// the layer can work in place; otherwise it is derivative(x, y).
+/// Formula of an activation: y = value(x) for each element. If y determines dy/dx, the formula has
+/// derivative(y), and the layer can work in place. Otherwise it has derivative(x, y).
 template <class F>
 concept pointwise_formula = requires(F const& f, float narrow, double wide) {
   { f.value(narrow) } -> std::same_as<float>;

@@ -36,7 +36,7 @@ struct reshape {
 };
 
 /// All elements in row-major order along one axis. A dense layer needs a flatten only after a sequence, to
-/// read all steps at once; masked steps are then 0.
+/// read all steps at once; the elements of masked steps are 0.
 ///
 /// Shapes    input any → output n, the input's number of elements.
 struct flatten {

@@ -11,7 +11,7 @@ namespace cohort {
 /// `softmax_cross_entropy`.
 ///
 /// Shapes    input C, T×C or C×H×W, C ≥ 2; output of the same shape, with sum 1 over C.
-/// Exact     the largest x is subtracted first: no overflow.
+/// Exact     the largest x is subtracted first, so the exponentials do not overflow.
 struct softmax {
   static constexpr std::string_view kind_name = "softmax";
   static constexpr mask_use masks = mask_use::passes;

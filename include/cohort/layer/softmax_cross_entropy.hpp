@@ -19,8 +19,8 @@ namespace cohort {
 ///           target)/count. With a mask: mean over the unmasked steps of the whole batch. With an
 ///           `ignore_index`: mean over the targets that are not ignored, in the whole batch of all workers
 ///           and ranks. The loss and the gradient of an ignored target are 0.
-/// Exact     the largest logit of an example is subtracted first: no overflow. A logit of −∞ is valid for a
-///           class with target 0.
+/// Exact     the largest logit of an example is subtracted first, so the exponentials do not overflow. A
+///           logit of −∞ is valid for a class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.
 struct softmax_cross_entropy {
   static constexpr std::string_view kind_name = "softmax_cross_entropy";

@@ -11,13 +11,14 @@ namespace cohort {
 ///
 /// Shapes    as batch_norm, with the same parameters.
 /// Order     collective: workers and ranks wait for each other once in forward and once in backward.
-/// Moves     2·C + 1 f64 per worker and rank, for each micro-batch and pass. Forward: per channel Σ(x − m),
-///           then Σ(x − m)², with m the running mean, then the count. Backward: Σ dy, Σ dy·x̂ and the count.
+/// Moves     2·C + 1 f64 for each micro-batch and pass, summed over the workers and then by an allreduce over
+///           the ranks. Forward: Σ(x − m) of all channels, then Σ(x − m)² of all channels, with m the running
+///           mean, then the count. Backward: Σ dy of all channels, Σ dy·x̂ of all channels, and the count.
 ///           All backends use this order, so ranks with different backends can train together.
 /// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
-/// Exact     P parts of a batch train like one part, up to rounding. Exception: a rank whose examples all
-///           have weight 0 contributes to the statistics, but not to the gradient. Sums are computed in
-///           double.
+/// Exact     up to rounding, results do not depend on the number of parts of a batch. Exception: a rank whose
+///           examples all have weight 0 contributes to the statistics, but not to the gradient. Sums are
+///           computed in double.
 /// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
 struct synchronised_batch_norm {
   static constexpr std::string_view kind_name = "synchronised_batch_norm";
@@ -80,8 +81,8 @@ struct synchronised_batch_norm {
     plain().normalise(a, a.workspace, a.workspace + channels);
   }
 
-  /// The gradients of a rank contain the factor of its own mean (gradient_scale). The sums over ranks are
-  /// computed without it.
+  /// The gradients of a rank contain the factor of the rank's own mean (gradient_scale). The sums over ranks
+  /// are computed without this factor.
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (!a.training) return plain().backward(a);

@@ -15,7 +15,7 @@ namespace cohort {
 /// of a dense layer; w is its row of incoming weights.
 namespace constraint {
 
-/// w · at / ‖w‖ for units with ‖w‖ > at.
+/// w · at / ‖w‖ for each unit with ‖w‖ > at; other units do not change.
 struct max_norm {
   double at = 2;  ///< the largest norm
 };
@@ -26,7 +26,7 @@ struct non_negative {};
 
 }  // namespace constraint
 
-/// One of constraint::…, or none, as one type.
+/// Value type that holds any constraint of namespace constraint, or none.
 ///
 /// Errors    check: setting_error unless the norm is finite and above 0.   from: setting_error for an unknown
 ///           name.
@@ -62,8 +62,8 @@ struct parameter_constraint {
 ///           length. A bias has rows of one element.
 /// Errors    shape_error if w.size() is not a multiple of `units`.
 /// Exact     the result of a unit depends on that unit only. Norms are summed in double, in order. A tensor
-///           that satisfies the constraint keeps every bit. unit_norm is the exception: it may change the
-///           last place.
+///           that satisfies the constraint keeps every bit, except with unit_norm, which may change the last
+///           place.
 template <class T>
 void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size_t units) {
   using kind = parameter_constraint::kind;

@@ -11,11 +11,11 @@
 
 namespace cohort {
 
-/// Normalisation or clipping of the mean gradient g, before penalties and updater. ‖g‖ is the norm over one
-/// parameter tensor, all parameters of a layer, or all parameters of the network.
+/// Normalisation or clipping of the mean gradient g, applied before the penalties and the updater. ‖g‖ is the
+/// norm over one parameter tensor, all parameters of a layer, or all parameters of the network.
 namespace normalise {
 
-/// g
+/// g, unchanged
 struct none {};
 /// g / ‖g‖, norm over a layer
 struct renormalize_l2_per_layer {};
@@ -40,7 +40,7 @@ struct clip_global_norm {
 
 }  // namespace normalise
 
-/// One of normalise::…, as one type.
+/// Value type that holds any normalisation of namespace normalise.
 ///
 /// Errors    check: setting_error unless the threshold is finite and above 0.   from: setting_error for an
 ///           unknown name.
@@ -99,7 +99,7 @@ struct gradient_normalisation {
   /// Returns the bound on the absolute value of each element; 0: no bound.
   constexpr double element_bound() const { return which == kind::clip_elementwise ? at : 0; }
 
-  /// Returns the factor on a gradient whose norm over norm() is `l2_norm`.
+  /// Returns the factor for a gradient. `l2_norm`: its norm over the elements that norm() selects.
   constexpr double factor(double l2_norm) const {
     if (norm() == scope::nothing || l2_norm < std::numeric_limits<float>::min()) return 1;
     if (!has_threshold()) return 1 / l2_norm;

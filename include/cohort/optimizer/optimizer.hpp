@@ -13,9 +13,9 @@
 
 namespace cohort {
 
-/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers: they have separate
-/// penalties, 0 by default. Running statistics are not trained; they are updated from batch statistics: see
-/// `running_statistics`.
+/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers. Parameters of this
+/// role have separate penalties, 0 by default. Running statistics are not trained, but updated from batch
+/// statistics: see plan/detail/running_statistics.hpp.
 enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
 
 /// Returns whether an updater changes parameters of this role.
@@ -51,7 +51,7 @@ struct optimizer_settings {
   double bias_l1 = 0;
   double bias_l2 = 0;
   gradient_normalisation normalisation{};
-  parameter_constraint constraint{};  ///< of weights
+  parameter_constraint constraint{};  ///< constraint of weights
   parameter_constraint bias_constraint{};
   int decay_from_rank = 0;
   std::vector<layer_override> layers{};

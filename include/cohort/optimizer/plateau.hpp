@@ -23,8 +23,8 @@ struct reduce_on_plateau {
 };
 
 /// State of a plateau detector: the losses observed so far and the resulting factor on rates
-/// (update_scalars::rate_factor). A value that checkpoints store; equal on all ranks that observe the same
-/// loss.
+/// (update_scalars::rate_factor). Checkpoints store this value. It is equal on all ranks that observe the
+/// same losses.
 ///
 /// Source    ReduceLROnPlateau of Keras and PyTorch.
 struct plateau {

@@ -56,7 +56,7 @@ constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0
 
 }  // namespace detail
 
-/// A learning rate or momentum over time: a number or one of schedule::….
+/// A learning rate or momentum over time: a number, or any schedule of namespace schedule.
 ///
 /// Errors    check: setting_error that names `owner` and the field: a value that is negative or not finite, a
 ///           momentum that is not below 1, a period or length below 1, a map whose keys do not begin at 0 or

@@ -41,7 +41,7 @@ struct inverse {
   unit by = unit::epoch;
 };
 
-/// initial · (1 − x / length)^power, then 0.
+/// initial · (1 − x / length)^power up to x = length, then 0.
 struct polynomial {
   double initial = 0.1;
   std::int64_t length = 0;
@@ -81,8 +81,8 @@ struct cosine {
   unit by = unit::epoch;
 };
 
-/// Half a cosine wave from initial to peak, reached at rise·length, then one from peak to final, reached at
-/// `length`.
+/// Half a cosine wave from initial to peak, reached at rise·length, then half a cosine wave from peak to
+/// final, reached at `length`.
 ///
 /// Source    Smith and Topin 2018, with the cosine waves of fast.ai and PyTorch. PyTorch reaches `final` at
 ///           length − 1.

@@ -11,8 +11,8 @@ namespace cohort {
 ///
 /// Order     the gradient is scaled, then clipped; then the penalties are added.
 struct update_scalars {
-  std::int64_t step = 0;       ///< of the run, from 0
-  std::int64_t epoch = 0;      ///< from 0
+  std::int64_t step = 0;       ///< step of the run, from 0
+  std::int64_t epoch = 0;      ///< epoch of the run, from 0
   double rate_factor = 1;      ///< multiplies the scheduled rate
   double l1 = 0;               ///< penalty of the parameter's role
   double l2 = 0;               ///< penalty of the parameter's role
@@ -36,7 +36,7 @@ struct update_constants {
 
 update_constants constants_of(updater const& rule, update_scalars const& now);
 
-/// Returns the constants of a step at rate 1: lamb needs the norm of that step.
+/// Returns the constants of a step at rate 1. lamb needs the norm of such a step.
 update_constants constants_at_rate_1(updater const& rule, update_scalars now);
 
 /// Elements per block of a pass: the block's gradient fits into the L1 cache.
@@ -57,7 +57,8 @@ inline constexpr std::size_t update_block = 1024;
 /// Errors    shape_error if n is not a multiple of 16; setting_error if the updater needs norms and `now` has
 ///           none.
 /// Exact     the same bits for every partition of a range at multiples of 16. Padding (w = g = 0) stays zero.
-///           Instruction sets differ by a few units in the last place (fused multiply-add).
+///           Results of different instruction sets differ by a few units in the last place (fused
+///           multiply-add).
 template <class T>
 void apply_update(isa which, updater const& settings, update_scalars const& now, T* w,
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n);

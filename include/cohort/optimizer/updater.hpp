@@ -87,11 +87,11 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 
 }  // namespace detail
 
-/// Any updater, as one type.
+/// Value type that holds any updater.
 ///
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
-/// Errors    check: setting_error that names the field. ε must also be above 0 in single precision, because
-///           padding and dead units would otherwise compute 0/0.
+/// Errors    check: setting_error that names the field. ε must also be above 0 in single precision. Otherwise
+///           padding and dead units would compute 0/0.
 ///           from: setting_error for an unknown name or field.
 class updater {
  public:

@@ -78,7 +78,7 @@ class arena_passes {
   /// shorter. Complete after wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// The same for the step that the updater would take at learning rate 1.
+  /// As square_sums, for the step that the updater would take at learning rate 1 instead of the gradient.
   virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;
@@ -102,8 +102,8 @@ namespace detail {
 /// returned.
 using parallel_parts = void (*)(void (*run)(void const* with, int part, int parts), void const* with);
 
-/// Passes over arenas of float or double in the processor's memory. `parallel`: for long ranges; null: one
-/// thread.
+/// Passes over arenas of float or double in the processor's memory. `parallel` runs the parts of long ranges
+/// on several threads; null: one thread.
 template <class T>
 std::shared_ptr<arena_passes> passes_on_processor(parallel_parts parallel = nullptr);
 

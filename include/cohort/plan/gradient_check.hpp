@@ -41,7 +41,7 @@ struct gradient_report {
 /// Errors    those of make_plan.
 /// Exact     a correct gradient has an error of about 1e-6: the differences have a truncation error of about
 ///           ε² and a rounding error of about 1e-16·loss/ε. A kink (relu at 0, a tie in the window of a max
-///           pool) within ε of an element invalidates its difference. An element with a larger error is
+///           pool) within ε of an element invalidates its difference. An element with an error above 1e-7 is
 ///           therefore checked again with ε/8, and the smaller error counts. A wrong gradient has a large
 ///           error with both.
 gradient_report check_gradients(graph_view net, gradient_check_settings const& settings = {});

@@ -11,8 +11,8 @@ namespace cohort {
 /// Gradients of one step before the update: one part per worker, all in the master's layouts.
 ///
 /// Order     parts are summed in the workers' order: deterministic for a given number of workers.
-/// Exact     pack changes no bit of the update; pack and then unpack of the same gradient changes none
-///           either.
+/// Exact     pack does not change the bits of the update. Neither does pack followed by unpack of the same
+///           gradient.
 class gradient_parts {
  public:
   static constexpr std::size_t max_parts = arena_passes::max_parts;
@@ -31,8 +31,8 @@ class gradient_parts {
   /// The first part: an arena.
   std::byte* first() const { return parts_[0]; }
 
-  /// Sums the bucket's parts and writes the rank's gradient to `dense`: canonical order, `bucket.elements` of
-  /// the set's type.
+  /// Sums the bucket's parts and writes the rank's gradient to `dense`: canonical order, `bucket.elements`
+  /// elements of the parameter set's type.
   /// After     as for sum.
   void pack(bucket const& b, std::byte* dense);
 

@@ -13,16 +13,16 @@ class parameter_store;
 
 namespace detail {
 
-/// make_plan without its check.
+/// Compiles a plan as make_plan does, without make_plan's compile-time check.
 template <tensor_backend B>
 std::shared_ptr<plan const> compile_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                          plan_settings const& settings);
 
-// Complete if the templates that make plans for a backend are visible.
+// A complete type if the program has included the templates that make plans for a backend.
 template <class B>
 struct plan_templates;
 
-/// Rejects at compile time a program that is compiled against the library and would not link.
+/// Rejects at compile time a program that uses the compiled library and would not link.
 template <class B>
 constexpr void check_plans_of() {
   static_assert(
@@ -35,11 +35,11 @@ constexpr void check_plans_of() {
 
 /// Compiles a graph to a plan for the store's backend.
 ///
-/// Order     call it on a thread with the number of threads that the contexts will have (`B::threads`).
+/// Order     call it on a thread whose number of threads (`B::threads`) is that of the later contexts.
 /// Exact     without `tune`, a plan depends only on its arguments, the machine and the number of threads.
-/// Errors    setting_error if the batch is below 1, an output is not a layer, or a block matches no layer;
-///           backend_error, naming layer and backend, if a layer has no suitable kernel; graph_error if a
-///           training plan has no loss; memory_error, with the plan's table and the largest batch that fits,
+/// Errors    setting_error if the batch is below 1, an output is not a layer, or a block matches no layer.
+///           backend_error, naming layer and backend, if a layer has no suitable kernel. graph_error if a
+///           training plan has no loss. memory_error, with the plan's table and the largest batch that fits,
 ///           if the plan exceeds the memory limit.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,

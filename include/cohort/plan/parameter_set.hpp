@@ -46,8 +46,8 @@ class parameter_set {
     std::size_t offset, room;
   };
   arena_range range_of(bucket const& b) const;
-  /// Offset of parameter p in an arena, in elements. If p is not below the number of parameters: the arena's
-  /// elements.
+  /// Offset of parameter p in an arena, in elements. If p is the number of parameters or higher: the arena's
+  /// number of elements.
   std::size_t offset_of(int p) const;
   /// Bytes of the working copies that plans have requested.
   virtual std::size_t copy_bytes() const = 0;
@@ -61,7 +61,7 @@ class parameter_set {
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
   virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
 
-  /// The same with a dense tensor in the arenas' memory space.
+  /// As read and write, with a dense tensor in the arenas' memory space.
   virtual void read_on_device(int p, std::byte const* arena, std::byte* dense) const {
     read(p, arena, dense);
   }
@@ -69,17 +69,18 @@ class parameter_set {
     write(p, dense, arena);
   }
 
-  /// Updates working copies from the master. refresh: the worker's share of training's copies of the
-  /// parameters in `which`. refresh_stale: all stale copies.
+  /// Updates working copies from the master. refresh updates the worker's share of the copies that training
+  /// reads, for the parameters in `which`. refresh_stale updates all stale copies.
   /// Before    the master has changed; no kernel that uses the copies is running.
-  /// After     when every worker has called refresh, training's copies of these parameters are fresh.
+  /// After     when every worker has called refresh, the copies of these parameters that training reads are
+  ///           fresh.
   virtual void refresh(int worker, int workers, parameter_range const& which) = 0;
   void refresh(int worker, int workers) { refresh(worker, workers, {}); }
   virtual void refresh_stale() = 0;
-  /// Returns whether training reads a rounded copy of parameter p in the master's layout. The update of p
-  /// then also writes this copy, while the updated elements are in the cache: write_update_copy for each
-  /// range, and mark_update_copy by one worker for the whole parameter. If mark_updated was called before,
-  /// the copy is fresh until the next change of the master.
+  /// Returns whether training reads a rounded copy of parameter p in the master's layout. If so, the update
+  /// of p also writes this copy, while the updated elements are in the cache. Every worker calls
+  /// write_update_copy for each range, and one worker calls mark_update_copy for the whole parameter. If
+  /// mark_updated was called before mark_update_copy, the copy is fresh until the next change of the master.
   virtual bool has_update_copy(int p) const { return (void)p, false; }
   virtual void write_update_copy(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
   virtual void mark_update_copy(int p) { (void)p; }
@@ -89,8 +90,9 @@ class parameter_set {
   void mark_updated() { ++version_; }
   std::uint64_t version() const { return version_; }
 
-  /// Excludes from training the layers for whose first parameter p frozen(p) is true. Plans run them as at
-  /// inference and compute no gradients of their parameters; buckets and updates exclude them.
+  /// Excludes a layer from training if frozen(p) is true for the layer's first parameter p. Plans run such
+  /// layers as at inference and do not compute gradients of their parameters. Buckets and updates exclude
+  /// these layers.
   ///
   /// Before    no plan was made.
   /// Errors    setting_error if a plan was made.
@@ -124,8 +126,8 @@ class parameter_set {
   std::int64_t elements_ = 0;
   std::size_t arena_elements_ = 0;
   buffer master_;
-  std::uint64_t version_ = 1;  // of trained parameters
-  std::uint64_t written_ = 1;  // of frozen parameters
+  std::uint64_t version_ = 1;  // version of the trained parameters
+  std::uint64_t written_ = 1;  // version of the frozen parameters
 };
 
 }  // namespace cohort

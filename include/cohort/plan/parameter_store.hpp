@@ -63,8 +63,8 @@ class parameter_store final : public parameter_set {
     allocated_ = true;
   }
 
-  /// Returns the working copy of parameter p in this layout, new or existing. `training`: refreshed after
-  /// every update.
+  /// Returns the working copy of parameter p in this layout; creates it if necessary. `training`: the copy is
+  /// refreshed after every update.
   int copy(int p, layout const& wanted, bool training) {
     std::lock_guard const lock(copies_mutex_);
     int const c = find_copy(p, {}, wanted);
@@ -168,7 +168,7 @@ class parameter_store final : public parameter_set {
   };
 
   struct working_copy {
-    int parameter;  // for folded weights: `which`
+    int parameter;  // index; for folded weights: `which`
     std::optional<detail::folding> folds;
     layout wanted;
     bool training = false;
@@ -188,8 +188,8 @@ class parameter_store final : public parameter_set {
                        .data = buffer(counts_only_ ? 0 : backend_.bytes(wanted), passes_->space())});
     return static_cast<int>(copies_.size()) - 1;
   }
-  /// Whether updates leave the copy unchanged: its layer is frozen. Folded copies depend on running
-  /// statistics too.
+  /// Whether updates leave the copy unchanged, because its layer is frozen. False for folded copies, because
+  /// they also depend on running statistics.
   bool is_frozen(working_copy const& c) const {
     return !c.folds && table_[static_cast<std::size_t>(c.parameter)].frozen;
   }
@@ -231,8 +231,8 @@ class parameter_store final : public parameter_set {
 
   /// Calls move(run, staging, bytes) to copy parameter p between an arena and a dense tensor. run(writes,
   /// from, to) runs a reorder with these addresses. The reorders are cached, because an exchange needs them
-  /// in every step. If the arenas are outside the processor's memory and the dense tensor is in it
-  /// (`host_side`), `staging` is a buffer of `bytes` bytes in the arenas' memory space; otherwise null. Uses
+  /// in every step. If the dense tensor is in the processor's memory (`host_side`) and the arenas are not,
+  /// `staging` is a buffer of `bytes` bytes in the arenas' memory space. Otherwise `staging` is null. Uses
   /// one thread: a thread pool costs more than it saves here.
   template <class Move>
   void with_reorder(int p, bool host_side, Move move) const {

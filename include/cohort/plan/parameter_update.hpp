@@ -18,8 +18,8 @@ namespace cohort {
 /// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
 ///           calls measure, and all wait for each other. Then every worker calls apply. If
 ///           constrains(workers), all wait again and call constrain.
-/// Errors    setting_error if a row matches no layer, or freezes a layer that parameter_set::freeze has not
-///           frozen.
+/// Errors    setting_error if a row of `layers` matches no layer, or freezes a layer that
+///           parameter_set::freeze has not frozen.
 /// Exact     bounds of shards are multiples of 16 elements, and each tensor is constrained by one worker: the
 ///           result does not depend on the number of workers.
 class parameter_update {
@@ -107,7 +107,7 @@ class parameter_update {
   /// A thread's share of an update.
   struct share {
     int worker, workers;
-    int part, parts;  ///< of the worker's share
+    int part, parts;  ///< part of the worker's share, and number of these parts
   };
   /// `whole`: as in scalars.
   void apply_rules(share const& mine, double whole, std::span<std::byte* const> parts, std::int64_t step,

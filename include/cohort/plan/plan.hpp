@@ -21,12 +21,12 @@ struct plan_row {
   std::string step;
   std::string implementation;
   plan_pass direction = plan_pass::forward;
-  shape output{};  ///< with the batch
+  shape output{};  ///< shape with the batch
   std::string layout{};
   double flops = 0;    ///< per call
-  double bytes = 0;    ///< of its tensors, each counted once
+  double bytes = 0;    ///< bytes of its tensors, each counted once
   bool bf16 = false;   ///< output in bf16, not f32
-  double seconds = 0;  ///< of all calls
+  double seconds = 0;  ///< total of all calls
   std::int64_t calls = 0;
   bool frozen = false;      ///< forward of a frozen layer
   bool recomputed = false;  ///< forward that runs again in backward
@@ -45,7 +45,8 @@ struct plan_memory {
   std::size_t total() const { return parameters + gradients + working_copies + activations; }
 };
 
-/// Memory shared by contexts of one thread that run in turn. Its size is that of the context that needs most.
+/// Memory shared by contexts of one thread that run in turn. Its size is determined by the context that needs
+/// most memory.
 ///
 /// Order     results of a context are valid until another context in the same memory is created or runs
 ///           forward.
@@ -73,9 +74,9 @@ struct forward_request {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; must outlive backward
-  detail::layer_states* states = nullptr;  ///< of stateful layers; must outlive backward
+  detail::layer_states* states = nullptr;  ///< states of stateful layers; must outlive backward
   int first_row = 0;                       ///< row of `states` that belongs to example 0
-  /// Index of the first parameter that kernels must not read before `late` was called.
+  /// Index of the first parameter that kernels may read only after the call of `late`.
   int late_from = 0;
   /// Called once on this thread, before the first kernel that reads parameters from `late_from` on.
   std::function<void()> const* late = nullptr;

@@ -34,9 +34,9 @@ struct recomputation {
 /// Memory that recomputation saves in a context, and its cost per step.
 ///
 /// Units     `bytes_saved`: bytes that are not kept from forward to backward. The arena shrinks by these
-///           bytes minus the peak memory of recomputed tensors. `bytes_moved`: of the tensors of the kernels
-///           that run again, each counted once. `share_of_bytes`: relative to the tensors of all kernels of a
-///           step.
+///           bytes minus the peak memory of recomputed tensors. `bytes_moved`: bytes of the tensors of the
+///           kernels that run again, each tensor counted once per kernel. `share_of_bytes`: relative to the
+///           tensors of all kernels of a step.
 struct recomputation_cost {
   std::size_t bytes_saved = 0;
   double bytes_moved = 0;

@@ -21,8 +21,8 @@ struct machine_peaks {
 
 /// Fraction of the roofline that a kernel reaches.
 ///
-/// Units     `share` 0: unknown. Above 1: the kernel's tensors were in caches (by_memory), or the peak is too
-///           low.
+/// Units     `share` 0: unknown. `share` above 1: the kernel's tensors were in caches (by_memory), or the
+///           peak is too low.
 /// Source    Williams, Waterman and Patterson, Roofline: an insightful visual performance model, CACM 2009.
 struct roofline {
   double share = 0;
@@ -30,7 +30,8 @@ struct roofline {
 };
 
 /// Returns the minimum time for a kernel's arithmetic or its memory traffic, whichever is longer, divided by
-/// the kernel's measured time in seconds. Share 0 without peaks or time.
+/// the kernel's measured time in seconds. Returns share 0 if `flops` or `bytes_per_second` of the peaks, or
+/// the time, is 0.
 constexpr roofline roofline_of(machine_peaks const& peaks, double flops, double bytes, bool bf16,
                                double seconds) {
   if (!(peaks.flops > 0) || !(peaks.bytes_per_second > 0) || !(seconds > 0)) return {};

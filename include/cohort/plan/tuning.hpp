@@ -10,8 +10,8 @@ namespace cohort {
 /// Selects one of several implementations (candidates): by time, from a cache, or as a test requires.
 ///
 /// Exact     candidates give the same result up to rounding, so the bits of results depend on the selection.
-///           Ranks may select different candidates: exchanged data is canonical, or in the master's layouts
-///           if these are equal on all ranks, and all ranks sum the data in the same order.
+///           Ranks may select different candidates. Exchanged data is canonical, or in the master's layouts
+///           if these are equal on all ranks. All ranks sum the data in the same order.
 class tuning {
  public:
   /// Returns the seconds of one run of a candidate; infinity if it cannot run or equals an earlier candidate.

@@ -34,13 +34,15 @@ inline std::uint64_t combine(std::uint32_t low, std::uint32_t high) {
 /// Counter-based random numbers: pure functions of (seed, purpose, step, index, i). A stream has no state, so
 /// numbers can be computed in any order and on any thread. Streams of different arguments are independent.
 ///
-/// Parameters  random_stream(seed, purpose_of(layer_name, parameter_name)); i is the canonical element.
-/// Masks       random_stream(seed, purpose_of("dropout", layer_name), step, example_index); i is the element.
+/// Parameters  random_stream(seed, purpose_of(layer_name, parameter_name)); i is the element's index in the
+///             canonical layout.
+/// Masks       random_stream(seed, purpose_of("dropout", layer_name), step, example_index); i is the
+///             element's index in the example.
 /// Exact       bits, uniform01 and below: the same on every machine. normal: the same for the same math
 ///             library.
-/// Source      Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. A stream's key is taken from the Philox
-///             block with counter (purpose, step) and the seed as key. The counter of element i is (i / 2,
-///             index).
+/// Source      Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. A stream's key is the first half of the
+///             Philox block with counter (purpose, step) and the seed as key. The counter of element i is
+///             (i / 2, index).
 class random_stream {
  public:
   random_stream(std::uint64_t seed, std::uint64_t purpose, std::uint64_t step = 0, std::uint64_t index = 0)

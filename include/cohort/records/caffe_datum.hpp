@@ -14,8 +14,8 @@ namespace cohort {
 
 /// A `Datum` of Caffe: an image or a vector with a class label, as Caffe and CaffeOnSpark store it.
 ///
-/// Shapes    `data`: channels × height × width bytes, or an image file if `encoded`. `numbers`: as many
-///           floats; a Datum has data or numbers.
+/// Shapes    `data`: channels × height × width bytes, or an image file if `encoded`. `numbers`: the
+///           same number of floats. A Datum has either data or numbers.
 /// Order     Caffe's convert_imageset writes the channels blue, green, red.
 /// Source    github.com/BVLC/caffe, src/caffe/proto/caffe.proto
 struct caffe_datum {

@@ -21,7 +21,7 @@ class record_view {
 
   std::int64_t index() const { return index_; }
   std::string_view key() const { return records_.key(index_); }
-  /// For messages: file, record and key.
+  /// Describes the record for messages: file, record and key.
   std::string where() const { return records_.where(index_); }
   bool has(std::size_t field) const { return records_.has(index_, field); }
 
@@ -29,12 +29,12 @@ class record_view {
   ///
   /// Errors    those of record_set::read.
   std::span<std::byte const> bytes(std::size_t field);
-  /// The same as text.
+  /// Returns the bytes of a field as text.
   std::string_view text(std::size_t field);
-  /// The same as a decimal integer, as in the field "cls" of a WebDataset. Spaces and a line's end may follow
-  /// it.
+  /// Returns a field that is a decimal integer, such as "cls" of a WebDataset. Spaces and a line end may
+  /// follow the number.
   ///
-  /// Errors    those of bytes; data_error naming the record if the text is not an integer of the range.
+  /// Errors    those of bytes; data_error naming the record if the text is not an integer in the range.
   std::int64_t integer(std::size_t field, std::int64_t least, std::int64_t most);
 
  private:
@@ -61,9 +61,9 @@ struct record_decoding {
 /// Returns a data set whose examples are decoded from records when they are requested.
 ///
 /// Shapes    `description` describes what `decode` sets.
-/// Errors    get: those of `decode`. With bad_record::skip an example whose record throws data_error has
+/// Errors    get: those of `decode`. With bad_record::skip an example whose record causes a data_error has
 ///           zeros and weight 0: it contributes to no loss, gradient or metric, and means remain exact.
-///           file_error, as for a file that cannot be read, is never skipped.
+///           file_error, for example if a file cannot be read, is always thrown.
 dataset decoded_records(record_set records, data_description description, record_decoder decode,
                         record_decoding const& how = {});
 

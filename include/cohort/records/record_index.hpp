@@ -39,11 +39,12 @@ struct record_index {
 
 /// A format of files that contain records.
 ///
-/// `name`        of the format and of its version. It is a part of the key of a cached index.
-/// `index`       reads a file from its beginning to its end, and returns its index. file_error; data_error
-///               with the byte if the file is damaged.
-/// `content`     may be empty. Checks the bytes of a field as they are in the file, and returns those that
-///               belong to the field: `where` describes the record for the message of its data_error.
+/// `name`        name and version of the format. It is a part of the key of a cached index.
+/// `index`       reads a file from its beginning to its end, and returns its index. Throws file_error, or
+///               data_error with the byte if the file is damaged.
+/// `content`     checks the stored bytes of a field, and returns its content, a part of them. Throws
+///               data_error; `where` returns the record's description for the message. Empty function: the
+///               stored bytes are the content.
 struct record_format {
   std::string name{};
   std::function<record_index(std::string const& path)> index{};
@@ -59,9 +60,9 @@ std::string encoded_index(record_index const& index);
 /// Returns the index that `encoded_index` wrote; nullopt for other bytes.
 std::optional<record_index> decoded_index(std::string_view bytes);
 
-/// Returns the index of a file: from the cache folder if it holds one of the same file, else by
-/// format.index. Two files are the same if path, size, time of the last change and a checksum of their first
-/// and last 64 KiB are equal.
+/// Returns the index of a file: the cached one if the cache folder contains an index of the same file,
+/// otherwise the result of format.index. Two files are the same if path, size, time of the last change and a
+/// checksum of their first and last 64 KiB are equal.
 ///
 /// Parameters  `cache`: a folder; "" for no cache.
 /// Errors    those of format.index. An unusable cache is ignored.

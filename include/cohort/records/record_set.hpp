@@ -17,7 +17,7 @@ class open_files;
 
 /// Settings of a record_set.
 struct record_settings {
-  /// Folder in which the files' indices are kept; "": they are read again by each process.
+  /// Folder in which the files' indices are cached; "": each process reads all files to index them.
   std::string cache = io::cache_folder("indices");
   /// A larger field is refused before memory is allocated.
   std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
@@ -26,9 +26,9 @@ struct record_settings {
 /// The records of several files, with random access. Cheap to copy.
 ///
 /// Order     records by file in the given order, then by place in the file.
-/// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
-///           index of more than 64 MiB is not read from the cache.
-///           Keeps the index in memory: 16 bytes for each field of each record, and the keys. At most 128
+/// Moves     the constructor reads every file once from beginning to end, unless the cache contains its
+///           index. An index of more than 64 MiB is not read from the cache.
+///           The index stays in memory: 16 bytes for each field of each record, and the keys. At most 128
 ///           files are open at a time.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.

@@ -13,7 +13,7 @@ namespace cohort {
 /// TFRecord files: records with one field, "record", and no keys.
 ///
 /// Errors    file_error; data_error naming file and byte: a length with a wrong checksum, a truncated file, a
-///           compressed file. The checksum of a record's content is checked when it is read.
+///           compressed file. The checksum of a record's content is checked when the record is read.
 /// Source    tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details".
 record_format tfrecord();
 

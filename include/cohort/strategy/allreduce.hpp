@@ -13,38 +13,39 @@
 
 namespace cohort {
 
-/// Takes every step with the mean of all ranks' gradients.
+/// Uses the mean of all ranks' gradients for every update.
 ///
-/// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the
-///           same parameter layout, and it is on a device in whose memory the communicator sums, or on the
-///           processor with padding of at most 1/64. Otherwise it is packed, as in the canonical flat view.
+/// Shapes    buckets, from the last layer to the first. A bucket is reduced in place on two conditions. All
+///           ranks have the same parameter layout. The bucket is on a device in whose memory the communicator
+///           sums, or on the processor with padding of at most 1/64. Otherwise the bucket is packed, as in
+///           the canonical flat view.
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
 ///           checksums differ, as between ranks of different backends, rank 0's parameters are broadcast.
-///           `wire`: the type in which gradients are sent and summed, bf16 or f32; the gradients' type if
-///           `wire` is none or not narrower. A rank adds its rounding error to its next gradient. Parameters
-///           and votes are sent in their own type. `overlap_next_forward`: the sums of the last layers, which
-///           have half of all parameters or more, may still be pending while the next step's forward runs on
-///           the layers below. Requires the same layout on all ranks, and a trainer that allows it
-///           (step_info::late).
+///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
+///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
+///           rounding error to its next gradient. Parameters and votes are sent in their own type.
+///           `overlap_next_forward`: the sums of the last layers may still be pending while the next step's
+///           forward runs on the layers below. These last layers have half of all parameters or more.
+///           Requires the same layout on all ranks, and a trainer that allows it (step_info::late).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
 /// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (their
 ///           number if they have no weights).
-/// After     all ranks have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), where e_r is the sum
-///           of rank r's rounding errors so far.
+/// After     all ranks have Σ m_r·g_r / Σ m_r. With `wire`, they have Σ round(m_r·g_r / Σ m + e_r), where e_r
+///           is the sum of rank r's rounding errors so far.
 /// Moves     per step an allreduce of each bucket: in total n elements and the padding of buckets that are
-///           reduced in place. 5 words of votes are appended to the first bucket; with `wire` or
-///           `overlap_next_forward`, or if this bucket is reduced in place, a separate allreduce sends them.
-///           At the start of a new run, a broadcast of n elements per array (parameters and updater state),
-///           of which a rank sends at most ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16
-///           bytes; at a resync with different checksums, a broadcast of n. A single rank sends, packs and
-///           waits for nothing.
+///           reduced in place. Five words of votes are appended to the first bucket. With `wire` or
+///           `overlap_next_forward`, or if this bucket is reduced in place, a separate allreduce sends the
+///           votes. At the start of a new run, a broadcast of n elements per array (parameters and updater
+///           state), of which a rank sends at most ⌈log2 P⌉ copies. At the start and at a resync, an
+///           allreduce of 16 bytes; at a resync with different checksums, a broadcast of n. A single rank
+///           sends, packs and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
 ///           sums were pending may then lack the last step.
 /// Exact     ranks of one backend have the same bits after each step, also with `wire`. P ranks with batch B
 ///           give the parameters of one rank with batch P·B, up to rounding, for networks without batch
 ///           statistics. With one rank, the bits are those of training without a strategy. With `wire`, the
-///           rounding errors of the sent gradients are fed back; those of the partial sums, one per rank, are
-///           lost.
+///           rounding errors of the sent gradients are fed back; the rounding errors of the partial sums (one
+///           per rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
@@ -111,13 +112,14 @@ class allreduce_strategy final : public strategy {
   bool overlaps(step_info const& now) const {
     return how_.overlap_next_forward && same_layout_ && now.late > 0;
   }
-  /// Reports a number that was found not finite after the votes were sent: sets the first element of `last`,
+  /// Reports a non-finite number that was found after the votes were sent: sets the first element of `last`,
   /// a bucket that is not late, to NaN.
   static void mark_not_finite(bucket const& last, gradient_parts& gradients);
 
   bool uses_wire_type(parameter_set const& parameters) const;
-  /// Returns whether a bucket is reduced in place if all ranks have the same layout: on a device, if the
-  /// communicator sums in its memory; on the processor, if its padding costs less than packing.
+  /// Returns whether a bucket is reduced in place, provided that all ranks have the same layout. A bucket on
+  /// a device is reduced in place if the communicator sums in the device's memory. A bucket on the processor
+  /// is reduced in place if its padding costs less than packing.
   bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
@@ -140,7 +142,7 @@ class allreduce_strategy final : public strategy {
   std::unique_ptr<communicator> world_;
   allreduce how_;
   std::vector<weighted_sum> sums_;     // one per bucket
-  std::optional<weighted_sum> votes_;  // if the first bucket's sum has no votes
+  std::optional<weighted_sum> votes_;  // exists if the first bucket's sum has no votes
   std::optional<low_precision_sum> low_precision_;
   buffer saved_;
   element_type saved_type_ = element_type::f32;

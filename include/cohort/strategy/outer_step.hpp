@@ -14,7 +14,7 @@ namespace cohort {
 ///
 /// Units     v starts at 0. With rate 1 and without momentum, w is the mean.
 /// Source    momentum as in PyTorch's SGD. Block momentum (outer::bmuf) is the same rule with the velocity
-///           −rate·v; with Nesterov momentum it is the rule of outer::diloco.
+///           −rate·v. With Nesterov momentum, the rule is that of outer::diloco.
 struct outer_step {
   double rate = 1;
   std::optional<double> momentum = 0;  ///< none: 1 − 1/P for P ranks

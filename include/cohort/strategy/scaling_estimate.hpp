@@ -94,9 +94,9 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///           the largest power of two below P, and cost 2(α + n/β) more. The size of a merged message assumes
 ///           that no element is in two contributions.
 /// Exact     one rank exchanges nothing. The model is a bound for planning: it assumes no other traffic,
-///           equally fast ranks and links, and one message after another.
-/// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Encoding and decoding of messages in
-///           addition to the step: as in Deeplearning4j's gradient sharing.
+///           equally fast ranks and links, and messages that are sent one after another.
+/// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Messages are encoded and decoded in
+///           addition to the step, as in Deeplearning4j's gradient sharing.
 constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) {
   if (ranks < 2) return {.ranks = 1, .step_seconds = of.step_seconds};
   detail::exchange_cost const cost =

@@ -19,9 +19,9 @@ namespace cohort {
 ///     r += x    s of r    r −= s    share::gradient   all apply one step with Σ m_r·s_r / Σ m_r
 ///                                   share::update     x is rank r's own step: w −= Σ s_r (`mean`: Σ s_r / P)
 ///
-/// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 whatever the backend's type.
-///           Running statistics are never encoded. Each rank updates them separately; the ranks' mean is
-///           taken for evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
+/// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 for every backend. Running
+///           statistics are never encoded. Each rank updates them separately; the ranks' mean is taken for
+///           evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share its work, or null
@@ -29,20 +29,21 @@ namespace cohort {
 ///             the arenas. The compressor's device_passes() returns them while its arrays are stored there.
 ///           `name`: text of the compressor and its settings, equal on all ranks.
 ///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages
-///           are in flight while s steps are computed. Messages then go to all ranks.
-///           `unbounded`: a rank applies its own decoded step at once and other ranks' steps when they
-///           arrive, as Deeplearning4j does; with `slower_if_stale` as s / τ, where τ is the message's age in
-///           steps. A rank waits only for a rank that is 32 steps behind. This bounds the number
-///           of messages in flight; votes take effect 32 steps later.
-///           sharing_group::process: the ranks of one process send one message, of their weighted mean or of
-///           the sum of their steps. With `unbounded` each rank sends its own.
-/// Order     a message is encoded when all buckets are complete. At an epoch's end everything sent has been
-///           applied; gradients that would be applied in a later epoch are returned to the residuals.
+///           are in flight while s steps are computed. Messages are then sent to all ranks. `unbounded`: a
+///           rank applies its own decoded step at once and other ranks' steps when they arrive, as
+///           Deeplearning4j does. With `slower_if_stale`, other ranks' steps are applied as s / τ, where τ is
+///           the message's age in steps. A rank waits only for a rank that is 32 steps behind. This bounds
+///           the number of messages in flight; votes take effect 32 steps later. sharing_group::process: the
+///           ranks of one process send one message, of their weighted mean or of the sum of their steps. With
+///           `unbounded` each rank sends its own.
+/// Order     a message is encoded when all buckets are complete. At an epoch's end all sent messages have
+///           been applied, with one exception: gradients that would be applied in a later epoch are returned
+///           to the residuals.
 /// Before    rank r has the gradient g_r of the mean over its examples, whose weight is m_r.
 /// After     all ranks have applied the same step, with constraints. The residual of rank r contains the
 ///           unsent rest: over a run Σ s + r = Σ x, up to rounding. A rank without examples sends nothing,
 ///           and its residual is unchanged. If a rank has a number that is not finite, all ranks skip the
-///           step, that rank's residual is unchanged, and what other ranks sent is applied later.
+///           step, and that rank's residual is unchanged. The values that other ranks sent are applied later.
 /// Moves     inside a group an allreduce and a broadcast of n elements. Between P groups, to all: a ring of
 ///           P−1 rounds, in each of which a group sends 8 bytes and one message. Merged: at most 2⌈log2 P⌉
 ///           messages per group, sent or received. At the start of a new run one broadcast of rank 0's
@@ -52,8 +53,9 @@ namespace cohort {
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with
 ///           share::update, the updaters' state. Two runs have the same bits. For each message and element,
 ///           the sent part and the residual add up to the gradient exactly. `unbounded`: the bits depend on
-///           timing, and ranks differ until an epoch's end. There all take the mean of their parameters,
-///           which have added the same steps in different orders; evaluations and checkpoints use that mean.
+///           timing, and ranks differ until an epoch's end. All ranks then have applied the same steps in
+///           different orders, and take the mean of their parameters. Evaluations and checkpoints use such a
+///           mean too.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing is share::update.
 template <class Make>
 struct sharing_by {

@@ -4,16 +4,17 @@
 
 namespace cohort {
 
-/// Quantity that the ranks exchange: the gradient, with whose mean all ranks take one step; or the step that
-/// each rank's own updater has computed from its own gradient.
+/// Quantity that the ranks exchange. gradient: the ranks' gradients; all ranks take one step with the mean.
+/// update: the step that each rank's own updater has computed from its own gradient.
 enum class share { gradient, update };
 
-/// How the messages of a step reach all ranks: each message to every rank; merged pairwise into one message,
-/// which then goes to every rank; or whichever of the two is expected to be faster.
+/// How the messages of a step reach all ranks. to_all: each message is sent to every rank. merged: the
+/// messages are merged pairwise into one, which is sent to every rank. by_size: the one of these two that is
+/// expected to be faster.
 enum class route { by_size, to_all, merged };
 
-/// Which ranks send messages: the ranks of one process send one message together, of their combined arrays;
-/// or each rank sends its own.
+/// Which ranks send messages. process: the ranks of one process send one message together, of their combined
+/// arrays. rank: each rank sends its own.
 enum class sharing_group { process, rank };
 
 /// A value of `max_staleness`: a message is applied when it arrives, however old it is.

@@ -64,8 +64,8 @@ struct step_info {
   bool data_ended = false;
 };
 
-/// State of a strategy on this rank between two steps, for a checkpoint. The names and arrays are the
-/// strategy's and stay valid until its next call.
+/// State of a strategy on this rank between two steps, for a checkpoint. The names and arrays belong to the
+/// strategy and stay valid until its next call.
 struct strategy_state {
   struct count {
     std::string_view name;
@@ -96,7 +96,7 @@ struct exchange_times {
   };
   span encode{};    ///< the rank encodes its message
   span transfer{};  ///< in flight; the rank may do other work meanwhile
-  span apply{};     ///< the rank applies what has arrived
+  span apply{};     ///< the rank applies the received values
 };
 
 /// Quantity that ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters`
@@ -105,7 +105,8 @@ enum class exchanged { nothing, gradient, parameters };
 
 /// How ranks train together: the hooks that a training loop calls, in this order in each step.
 ///
-/// begin          The parameters may still change: apply what has arrived, wait for slower ranks.
+/// begin          The parameters may still change: the strategy applies what has arrived, or waits for slower
+///                ranks.
 /// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while
 ///                backward still runs on the layers below it. `gradients.pack` copies the rank's sum. Called
 ///                for one bucket after another, in the same order on every rank, on the thread of the last
@@ -116,11 +117,11 @@ enum class exchanged { nothing, gradient, parameters };
 /// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank.
 /// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:
-///                pending_buckets(), the same number on every rank, at most step_info::late. Until then their
-///                layers have not taken the step, and nobody reads or writes their parameters or gradients,
-///                neither this step's after_update nor the next step's begin. Called once: while the next
-///                step's forward runs on the layers below them, or before consensus, state, bytes and
-///                end_of_epoch.
+///                pending_buckets(), the same number on every rank, at most step_info::late. Until then the
+///                layers of these buckets have not taken the step. Their parameters and gradients are not
+///                read or written, not even by this step's after_update or the next step's begin. Called
+///                once: while the next step's forward runs on the layers below, or before consensus, state,
+///                bytes and end_of_epoch.
 /// after_update   The parameters have taken the step, or (`updated` false) have not taken it, because the
 ///                step had no examples or a loss or gradient was not finite.
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
@@ -137,7 +138,7 @@ enum class exchanged { nothing, gradient, parameters };
 class strategy {
  public:
   virtual ~strategy() = default;
-  /// Returns what the ranks exchange.
+  /// Returns the quantity that the ranks exchange.
   virtual exchanged what() const { return exchanged::gradient; }
   /// Returns name and settings. Ranks with different texts refuse to train together.
   virtual std::string describe() const { return "user-defined strategy"; }
@@ -157,11 +158,11 @@ class strategy {
   virtual bool diverged() const { return false; }
   virtual void consensus(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
-  /// Ends this rank's part of a step that has failed; the other ranks report `why`.
+  /// Ends this rank's part of a failed step. The other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}
-  /// Returns whether ranks meet in every step, and agreed() is about that step. Otherwise a rank finds out
-  /// late that no rank had examples left, so ranks that share a stream do not call listeners in the same
-  /// steps (training::has_common_steps).
+  /// Returns whether ranks meet in every step, so that agreed() describes that step. Otherwise a rank learns
+  /// only at the next meeting that no rank had examples left. Ranks that share a stream then do not call
+  /// listeners in the same steps (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
   /// Returns the result of the last meeting; null if the strategy has no meetings. Several ranks cannot use
   /// such a strategy, because they could not end together.
@@ -176,15 +177,14 @@ class strategy {
   /// every rank.
   virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
-  /// Returns the memory in bytes that the strategy will allocate for a replica, known before the first step;
-  /// 0 if it depends on the messages.
+  /// Returns the number of bytes that the strategy will allocate for a replica. The number is known before
+  /// the first step; 0 if it depends on the messages.
   virtual std::size_t bytes(replica const&) const { return 0; }
 
   /// Returns measurements; empty if a single rank exchanges nothing. exchange_text formats the names of
   /// exchange_meter and message_exchange, and prints other names unchanged.
   virtual std::vector<measurement> report() const { return {}; }
-  /// Returns the times of the exchange that has ended last. Called after each step, so it allocates no
-  /// memory.
+  /// Returns the times of the last finished exchange. Called after each step, so it allocates no memory.
   virtual exchange_times last_exchange() const { return {}; }
 };
 

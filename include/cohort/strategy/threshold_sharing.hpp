@@ -14,12 +14,13 @@ namespace cohort {
 ///
 ///     r += x    s = ±t where |r| ≥ t, else 0    r −= s
 ///
-/// Units     a threshold is compared with what is shared: a gradient, or a step. `per_parameter`: each tensor
-///           has its own threshold.
+/// Units     a threshold is compared with the exchanged quantity: a gradient, or a step. `per_parameter`:
+///           each tensor has its own threshold.
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, 2 per threshold, and about n·H(d) + d·n bits at
-///           density d, where H is the binary entropy. If the arenas' device has threshold_device, gradients
-///           and residuals stay on the device, and only messages are copied to the processor. Exceptions: the
-///           dense steps of `warm_up`, ranks that send one message together, and `unbounded`.
+///           density d, where H is the binary entropy. If the parameters are f32 and their device supports
+///           threshold_device, gradients and residuals stay on the device, and only messages are copied to
+///           the processor. Exceptions: the dense steps of `warm_up`, ranks that send one message together,
+///           and `unbounded`.
 /// Errors    setting_error for an invalid policy. Otherwise as sharing_by.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing.
 struct threshold_sharing {

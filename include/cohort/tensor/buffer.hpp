@@ -39,7 +39,7 @@ class buffer {
 
   buffer(buffer&&) = default;
   buffer& operator=(buffer&&) = default;
-  [[gnu::noinline]] ~buffer() {}  // out of line: keeps the code of programs with many buffers small
+  [[gnu::noinline]] ~buffer() {}  // out of line, to reduce the code size of programs with many buffers
 
   std::byte* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
@@ -52,7 +52,7 @@ class buffer {
  private:
   struct release {
     std::shared_ptr<memory_space> space;  // null: host memory
-    std::align_val_t boundary;            // of host memory
+    std::align_val_t boundary;            // alignment of host memory
     void operator()(std::byte* memory) const {
       space ? space->deallocate(memory) : ::operator delete(memory, boundary);
     }

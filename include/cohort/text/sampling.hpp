@@ -10,8 +10,8 @@ namespace cohort {
 /// Rules for drawing the next token, applied in the order of the fields.
 struct sampling {
   double temperature = 1;  ///< probabilities^(1 / temperature); 0: always the most probable token
-  int top_k = 0;           ///< only the k most probable tokens; 0: all
-  double top_p = 1;        ///< only the smallest set of most probable tokens whose sum is at least p
+  int top_k = 0;           ///< only the top_k most probable tokens; 0: all
+  double top_p = 1;        ///< only the fewest most probable tokens whose probabilities sum to at least top_p
 };
 
 /// Draws a token from the probabilities of all tokens, which need not sum to 1. Of equally probable tokens

@@ -18,7 +18,8 @@ struct crop_settings {
 
 /// Returns crops of a token stream, for a network that predicts the next token at every step. Crop i begins
 /// at token offset + i·length. The offset is 0 if `fixed`, otherwise drawn for each epoch, uniform in 0 …
-/// length − 1. An epoch therefore reads each token at most once, and leaves at most 2·length tokens unread.
+/// length − 1. In an epoch, each token is an input at most once, and at most 2·length tokens are not used as
+/// inputs.
 ///
 /// Shapes    input "tokens": `length` indices; target "next": `length` class labels, the tokens that follow.
 ///           (n − 1) / length crops if fixed, otherwise (n − length) / length, of n tokens.

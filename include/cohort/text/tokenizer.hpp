@@ -21,7 +21,7 @@ struct vocabulary;
 /// bytes        every byte is a token. Accepts any text.
 /// characters   every character that occurs in a given text is a token, in the order of Unicode.
 /// byte_pairs   byte pair encoding, trained on a given text: the 256 bytes, then the pairs of tokens that
-///              were merged, in that order. Words are split as GPT-2 does. Accepts any text.
+///              were merged, in that order. Words are split as in GPT-2. Accepts any text.
 /// gpt2         byte pair encoding with the vocabulary of two files as published with GPT-2.
 ///
 /// Source    byte pair encoding: Sennrich, Haddow and Birch, ACL 2016; of bytes: Radford et al., "Language

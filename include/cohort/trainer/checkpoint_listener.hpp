@@ -9,8 +9,8 @@ namespace cohort {
 
 /// Writes a checkpoint every `every` steps (0: never), and after a vote for a checkpoint or a stop.
 ///
-/// If the ranks have no common steps (training::has_common_steps), the listener writes at the first meeting
-/// after each `every` steps.
+/// If the ranks have no common steps (training::has_common_steps), the listener writes each checkpoint at the
+/// first meeting after the step in which it is due.
 ///
 /// Order     collective: every rank has a checkpoint_listener with the same settings. It must be the last
 ///           listener: a checkpoint holds the listeners' states, and later listeners have not processed the

@@ -11,8 +11,8 @@ namespace cohort {
 ///
 /// Order     collective.
 /// After     the run is unchanged.
-/// Errors    file_error, the same on every rank, with rank, path and reason. The older checkpoints are
-///           unchanged then.
+/// Errors    file_error, the same on every rank, with rank, path and reason. After an error, the older
+///           checkpoints are unchanged.
 std::string save_checkpoint(training& run, std::string const& directory, int keep = 3);
 
 /// Restores the run from the newest complete checkpoint in `directory`. Returns the checkpoint's path, or
@@ -24,7 +24,8 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 ///           in the data. With another number of ranks, the strategy restores its state from the states of
 ///           all ranks that wrote the checkpoint.
 /// Errors    data_error for a checkpoint of another network, or if all checkpoints in the directory are
-///           damaged.
+///           damaged. The first fit throws setting_error if it would continue an interrupted epoch on other
+///           examples than those of the run that wrote the checkpoint (compared by fingerprint).
 std::optional<std::string> resume(training& run, std::string const& directory);
 
 }  // namespace cohort

@@ -44,8 +44,8 @@ struct dynamic_batching {
 ///           exists.
 /// After     stop or the destructor: new calls are refused, and the queued calls are answered.
 /// Errors    shape_error and setting_error for an invalid call; deadline_error if the call is not answered in
-///           time or the queue is full. Only this caller gets these errors; all callers of a batch get an
-///           error of its run.
+///           time or the queue is full. Only this caller gets these errors. If the run of a batch fails, all
+///           callers of the batch get the error.
 /// Source    the dynamic batcher of NVIDIA Triton; Olston et al., TensorFlow-Serving, 2017.
 class dynamic_batcher {
  public:
@@ -54,7 +54,7 @@ class dynamic_batcher {
 
   /// Predicts with `model`.
   explicit dynamic_batcher(training const& model, dynamic_batching how = {});
-  /// Predicts with any function. `inputs`: the shapes of its inputs, without the batch dimension.
+  /// Predicts with any function. `inputs`: the shapes of the function's inputs, without the batch dimension.
   dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how = {});
   ~dynamic_batcher() { stop(); }
   dynamic_batcher(dynamic_batcher const&) = delete;

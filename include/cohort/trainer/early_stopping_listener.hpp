@@ -44,8 +44,8 @@ struct early_stopping_settings {
 /// After     fit returns with `stopped` before the next epoch. The parameters are those of the last step or,
 ///           with `restore_best`, the best ones. Checkpoints store the listener's state and, with
 ///           `restore_best`, the best parameters, so a resumed run continues the count. After a stop, a
-///           further fit starts the count at 0. If a reported epoch is not later than the last one (in
-///           another run), the listener discards the best value and parameters.
+///           further fit starts the count at 0. If a reported epoch is not later than the previous one, it
+///           belongs to another run, and the listener discards the best value and parameters.
 /// Moves     `restore_best`: one copy of the parameters in host memory.
 /// Errors    setting_error for invalid settings, if fit does not compute the metric, or if the function of a
 ///           metric returns different numbers on the ranks. data_error if a checkpoint's state of this

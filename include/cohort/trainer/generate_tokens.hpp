@@ -26,9 +26,9 @@ struct generation_settings {
 /// Exact     the same network, prompt and settings give the same tokens on one machine.
 /// Errors    setting_error for a network of another shape, an empty prompt, or invalid settings; data_error
 ///           for a token outside the vocabulary.
-/// Cost      with `cached` and a supported network: one step of a token_decoder for each of the first T
-///           tokens, including the prompt, and one prediction of T steps for each later token. Otherwise one
-///           prediction of T steps for each new token. A prediction reads the last T tokens.
+/// Cost      with `cached` and a supported network, each of the first T tokens (including the prompt) costs
+///           one step of a token_decoder, and each later token costs one prediction of T steps. Otherwise,
+///           each new token costs one prediction of T steps. A prediction reads the last T tokens.
 std::vector<std::int32_t> generate_tokens(training const& net, std::span<std::int32_t const> prompt,
                                           generation_settings const& how = {});
 

@@ -17,7 +17,7 @@ struct fit_settings;
 
 /// Results of one step.
 ///
-/// Units     `examples` and `loss` (their mean) are those of this rank. `step` counts from 0 over all epochs.
+/// Units     `examples` and `loss` (mean loss) are those of this rank. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
 ///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: bytes that
 ///           this rank has sent since its communicator was created. `steps_in_epoch`: −1 for a stream, and
@@ -50,9 +50,9 @@ struct metric_value {
 ///
 /// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
 ///           `weight`: sum of step_info::weight over all steps. `loss`: weighted mean. If the run resumed
-///           within the epoch, `weight` and `loss` cover the whole epoch; steps, examples and seconds are
-///           those since then. `validation`: the numbers of fit_settings::validation, with "validation loss"
-///           first.
+///           within the epoch, `weight` and `loss` cover the whole epoch; steps, examples and seconds cover
+///           only the resumed part. `validation`: the numbers of fit_settings::validation, with "validation
+///           loss" first.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
@@ -80,8 +80,8 @@ struct listener_array {
 class listener {
  public:
   virtual ~listener() = default;
-  /// Throws setting_error if a fit with these settings does not compute what the listener needs. Called
-  /// before the first step, and before restore.
+  /// Throws setting_error if a fit with these settings does not compute the numbers that the listener needs.
+  /// Called before the first step, and before restore.
   virtual void check(fit_settings const&) const {}
   /// Called after each step; see training::has_common_steps.
   virtual void on_step(training&, step_report const&) {}
@@ -106,8 +106,8 @@ class listener {
 
 namespace detail {
 
-/// Keys of the listeners' states in a checkpoint: the name, "name #2" for the second of that name; empty
-/// without a name.
+/// Keys of the listeners' states in a checkpoint: the listener's name, or "name #2" for the second listener
+/// with that name. A listener without a name has an empty key.
 std::vector<std::string> keys_of(std::span<listener* const> all);
 
 }  // namespace detail

@@ -7,7 +7,8 @@
 namespace cohort {
 
 /// Loads the parameters, the normalisation and the encoder of a model file: to train further from them, with
-/// other settings. Normalisation and encoder become those of the file, none if it has none.
+/// other settings. The file's normalisation and encoder replace those of the run; if the file has none, the
+/// run has none.
 ///
 /// Order     not collective: every rank makes the same call.
 /// After     updaters' state, step and epoch are unchanged, unlike after training::load.

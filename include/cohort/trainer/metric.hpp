@@ -22,7 +22,7 @@ struct metric_measure {
   std::function<std::optional<double>()> value;
 };
 
-/// A number that rates a run: metrics::accuracy, metrics::top_k(5), or a function of the user.
+/// A measure of a run's quality: metrics::accuracy, metrics::top_k(5), or a function of the user.
 ///
 /// `name`            heading of the metric's column in a history, and of its number in lines of listeners
 /// `of`              returns the number for a run, for example by evaluating a separate data set. Every rank
@@ -94,7 +94,7 @@ inline constexpr detail::built_in_metric auc{"auc", detail::measure_auc, true};
 /// Fraction of examples whose class is among the k highest scores: "top-5 accuracy".
 metric top_k(int k);
 
-/// Mean over the examples of a function of one example's output and target.
+/// The mean of `of_example` over the examples. `of_example` gets the output and the target of one example.
 ///
 /// Shapes    output: shape of the first loss's output, f32 or f64; target: as in the data set.
 metric mean_of(std::string name, std::function<double(tensor_view output, tensor_view target)> of_example,

@@ -3,9 +3,9 @@
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
-/// Include this header to train, or to make plans, with the compiled library on a user-defined tensor
-/// backend. The compiled library contains only the plans of the shipped backends. Header-only programs do not
-/// need this header.
+/// Programs that use the compiled library with a user-defined tensor backend include this header to train or
+/// to make plans. The compiled library contains only the plans of the shipped backends. Header-only programs
+/// do not need this header.
 
 #ifdef COHORT_CORE_COMPILED
 #include <cohort/backend/reference.hpp>

@@ -15,7 +15,7 @@ namespace cohort {
 /// with the cause if the exchange takes longer than compute (exchange_warning).
 ///
 /// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
-///           samples/s includes the waits.
+///           samples/s: samples divided by the time of the steps and of the waits for data.
 /// Moves     allocates only in the steps that log a line.
 /// Errors    setting_error unless 1 ≤ `every` ≤ 10,000,000.
 class performance_listener final : public listener {

@@ -28,8 +28,8 @@ struct progress_settings {
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 26290 samples/s, 1 s left
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, validation loss 0.0612
 ///
-/// The last line also has the metrics of fit_settings, if any.
-/// Only rank 0 writes, so every rank can have one.
+/// The line at the end of an epoch also contains the metrics of fit_settings, if any.
+/// Only rank 0 writes, so every rank can have a progress_listener.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
 ///           an epoch, over the examples of all ranks at its end. Samples are those of all ranks; within an

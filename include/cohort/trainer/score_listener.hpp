@@ -8,7 +8,7 @@ namespace cohort {
 
 /// Logs the loss every `every` steps: "step 200: loss 0.3121".
 ///
-/// Only rank 0 writes, so every rank can have one.
+/// Only rank 0 writes, so every rank can have a score_listener.
 ///
 /// Units     the loss is the mean over rank 0's examples since the previous line. Steps count over all
 ///           epochs.

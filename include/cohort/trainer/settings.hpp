@@ -27,15 +27,15 @@ class listener;
 /// or skip the step.
 enum class when_not_finite { stop, skip };
 
-/// How a network is trained, independent of the data.
+/// Settings of training that do not depend on the data.
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch. `threads`: threads in
 ///           each worker's kernels. Fastest for small networks: one worker per processor, one thread each.
 ///           With `tune` and 0 workers, a short calibration chooses between this and one worker with one
 ///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
-///           updater state, and the gradients and activations of all workers. A worker's batches and
-///           micro-batches of all sizes share one memory. Each prediction plan is checked against the limit
-///           separately. 0: the free memory of a device; no limit on the processor. `tune`: the autotuner;
+///           updater state, and the gradients and activations of all workers; 0: the free memory of a device,
+///           or no limit on the processor. A worker's batches and micro-batches of all sizes share one
+///           memory. Each prediction plan is checked against the limit separately. `tune`: the autotuner;
 ///           null: none. `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> measures the backend's
 ///           alternatives on this machine and stores the choices in the user's cache.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
@@ -85,10 +85,10 @@ std::string describe(training_settings const& s);
 /// Settings of one call of fit.
 ///
 /// Units     `batch`: examples per rank and step, split over its workers. `accumulate`: number of
-///           micro-batches that a worker processes one after another (gradient accumulation): an update still
-///           uses `batch` examples, with the memory of batch / accumulate. `prefetch`: number of batches that
-///           are prepared in advance in the background. `blocks`, `bucket`, `readers`: of
-///           the loader (loader_settings). `epochs`: number of epochs to complete, including a resumed one.
+///           micro-batches that a worker processes one after another (gradient accumulation). An update still
+///           uses `batch` examples, but needs only the memory for batch / accumulate examples. `prefetch`:
+///           number of batches that are prepared in advance in the background. `blocks`, `bucket`, `readers`:
+///           see loader_settings. `epochs`: number of epochs to complete, including a resumed one.
 ///           `sharding`: whether all ranks have the same data set or each rank has a different one
 ///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, with the same
 ///           `batch`, `readers` and `sharding`. The network's loss and `metrics` on it are stored in the

@@ -21,7 +21,8 @@ namespace cohort {
 ///           between two calls.
 /// Exact     equal to the outputs for the whole sequence in one call: bit by bit on `reference`, up to the
 ///           rounding of sums on other backends.
-/// Cost      k steps. One plan is made for each value of k; those of the last `max_plans` values are kept.
+/// Cost      k steps. One plan is made for each value of k; the `max_plans` plans that were used last are
+///           kept.
 /// Errors    setting_error for fewer than one sequence, or with the first layer that cannot run step by step:
 ///           attention, pools, flatten, conv1d, positions; recurrent layers with `reverse`, an initial state,
 ///           `returns_state` or `resets_masked`; user-defined layers that are not `in_place`.
@@ -41,7 +42,8 @@ class stateful_predictions {
 
   /// Continues all sequences by k steps. With masks (sequences × k), a masked step keeps the state.
   ///
-  /// Errors    shape_error for inputs or masks of another shape or type; the states are unchanged then.
+  /// Errors    shape_error for inputs or masks of another shape or type. After an error, the states are
+  ///           unchanged.
   predictions advance(tensor_view input) { return advance(std::span<tensor_view const>(&input, 1)); }
   predictions advance(std::span<tensor_view const> inputs);
   predictions advance(batch_view const& data);

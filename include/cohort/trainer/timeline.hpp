@@ -26,7 +26,7 @@ namespace cohort {
 ///           evenly in between. A rank's label states a bound on the error of its times: the sum of half the
 ///           fastest round trips of both comparisons.
 /// Order     constructor and trace are collective; on_step is not.
-/// Moves     one message per rank with all kept steps to rank 0. Allocates nothing in a step.
+/// Moves     one message per rank with all recorded steps to rank 0. Allocates nothing in a step.
 /// Errors    setting_error unless 1 ≤ `newest` ≤ 1,000,000; communicator_error.
 /// Exact     spans of one track are nested or disjoint. Spans shorter than a microsecond are omitted.
 /// Source    Trace Event Format, complete events ("X").

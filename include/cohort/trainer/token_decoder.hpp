@@ -35,7 +35,7 @@ class token_decoder {
   /// Appends tokens and returns the probabilities of the token after the last one. Valid until the next call.
   ///
   /// Errors    setting_error without tokens, or for more than window() steps in total; data_error for a token
-  ///           outside the vocabulary. The steps are then those before the call.
+  ///           outside the vocabulary. After an error, the steps are those before the call.
   std::span<float const> advance(std::span<std::int32_t const> tokens);
   /// Discards all steps, and reads the parameters again if they have changed.
   void reset();

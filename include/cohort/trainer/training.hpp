@@ -106,8 +106,8 @@ class training {
   /// Order     collective.
   epoch_report end_epoch();
 
-  /// Fits a normalisation to `data`, over all ranks, and uses it from now on: fit, evaluate, predict and
-  /// single steps rescale inputs and targets; predictions and reports are in the targets' original units, the
+  /// Fits a normalisation to `data`, over all ranks, and uses it from now on. fit, evaluate, predict and
+  /// single steps rescale inputs and targets. Predictions and reports are in the targets' original units, the
   /// loss in rescaled units. Model files and checkpoints contain the normalisation. Inputs that only
   /// embeddings read (indices), and targets of losses that accept only an interval (probabilities), stay
   /// unchanged. `readers`: number of reader threads (loader_settings).
@@ -117,9 +117,9 @@ class training {
   ///           use.
   void normalise(dataset const& data, normalisation_settings const& how = {},
                  cohort::sharding sharding = cohort::sharding::global, int readers = 1);
-  /// Uses a fitted normalisation from now on; an empty one ends the rescaling.
+  /// Uses a fitted normalisation from now on. An empty normalisation ends the rescaling.
   ///
-  /// Order     not during fit; the same on every rank, which fit checks.
+  /// Order     not during fit. All ranks must use the same normalisation; fit checks this.
   /// Errors    shape_error if its maps do not match the network; setting_error for a scale of 0 or a number
   ///           that is not finite.
   void normalise(cohort::normalisation with);
@@ -195,7 +195,8 @@ class training {
   /// and epoch.
   ///
   /// Order     collective: rank 0 writes the ranks' consensus.
-  /// Errors    file_error, the same on every rank; an existing file of that name is unchanged then.
+  /// Errors    file_error, the same on every rank. After an error, an existing file of this name is
+  ///           unchanged.
   void save(std::string const& path, bool updater_state = false);
   /// Writes the same bytes to a std::ostream, a file_writer or another byte sink, on every rank.
   void save(io::byte_sink_ref to, bool updater_state = false);

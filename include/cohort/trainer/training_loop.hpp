@@ -31,8 +31,8 @@ class step_in_parts;
 /// strategy's begin then gets the numbers of examples of the first micro-batch; its later hooks get those of
 /// the whole step.
 ///
-/// Order     collective: all ranks make the same calls in the same order. Between forward and step the run
-///           makes no other steps, and no evaluations; predict is possible.
+/// Order     collective: all ranks make the same calls in the same order. Between forward and step, the run
+///           must not be used for other steps or for evaluations; predict is allowed.
 /// Before    the run outlives the loop. A batch's memory does not change from forward to backward.
 /// Errors    setting_error for a call out of order; otherwise those of training::train_on. After an exception
 ///           the step has not been made; begin again with forward.
@@ -56,8 +56,8 @@ class training_loop {
   void backward();
 
   /// The gradient of the step as one flat span in canonical order: all parameters in the order of the layers,
-  /// without padding. Changes of elements take effect in step. With a strategy that exchanges gradients, the
-  /// span holds the exchanged gradient, and all ranks must make the same changes.
+  /// without padding. Changes of elements take effect in step(). With a strategy that exchanges gradients,
+  /// the span holds the exchanged gradient, and all ranks must make the same changes.
   ///
   /// Shapes    run.parameters().elements() elements. Running statistics and frozen layers have elements too,
   ///           which are not gradients and must not be changed.

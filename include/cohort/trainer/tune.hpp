@@ -18,8 +18,8 @@ namespace cohort {
 /// Settings of a timing_autotuner.
 ///
 /// Units     `batch`: examples per rank and step. `processors`: number of processors that a rank's workers
-///           may use; 0: all processors of the process. Set it if several ranks share a process. `folder`:
-///           where choices are stored; "": nowhere.
+///           may use; 0: all processors of the process. If several ranks share a process, set `processors`.
+///           `folder`: folder in which choices are stored; "": choices are not stored.
 struct tune_settings {
   int batch = 32;
   int processors = 0;
@@ -27,8 +27,8 @@ struct tune_settings {
 };
 
 /// Chooses the fastest variant by measurement, and stores the choice in the user's cache: one file per
-/// machine and measured operation. A variant replaces the first one only if it is at least 3 % faster,
-/// because the change may affect the results' bits.
+/// machine and measured operation. A variant is preferred to the first variant only if it is at least 3 %
+/// faster, because the change may affect the results' bits.
 class timing_autotuner : public run_autotuner {
  public:
   explicit timing_autotuner(tune_settings how = {}) : how_(std::move(how)) {}

@@ -29,8 +29,8 @@ class word2vec_state;
 /// Shapes    two matrices: input, words × width, whose rows are the word vectors; output, words × width, or
 ///           (words − 1) × width for hierarchical softmax.
 /// Order     collective: every rank makes the same calls in the same order with the same arguments. Each step
-///           uses the next `windows` windows of the text; the last step of an epoch may have fewer. Each rank
-///           computes a contiguous part of them.
+///           uses the next `windows` windows of the text; the last step of an epoch may have fewer windows.
+///           Each rank computes a contiguous part of the step's windows.
 /// After     a step: the updater has updated each touched row with g, the sum of the row's gradients over the
 ///           step's terms. sgd: the rate of a row of n terms is at most `row_limit` / n, because rows of
 ///           frequent words would otherwise diverge in large steps.
@@ -38,9 +38,9 @@ class word2vec_state;
 /// Errors    setting_error; data_error for a token outside the vocabulary; communicator_error.
 /// Exact     only touched rows are read, sent and updated. sgd and adagrad: equal to an update of all rows,
 ///           because the gradient of the other rows is 0. adam: not equal; moments and vectors of untouched
-///           rows stay unchanged, as in PyTorch's SparseAdam. P ranks equal one rank up to rounding, because
-///           the ranks' sums are added in the order of the ranks. The same seed, ranks and text give the same
-///           bits on every rank.
+///           rows stay unchanged, as in PyTorch's SparseAdam. The results of P ranks equal those of one rank
+///           up to rounding. The ranks' sums are added in the order of the ranks, so the same seed, ranks and
+///           text give the same bits on every rank.
 /// Source    Mikolov, Sutskever, Chen, Corrado and Dean, NeurIPS 2013: objective, subsampling, noise
 ///           ∝ count^0.75; the tool's keep probability (√(f/t) + 1)·t/f. Shared noise words: Ji, Satish, Li
 ///           and Dubey, "Parallelizing Word2Vec in Shared and Distributed Memory", 2016.
@@ -58,7 +58,7 @@ class word2vec {
   ///
   /// `tokens`  result of word_vocabulary::encode; the same in each call, on every rank
   std::optional<word2vec_step> step(token_stream const& tokens);
-  /// Makes all remaining steps. `on_step` is called after each one, on every rank.
+  /// Makes all remaining steps. `on_step` is called after each step, on every rank.
   void fit(token_stream const& tokens, std::function<void(word2vec_step const&)> const& on_step = {});
 
   /// Returns the word vectors: the rows of the input matrix.
@@ -72,7 +72,7 @@ class word2vec {
   word2vec_settings const& settings() const;
 
   /// Writes matrices, updater state and position to a safetensors file. Not collective: all ranks have the
-  /// same contents, so one of them writes.
+  /// same contents, so only one rank calls save.
   ///
   /// Errors    file_error.
   void save(std::string const& path) const;

@@ -8,7 +8,7 @@ namespace cohort {
 /// Settings of word2vec. The defaults are those of the original tool, except `windows` and `shared_windows`.
 struct word2vec_settings {
   int width = 100;          ///< number of elements of a word vector
-  int window = 5;           ///< most words on each side; drawn from 1 to `window` for each position
+  int window = 5;           ///< words on each side: a number drawn from 1 to `window` for each position
   int negatives = 5;        ///< noise words per window; 0: hierarchical softmax
   int shared_windows = 4;   ///< consecutive windows that share their noise words
   double subsample = 1e-3;  ///< frequency above which words are dropped at random; 0: none

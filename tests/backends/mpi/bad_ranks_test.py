@@ -2,7 +2,7 @@
 # needs: mpi
 # ranks: 3
 # label: slow
-"""What the other ranks do when one rank dies, stops, hangs, throws, returns early or arrives late: bad_ranks.cpp."""
+"""Behaviour of the other ranks when one rank dies, stops, hangs, throws, returns early or arrives late: bad_ranks.cpp."""
 import os
 import pathlib
 import re
@@ -26,7 +26,7 @@ ALL_SLEEP = "nothing, but the machine sleeps"
 
 
 class run:
-    """A run of bad_ranks: `lines` with the time since the bad deed, the `statuses` of its ranks by number."""
+    """A run of bad_ranks: `lines` with the seconds since the fault, and the exit `statuses` by rank."""
 
     def __init__(self, deed, *flags, reporting=True):
         command = ["bash", MPIRUN, *flags, "-n", str(RANKS), *(REPORTING if reporting else ()), PROGRAM, deed, str(BAD)]
@@ -56,7 +56,7 @@ class run:
 
     @staticmethod
     def put_to_sleep(processes):
-        """Longer than a heartbeat."""
+        """Stops all processes for 2 s, longer than a heartbeat."""
         for sign in (signal.SIGSTOP, signal.SIGCONT):
             for process in processes:
                 os.kill(process, sign)

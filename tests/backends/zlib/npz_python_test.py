@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy reads what Cohort writes, and Cohort reads what NumPy writes."""
+"""NumPy reads Cohort's files, and Cohort reads NumPy's."""
 import os
 import pathlib
 import subprocess

@@ -10,9 +10,9 @@
 //     if (cohort_predict(model, 32, &pixels, 1, NULL, 0, &digits, 1) != cohort_ok) puts(cohort_last_error());
 //     cohort_close(model);
 //
-// Order     all functions are thread-safe. Calls of cohort_predict with one model run at the same time; one
-//           stream is advanced by one thread at a time. A model or stream may be closed during calls with it:
-//           they end as if it were open.
+// Order     all functions are thread-safe. Calls of cohort_predict with one model run concurrently; one
+//           stream is advanced by one thread at a time. A model or stream may be closed while other threads
+//           call functions with it: these calls end normally.
 // Errors    every function returns a code; cohort_last_error returns the text. Null pointers, handles that
 //           were closed, and wrong numbers, sizes or alignments are errors. No C++ exception leaves the
 //           library.
@@ -35,7 +35,7 @@ enum {
   cohort_ok = 0,
   cohort_argument_error = 1,  ///< a null pointer, a closed handle, a number out of range
   cohort_file_error = 2,      ///< the file cannot be opened or read
-  cohort_data_error = 3,      ///< the file is damaged, no model, or of layers that the library does not know
+  cohort_data_error = 3,      ///< the file is damaged, is not a model, or has unknown layers
   cohort_shape_error = 4,     ///< inputs, masks or outputs of another number or size
   cohort_backend_error = 5,   ///< the backend is unknown, or cannot run this network on this machine
   cohort_memory_error = 6,
@@ -124,15 +124,15 @@ COHORT_API int32_t cohort_predict_outputs(cohort_model const* model, int32_t cou
                                           size_t output_count);
 
 /// Opens a stream of `sequences` sequences, with states of its own and a copy of the parameters. It keeps the
-/// memory of a plan for each of the last 8 numbers of steps.
+/// memory of the plans for the last 8 different numbers of steps.
 ///
 /// A network that needs all steps at once (attention, `reverse`, pools) is an error that names the layer.
 COHORT_API int32_t cohort_open_stream(cohort_model const* model, int32_t sequences, cohort_stream** stream);
 /// Continues all sequences by `steps` steps and gets the first output.
 ///
 /// Shapes    `inputs` and `masks` as cohort_predict, with `sequences` examples, and `steps` instead of
-///           extents[0] where has_steps is 1; so is `*output`, of `*output_bytes` bytes: sequences × steps × …,
-///           or sequences × … of a layer with `last_step`. It is valid until the stream is advanced or closed.
+///           extents[0] where has_steps is 1. `*output` has `*output_bytes` bytes: sequences × steps × …, or
+///           sequences × … for a layer with `last_step`. It is valid until the stream is advanced or closed.
 /// Errors    cohort_busy_error if another thread advances the stream. After cohort_argument_error,
 ///           cohort_shape_error and cohort_busy_error the states are unchanged.
 COHORT_API int32_t cohort_advance(cohort_stream* stream, int32_t steps, cohort_input const* inputs,

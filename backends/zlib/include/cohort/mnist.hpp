@@ -27,9 +27,9 @@ bool is_regular_file(std::string const& path);
 
 namespace cohort::mnist {
 
-/// Finds MNIST. Searches only the folder that the user names; without one, $COHORT_DATA, data/, and the cache
-/// ($XDG_CACHE_HOME or ~/.cache, cohort/mnist). A folder qualifies if it or its subfolder mnist/ has all four
-/// files, plain or .gz. Returns nothing if no folder qualifies.
+/// Finds MNIST. Searches only the folder that the user names; if none is named, $COHORT_DATA, data/, and the
+/// cache ($XDG_CACHE_HOME or ~/.cache, cohort/mnist). A folder qualifies if it or its subfolder mnist/ has
+/// all four files, plain or .gz. Returns nothing if no folder qualifies.
 ///
 /// Errors    file_error if the folder named by the user does not qualify.
 std::optional<location> find(std::string_view user_path = {});
@@ -57,7 +57,7 @@ struct sets {
 };
 
 /// Returns both sets of MNIST if `find` finds it, otherwise synthetic digits generated from `seed`. Training
-/// on synthetic digits shows that a program runs; its accuracy says nothing about MNIST.
+/// on synthetic digits shows that a program runs; its accuracy cannot be compared with MNIST's.
 ///
 /// Errors    file_error if the folder named by the user does not qualify; data_error as for train.
 sets real_or_drawn(std::string_view user_path = {}, std::uint64_t seed = 1, int drawn_train = 12'000,

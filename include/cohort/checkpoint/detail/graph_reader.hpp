@@ -55,7 +55,7 @@ class graph_reader {
     std::string_view name;
     std::vector<std::size_t> inputs{};   // indices of layers in the text
     std::optional<std::size_t> owner{};  // layer whose parameters are shared
-    int id = -1;                         // in the builder; -1 before append
+    int id = -1;                         // id in the builder; -1 before append
     bool visited = false;
   };
   struct step {
@@ -73,8 +73,8 @@ class graph_reader {
   /// are listed after their dependencies keep their order.
   void visit(std::size_t first);
 
-  /// Throws data_error for a cycle. The stack leads from a layer to its inputs; the message lists the layers
-  /// in data-flow order.
+  /// Throws data_error for a cycle. On the stack, each layer is followed by one of its dependencies. The
+  /// message lists the layers in data-flow order.
   [[noreturn]] void refuse_cycle(std::vector<step> const& stack, std::size_t start) const;
 
   void append(layer_entry& layer);

@@ -12,7 +12,7 @@ namespace cohort::detail {
 
 /// Size and hash of one file of a checkpoint.
 ///
-/// Units     `content_hash` is the hash of metadata and tensors that is also stored in every model file.
+/// Units     `content_hash`: hash of metadata and tensors, as stored in the file itself.
 struct checkpoint_file {
   std::uint64_t bytes = 0;
   std::uint64_t content_hash = 0;
@@ -25,7 +25,7 @@ struct checkpoint_manifest {
   training_position position{};
   std::uint64_t network_hash = 0;
   std::uint64_t settings_hash = 0;
-  std::uint64_t seed = 0;  ///< of data order, masks and initial parameters
+  std::uint64_t seed = 0;  ///< seed of data order, masks and initial parameters
   std::string writer{};    ///< the process that saved: see detail::process_identity
   checkpoint_file shared{};
   std::vector<checkpoint_file> ranks{};  ///< the file of each rank
@@ -47,8 +47,9 @@ std::string to_json(checkpoint_manifest const& manifest);
 /// Parses a manifest written by to_json.
 ///
 /// Before    the text is untrusted.
-/// Errors    data_error with the path of a field that is unknown, missing or modified. File names must be
-///           those that follow from the position, so the text cannot make a reader open any other file.
+/// Errors    data_error with the path of a field that is unknown, missing or modified. The name of a file is
+///           determined by its index in the list. Other names are refused, so that the text cannot make a
+///           reader open another file.
 checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name = "manifest");
 
 }  // namespace cohort::detail

@@ -37,7 +37,7 @@ COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
 /// Removes a checkpoint. If its folder contains other files, these files and the folder remain.
 COHORT_CORE_INLINE void remove_checkpoint(std::string const& path) {
   if (!is_folder(path)) return;
-  // The manifest first, so that a partly removed checkpoint counts as unfinished.
+  // The manifest is removed first, so that a partly removed checkpoint counts as unfinished.
   remove_file(path + '/' + std::string(manifest_name));
   for (std::string const& name : list_folder(path).value_or(std::vector<std::string>()))
     if (is_checkpoint_file(name)) remove_file(path + '/' + name);
@@ -58,7 +58,8 @@ class checkpoint_transaction {
   /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
   /// is kept under another name.
   ///
-  /// Errors    file_error if a running process of another run saved here last.
+  /// Errors    file_error if the last checkpoint is that of another run whose process still runs on this
+  ///           host.
   void begin() {
     make_folder(directory_);
     check_owner();
@@ -90,12 +91,13 @@ class checkpoint_transaction {
       remove_checkpoint(path_);
       if (is_folder(replaced_)) rename_folder(replaced_, path_);
     } catch (std::exception const&) {
-      // The next begin() or remove_old() tries again, and readers accept both names.
+      // Readers accept both names, and the next begin() or remove_old() repeats the removal or renaming.
     }
   }
 
   /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
-  /// damaged checkpoint does not count; it is removed if it is older than all checkpoints that are kept.
+  /// damaged checkpoint does not count towards `keep`; it is removed if it is older than all checkpoints that
+  /// are kept.
   void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;

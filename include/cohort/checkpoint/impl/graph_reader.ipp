@@ -237,7 +237,8 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
     if (info.required) object.at(info.name);
 }
 
-/// The kinds whose outputs are larger than their inputs by a factor: the extents must fit into 31 bits.
+/// Checks the kinds whose outputs are larger than their inputs by a factor: the extents must fit into 31
+/// bits.
 COHORT_CORE_INLINE void graph_reader::check_enlargement(layer_entry const& layer, double const* values,
                                                         shape const& input) const {
   std::string_view const field = layer.kind->name == "upsampling"          ? "factor"

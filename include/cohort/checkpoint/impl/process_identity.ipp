@@ -15,8 +15,8 @@ namespace cohort::detail {
 
 inline constexpr std::string_view process_word = ", process ", start_word = ", started ";
 
-/// Returns field 22 of /proc/PID/stat; "" if there is no such process, or only a zombie (field 3 is Z or X),
-/// which no longer writes files.
+/// Returns field 22 of /proc/PID/stat. Returns "" if there is no such process, or if it is a zombie (field 3
+/// is Z or X), which no longer writes files.
 COHORT_CORE_INLINE std::string start_time(std::string_view process) {
   std::ifstream file("/proc/" + std::string(process) + "/stat");
   std::string const text{std::istreambuf_iterator<char>(file), {}};

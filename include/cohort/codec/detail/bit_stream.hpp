@@ -31,7 +31,7 @@ struct bit_cursor {
   }
 };
 
-/// A growing bit stream in memory. clear keeps the memory.
+/// A growing bit stream in memory. clear does not free the memory.
 class bit_writer {
  public:
   void clear() { bits_ = pending_ = 0; }

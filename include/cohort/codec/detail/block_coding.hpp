@@ -24,7 +24,7 @@ struct sent_element {
 constexpr std::uint64_t bitmap_bits(std::uint64_t count, std::uint64_t length) { return length + count; }
 
 /// Writes a block's codes in the gap format. The code of an element is its sign, the k lower bits of the gap
-/// before it, the upper bits of the gap in unary (as many zeros), and a one.
+/// before it, the upper bits of the gap in unary (a number of zeros), and a one.
 inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, unsigned k) {
   struct code {
     std::uint64_t word;
@@ -32,7 +32,7 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
   };
   std::uint32_t next = 0;
   auto const code_of =
-      [&](sent_element one) -> code {  // if longer than 64 bits, the final one is XORed onto a lower bit
+      [&](sent_element one) -> code {  // for more than 64 bits, flips a lower bit, which put() restores
     std::uint32_t const gap = one.index() - next;
     next = one.index() + 1;
     unsigned const bits = k + 2 + (gap >> k);
@@ -116,7 +116,7 @@ inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::
                       sent_element* list, std::uint32_t count, std::size_t length) {
   unsigned const k = rice_parameter(count, length);
   std::uint64_t const lower = (std::uint64_t{1} << (k + 1)) - 1;
-  unsigned const group = 57 / (k + 6);  // codes that one peek nearly always contains
+  unsigned const group = 57 / (k + 6);  // number of codes that a word of 57 bits nearly always contains
   std::uint64_t next = 0;
   while (count > 0) {
     if (at >= end || next >= length) return false;
@@ -135,7 +135,7 @@ inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::
     }
     at += 57 - left;
     if (left < 57) continue;
-    std::uint64_t const fixed = peek_bits(bytes, at);  // a code that is longer than a peek
+    std::uint64_t const fixed = peek_bits(bytes, at);  // a code that is longer than such a word
     at += k + 1;
     std::uint64_t zeros = 0;
     for (;;) {

@@ -75,8 +75,8 @@ class block_cursor {
   bool has_multiples_ = false;
 };
 
-/// Merges one block of two messages: y = fl(r + lower + upper) for every element of at least one message. The
-/// elements of at least the new threshold are sent; the remainder of y stays in r.
+/// Merges one block of two messages: y = fl(r + lower + upper) for every element of at least one message.
+/// Elements whose magnitude is at least the new threshold are sent; the remainder of y stays in r.
 class block_merge {
  public:
   /// Before    r is the whole residual.
@@ -113,8 +113,8 @@ class block_merge {
     }
   }
 
-  /// As above, for messages without multiples. Does not branch on which message contains an element, nor on
-  /// whether an element is sent, because these branches are unpredictable.
+  /// As above, for messages without multiples. Has no branches that depend on which message contains an
+  /// element or whether an element is sent, because such branches are unpredictable.
   void merge_without_multiples(std::uint32_t end, float t_lower, float t_upper, float t, sent_element*& list,
                                std::vector<sent_multiple>& multiples) {
     std::span<sent_element const> const a = lower_.list();

@@ -51,7 +51,7 @@ struct coded_elements {
 };
 
 /// Assembles messages from blocks that workers write in parallel. Reuses its memory: it allocates only for a
-/// message that is larger than all before.
+/// message that is larger than all previous ones.
 class message_writer {
  public:
   /// Calls write(part, block) for every block on the worker that owns the part, and concatenates the parts.
@@ -72,8 +72,8 @@ class message_writer {
     return join(which, header, thresholds);
   }
 
-  /// Writes a message with `body_bytes` bytes after the header, which fill(bytes) writes. `bytes` is aligned
-  /// to 16 bytes.
+  /// Writes a message with a header and `body_bytes` bytes after it. fill(bytes) writes these bytes; `bytes`
+  /// is aligned to 16 bytes.
   template <class Fill>
   std::span<std::byte const> write_plain(isa which, message_header const& header, std::size_t body_bytes,
                                          Fill fill) {

@@ -9,11 +9,11 @@
 
 namespace cohort::detail {
 
-/// Elements that extract_above_threshold may overwrite after the end of the list, because it stores whole
-/// vectors.
+/// Number of elements after the end of the list that extract_above_threshold may overwrite, because it stores
+/// whole vectors.
 inline constexpr std::size_t list_slack = 16;
 
-/// Extracts from y = r + x, for one element with threshold t: appends the value to send to the list or to the
+/// Processes one element y = r + x with threshold t: appends the value to send to the list or to the
 /// multiples, and stores the remainder in r.
 ///
 /// Errors    numeric_error if y is not finite; r is unchanged.
@@ -23,7 +23,7 @@ void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*&
 /// r += x, then subtracts ±t from every element whose magnitude is at least t and appends the element to the
 /// list. Elements above most_thresholds are appended to the multiples.
 ///
-/// Shapes    r, x: n elements of one block; `first` is the index of the first one in the flat view.
+/// Shapes    r, x: n elements of one block; `first` is the index of the first element in the flat view.
 /// Before    t is a bf16 between smallest_threshold and largest_threshold. The list has room for n +
 ///           list_slack elements.
 /// Errors    numeric_error if an element of r + x is not finite.

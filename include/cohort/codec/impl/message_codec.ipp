@@ -80,7 +80,7 @@ COHORT_CORE_INLINE void message_codec::read(message_view const& message,
                                             detail::message_reader& elements) const {
   if (message.header.kind != message_kind::sparse) return;
   if (device_passes_ && device_passes_->read(side_of(elements), message)) return;
-  elements.read(message, workers_);  // with device passes: throws the detailed error
+  elements.read(message, workers_);  // if there are device passes, throws the detailed error
   if (device_passes_) detail::refuse_message("codes", "codes that match the block table", "other codes");
 }
 

@@ -51,12 +51,15 @@ class engine final : public port {
   /// Announces a failure of this rank to all ranks.
   void fail(std::string why) noexcept;
 
-  /// Before    poisoned.     After  the callers' memory is no longer accessed; returns within a second.
+  /// Blocks until the transport is abandoned, at most for a second.
+  ///
+  /// Before    the engine is poisoned.
+  /// After     the callers' memory is no longer accessed.
   void wait_until_abandoned();
 
   /// The first context that no communicator of this rank uses.
   std::uint32_t next_context();
-  /// Reserves this context and all before it. Returns false if it was already reserved.
+  /// Reserves this context and all lower ones. Returns false if it was already reserved.
   bool reserve_context(std::uint32_t one);
 
   /// Processor time of the progress thread.
@@ -79,7 +82,7 @@ class engine final : public port {
   /// report the transport's last reason.
   void set_failure(std::string const& why);
 
-  /// Throws the error of a poisoned engine.   After  the callers' memory is no longer accessed.
+  /// Throws the error of a poisoned engine.  After: the callers' memory is no longer accessed.
   [[noreturn, gnu::cold]] void throw_stall_report();
 
   /// Adds the newly started tasks, and advances all active tasks once.
@@ -88,7 +91,8 @@ class engine final : public port {
   /// Abandons the transport, once.
   void abandon();
 
-  /// Pauses between two polls of an operation: spins for 20 µs, yields until 200 µs, then sleeps.
+  /// Pauses between two polls of an operation: spins for 20 µs, yields until 200 µs, then sleeps. With a
+  /// progress thread, blocks until the operation has ended, the engine is poisoned, or `limit` has passed.
   void pause(task& one, clock::duration waited, clock::time_point limit);
 
   /// Queries the status of all ranks. Returns an empty list if the progress thread does not return from the
@@ -114,8 +118,8 @@ class engine final : public port {
   /// Copies a task's description under state_mutex_, because another operation may reuse the task.
   [[gnu::cold]] description describe(task const& one);
 
-  /// Returns an ended task without a handle: the one with the smallest sufficient scratch memory, else any,
-  /// else a new one.
+  /// Returns an ended task without a handle: the one with the smallest sufficient scratch memory. If there is
+  /// none, returns any ended task, or otherwise a new one.
   std::shared_ptr<task> acquire_task(std::size_t scratch_bytes);
 
   void enqueue(task& one);
@@ -141,11 +145,11 @@ class engine final : public port {
   bool threaded_ = false;
   bool oversubscribed_ = false;
 
-  std::mutex transport_mutex_;  // guards the transport, and:
+  std::mutex transport_mutex_;  // guards the transport, and the members until the blank line:
   std::vector<task*> active_;
   bool asked_to_abandon_ = false;
 
-  std::mutex state_mutex_;  // guards:
+  std::mutex state_mutex_;  // guards the members until the blank line:
   std::condition_variable work_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<task>> tasks_;

@@ -17,8 +17,9 @@ namespace cohort::detail {
 
 /// Communicator over a transport, which it shares with its relatives.
 ///
-/// Units     a tag on the wire is (context, number of the collective) or (context, tag of the message), 11
-///           and 12 bits: MPI over UCX has tags of 23 bits. The context distinguishes relatives.
+/// Units     a tag on the wire has two fields: the context (11 bits), and the number of the collective or the
+///           tag of the message (12 bits). MPI over UCX limits tags to 23 bits. The context distinguishes
+///           relatives.
 class message_communicator final : public communicator {
  public:
   message_communicator(std::shared_ptr<engine> shared_engine, std::shared_ptr<rank_group const> ranks);
@@ -30,7 +31,8 @@ class message_communicator final : public communicator {
 
   pending_operation start_broadcast(elements data, int root) override;
   pending_operation start_allreduce(elements data, reduction how) override;
-  /// The same with an algorithm of the caller's choice, which must be the same on every rank.
+  /// As start_allreduce(data, how), with an algorithm that the caller chooses. Every rank must choose the
+  /// same.
   pending_operation start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
   pending_operation start_reduce_scatter(elements data, reduction how) override;
   pending_operation start_allgather(elements data) override;

@@ -67,7 +67,7 @@ inline std::size_t scratch_of_doubling(elements const& data) { return data.bytes
 /// differs in bit k, and reduces them.
 ///
 /// Order     the sums of 2ᵏ neighbours are added in the order of the ranks: bitwise equal on all ranks.
-/// Moves     log2 P messages of n a rank. If P is not a power of two, one more message in each direction
+/// Moves     log2 P messages of n per rank. If P is not a power of two, one more message in each direction
 ///           within a pair.
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 bool recursive_doubling_allreduce(task& t);

@@ -7,7 +7,7 @@ namespace cohort::detail {
 /// Passes each rank's part once around the ring, so that every rank holds all parts.
 ///
 /// Shapes    part(k) is the memory of the part of rank k modulo P.
-/// Moves     P − 1 messages a rank: all parts but that of the next rank.
+/// Moves     P − 1 messages per rank: all parts except that of the next rank.
 template <class Part>
 bool pass_around_ring(task& t, Part part) {
   while (t.all_complete()) {

@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// Result of an action that all ranks have run, known to every rank.
+/// Result of an action that all ranks have run, the same on every rank.
 struct shared_outcome {
   std::vector<std::string> texts{};  ///< result of each rank's action; complete if `trouble` is empty
   std::string trouble{};             ///< which ranks failed, and why; empty: none

@@ -23,11 +23,11 @@ struct ranks_with_status {
 [[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
                                                              std::span<int const> ranks);
 
-/// Returns the late ranks, for which a rank that waits for the ranks `awaited` waits directly or indirectly.
-/// Follows each wait to the rank whose message is awaited. Returns the ranks found that have ended or do not
-/// respond, else those that are not in a wait. If all of them wait, returns the ranks of `awaited` with less
-/// progress than the most advanced one. If all have equal progress, also follows waits for several ranks, to
-/// all ranks.
+/// Returns the late ranks: those that delay, directly or through other waits, a rank that waits for the ranks
+/// `awaited`. Follows each wait to the rank whose message is awaited. Returns the ranks found that have ended
+/// or do not respond, else those that are not in a wait. If all of them wait, returns the ranks of `awaited`
+/// with less progress than the most advanced one. If all have equal progress, also follows waits for several
+/// ranks, to all ranks.
 [[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited);
 
 /// Stall report: the late ranks and the progress of the others, for example "rank 3 is at step 812, bucket 4;
@@ -38,7 +38,7 @@ struct ranks_with_status {
 [[gnu::cold]] std::string describe_stall(std::span<rank_status const> all, std::span<int const> members,
                                          std::span<int const> awaited);
 
-/// Late ranks of a wait that has ended since, for example "rank 2 (at step 812, bucket 4)".
+/// Late ranks of a wait that has since ended, for example "rank 2 (at step 812, bucket 4)".
 [[gnu::cold]] std::string describe_late_ranks(std::span<rank_status const> all, std::span<int const> late);
 
 }  // namespace cohort::detail

@@ -41,8 +41,8 @@ class engine;
 
 /// An operation and its progress. Reused after it has ended and no handle refers to it.
 ///
-/// `home` is destroyed with its communicators, but a handle may outlive them: its owner must read `ended`
-/// first.
+/// `home` is destroyed with its communicators. A handle may outlive them, so its owner must read `ended`
+/// before it uses `home`.
 /// Order     `advance` advances the operation as far as possible without waiting, and returns whether it has
 ///           ended. One thread at a time calls `advance`, and repeats the call whenever a message may have
 ///           ended.

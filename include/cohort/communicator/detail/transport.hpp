@@ -68,7 +68,7 @@ class transport {
   /// Returns whether only a dedicated thread makes progress, because one thread alone may call the library.
   /// message_communicator then runs such a thread. Otherwise the callers of done() and wait() make progress.
   virtual bool needs_progress_thread() const = 0;
-  /// Handles once the messages that are not sends or receives: heartbeats, queries, answers.
+  /// Makes one pass over messages other than sends and receives: heartbeats, queries, answers.
   virtual void make_progress() {}
   /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread.
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;
@@ -80,8 +80,9 @@ class transport {
   /// Returns the status of every rank. Queries all ranks and waits up to `patience` for their answers; 0:
   /// returns the known status without a query.
   virtual std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) = 0;
-  /// Announces a failure of this rank to every rank. trouble() returns it from then on, unless a rank already
-  /// knows another reason. If two ranks fail at once, ranks may thus have different reasons.
+  /// Announces a failure of this rank to every rank. On every rank, trouble() returns this reason from then
+  /// on, unless the rank already has another one. If two ranks fail at once, ranks may thus have different
+  /// reasons.
   virtual void announce(std::string const& why) noexcept = 0;
   /// The reason of a failure, if there is one: the announcement of a rank, or a missing heartbeat.
   virtual std::optional<std::string> trouble() const = 0;

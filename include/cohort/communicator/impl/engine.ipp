@@ -67,7 +67,7 @@ COHORT_CORE_INLINE void engine::wait_until_abandoned() {
   if (!threaded_) make_progress();
   std::unique_lock lock(state_mutex_);
   changed_.wait_for(lock, patience,
-                    [&] { return abandoned_; });  // the progress thread sets it, if it is alive
+                    [&] { return abandoned_; });  // set by the progress thread, unless it hangs
 }
 
 COHORT_CORE_INLINE std::uint32_t engine::next_context() {
@@ -250,7 +250,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
 COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
   auto const room = [&](task const& t) {
     return t.scratch.capacity() - scratch_bytes;
-  };  // wraps if the capacity is too small
+  };  // wraps to a very large number if the capacity is too small
   std::shared_ptr<task> const* best = nullptr;
   for (auto const& one : tasks_)
     if (one.use_count() == 1 && one->ended.load(std::memory_order_acquire)

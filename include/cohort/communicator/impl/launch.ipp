@@ -24,7 +24,7 @@ namespace cohort::detail {
 struct outcome {
   explicit outcome(int ranks) : failures(static_cast<std::size_t>(ranks)), ended(failures.size()) {}
 
-  std::mutex mutex;  // guards:
+  std::mutex mutex;  // guards the members below:
   std::condition_variable changed;
   std::vector<std::exception_ptr> failures;
   std::vector<bool> ended;
@@ -87,7 +87,7 @@ COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
 COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
   using clock = std::chrono::steady_clock;
   constexpr auto notification_time =
-      std::chrono::seconds(1);  // for the other ranks to receive the failure and end
+      std::chrono::seconds(1);  // in this time, other ranks receive the failure and end
   auto const begin = clock::now();
   auto const longest = hub.settings().deadline + std::chrono::seconds(2);
   std::optional<clock::time_point> troubled;

@@ -25,8 +25,8 @@ COHORT_CORE_INLINE bool recursive_halving_allreduce(task& t) {
   return with_folded_ranks(t, [](task& of, folded_ranks const& folded) {
     int const rounds = std::countr_zero(static_cast<unsigned>(folded.ranks));
     bool const in_place = of.at.wire->combines();
-    /// The halves of this rank and of its partner in the exchange between participants that differ in one
-    /// bit.
+    /// The halves of this rank and of its partner, in the exchange between participants whose indices differ
+    /// in one bit.
     struct halves {
       elements own, other;
     };

@@ -45,8 +45,8 @@ namespace cohort::detail {
   return stands;
 }
 
-/// Adds to `some` the ranks for which its ranks wait. For a rank that waits for several, adds all ranks if
-/// `of_all`, else none.
+/// Adds to `some` the ranks for which ranks in `some` wait. For a rank that waits for several ranks, adds all
+/// ranks if `of_all` is true, otherwise none.
 [[gnu::cold]] COHORT_CORE_INLINE void follow_waits(std::span<rank_status const> all, std::vector<int>& some,
                                                    bool of_all) {
   auto const add = [&](int rank) {

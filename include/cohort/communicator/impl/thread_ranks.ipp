@@ -121,7 +121,7 @@ COHORT_CORE_INLINE std::vector<rank_status> thread_transport::query_ranks(
   };
   std::vector<rank_status> all(hub_->places.size());
   for (std::size_t r = 0; r < all.size();
-       ++r) {  // read first: a rank that catches up during the query was late nevertheless
+       ++r) {  // before the query: a rank that catches up during the query still counts as late
     std::lock_guard const lock(hub_->places[r].mutex);
     all[r].where = hub_->places[r].where;
     all[r].waits_for = hub_->places[r].waits_for.load();

@@ -22,11 +22,11 @@
 #include <variant>
 #include <vector>
 
-/// Fields of a document: one table per struct, from which reading, writing and JSON Schema follow.
+/// Fields of a document: one table per struct, which reading, writing and the JSON Schema use.
 ///
 /// A table is a function `document_fields(visitor, value)` that calls `visitor.field(name, member, codec)`
 /// for each field. A codec has three functions: read(json_value, T&), write(json_writer&, T const&) and
-/// schema(json_writer&). `read` keeps what the JSON value omits.
+/// schema(json_writer&). `read` does not change members that the JSON value omits.
 namespace cohort::detail {
 
 /// Throws data_error for a name that is none of `known`, which may be empty.
@@ -198,7 +198,7 @@ struct character_codec {
   }
 };
 
-/// Milliseconds, in files as seconds.
+/// A duration in milliseconds. Documents contain it in seconds.
 struct seconds_codec {
   void read(io::json_value from, std::chrono::milliseconds& value) const {
     double seconds = 0;
@@ -320,7 +320,8 @@ struct object_codec {
   }
 };
 
-/// One of several structs, selected by name. Reading fields of the present alternative keeps its others.
+/// One of several structs, selected by name. If a document selects the current alternative, fields that it
+/// omits keep their values.
 struct variant_codec {
   std::span<std::string_view const> names;
   std::string_view what;

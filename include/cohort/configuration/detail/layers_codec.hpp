@@ -11,9 +11,10 @@ namespace cohort::detail {
 ///     [{input: [1, 28, 28]}, {conv2d: {filters: 20, kernel: 5}}, relu, softmax_cross_entropy]
 ///
 /// Order     a layer reads the layer above it, unless `inputs` names others above it. `name`, `inputs` and
-///           `settings` are beside the layer's own fields. A value that is no object is the first field.
+///           `settings` are in the same object as the kind's fields. A value that is not an object is the
+///           kind's first field.
 /// Errors    data_error with line and path: also if the layers do not form a network.
-/// Exact     read(write(net)) has the hash of net, with the exception of to_json(graph_view).
+/// Exact     read(write(net)) has the hash of net, except in the case that to_json(graph_view) documents.
 struct layers_codec {
   void read(io::json_value from, std::optional<graph>& value) const;
   void write(io::json_writer& out, std::optional<graph> const& value) const;

@@ -32,7 +32,7 @@ struct initialiser_codec {
   static void define(io::json_writer& out);
 };
 
-/// A value with a name, of which some have the field `at`: a normalisation or a constraint.
+/// A gradient normalisation or a constraint, selected by name. Some of them have the field `at`.
 template <class T>
 struct named_limit_codec {
   std::string_view what;

@@ -20,7 +20,7 @@ inline void write_reference(io::json_writer& out, std::string_view definition) {
   out.begin_object(io::json_lines::one).field("$ref", "#/$defs/" + std::string(definition)).end_object();
 }
 
-/// Writes the schema of an object without other fields than those that `properties` writes.
+/// Writes the schema of an object that may have only the fields that `properties` writes.
 template <class Properties>
 void write_object_schema(io::json_writer& out, Properties properties) {
   out.begin_object().field("type", "object").field("additionalProperties", false);

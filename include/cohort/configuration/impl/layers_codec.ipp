@@ -161,7 +161,7 @@ class layers_reader {
       entry.refuse("inputs of at most " + std::to_string(max_layer_elements) + " elements", "more");
   }
 
-  /// The finding without its source line: the document has the line.
+  /// Returns the finding's text without the prefix "graph: ": the error has the document's line instead.
   static std::string text_without_line(finding const& problem) {
     std::string text(problem.text().view());
     if (text.starts_with("graph: ")) text.erase(0, 7);

@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 inline constexpr std::array<std::string_view, 2> unit_names{"step", "epoch"};
 
-/// Whether a field of a schedule is a unit: a name in documents, a number in the library's tables.
+/// Returns whether a field of a schedule is a unit: a name in documents, a number in the library's tables.
 inline bool is_unit(std::string_view field) { return field == "by" || field == "warm_up_by"; }
 
 /// Names of the fields of a schedule in documents. A map has a list of entries instead of numbered fields.
@@ -46,7 +46,7 @@ void document_fields(Visitor& v, map_entry& s) {
 }
 inline constexpr list_codec<object_codec<map_entry>> map_entries_codec{};
 
-/// Replaces the numbered fields of a map.
+/// Replaces the numbered fields of a map by the entries of a list.
 COHORT_CORE_INLINE void read_map(io::json_value from, std::vector<named_number>& numbers) {
   std::vector<map_entry> entries;
   map_entries_codec.read(from, entries);

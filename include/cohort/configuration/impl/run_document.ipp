@@ -37,7 +37,7 @@ inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", 
 inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
 inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
 
-/// Whether names are those of all enumerators up to `last`, or of all alternatives.
+/// Returns whether there is one name per enumerator up to `last`, or per alternative.
 template <class Enum, std::size_t n>
 constexpr bool names_all(std::array<std::string_view, n> const&, Enum last) {
   return static_cast<std::size_t>(last) + 1 == n;
@@ -56,7 +56,7 @@ static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missin
 
 // ---- values of types without a table --------------------------------------------------------------------
 
-/// An element type among some.
+/// One of the element types `names`.
 struct element_codec {
   std::span<std::string_view const> names;
 
@@ -70,7 +70,7 @@ struct element_codec {
   void schema(io::json_writer& out) const { write_enum(out, names); }
 };
 
-/// Steps, or "unbounded".
+/// A number of steps, or "unbounded".
 struct staleness_codec {
   void read(io::json_value from, int& value) const {
     if (from.kind() == io::json_kind::string && from.string() == "unbounded")
@@ -219,7 +219,7 @@ inline any_residual alternatives_of(residual_policy const& p) {
 
 static_assert(names_all<any_threshold>(threshold_names) && names_all<any_residual>(residual_names));
 
-/// A policy as one of the structs from which it is made.
+/// A policy. Documents contain the struct from which it is constructed.
 template <class Policy>
 struct policy_codec {
   std::span<std::string_view const> names;
@@ -391,7 +391,7 @@ void document_fields(Visitor& v, recomputation& s) {
   v.field("blocks", s.blocks, texts_codec);
 }
 
-/// Part of a struct that has an object of its own.
+/// Members of a struct that form a separate object in documents.
 struct optimizer_part {
   training_settings& of;
 };
@@ -473,7 +473,7 @@ void document_fields(Visitor& v, output_settings& s) {
   v.field("report", s.report, text_codec{});
 }
 
-/// A part: an object whose fields belong to a struct of the document.
+/// An object of a document whose fields are members of a larger struct.
 template <class Part>
 struct part_codec {
   template <class Whole>
@@ -502,7 +502,7 @@ struct version_codec {
     if (from.kind() != io::json_kind::number || from.number() != run_document::version)
       from.refuse(
           "version " + std::to_string(run_document::version)
-          + ", the one that this library reads; convert the document, or use the library of its version");
+          + ", the one that this library reads; convert the document, or use a version that reads it");
     value = run_document::version;
   }
   void write(io::json_writer& out, int value) const { out.value(value); }
@@ -530,7 +530,7 @@ void document_fields(Visitor& v, run_document& s) {
   v.field("$schema", for_editors, ignored_codec{});
 }
 
-/// The schema of all fields of a document; parts need the document itself.
+/// Writes the schema of all fields of a document. A part_codec needs the value for its schema.
 struct root_schema {
   io::json_writer& out;
 
@@ -556,7 +556,7 @@ inline void require_path(std::string const& value, char const* path, char const*
   if (value.empty()) refuse_field(path, what, "none");
 }
 
-/// Throws setting_error if a field of a held-out part is set although the test set is of its own.
+/// Throws setting_error if a field of the split is set although the test set has its own files (`other`).
 template <class Source>
 void require_no_split(Source const& s, std::string const& other, std::string const& path) {
   if (other.empty()) return;
@@ -690,7 +690,7 @@ COHORT_CORE_INLINE void run_document::check() const {
   if (output.checkpoints.empty() && (output.resume || output.checkpoint_every > 0))
     detail::refuse_field("output.checkpoints", "a folder, because resume or checkpoint_every is set", "none");
   if (training.workers == 0 && !tune)
-    detail::refuse_field("training.workers", "at least 1, or training.tune: true, which chooses", "0");
+    detail::refuse_field("training.workers", "at least 1, or training.tune: true to choose the number", "0");
 }
 
 COHORT_CORE_INLINE std::span<std::string_view const> run_document::backends() {

@@ -46,7 +46,7 @@ struct batch_reading {
 /// Threads that read the examples of one batch at a time.
 ///
 /// Order     for use by one thread at a time, which is reader 0.
-/// Errors    of several failed examples, the exception of the first one in the batch. deadline_error if the
+/// Errors    if several examples fail, the exception of the first one in the batch. deadline_error if the
 ///           other readers do not finish within the deadline after reader 0; later calls throw it, too.
 /// Exact     every example is written to its own row: the batch does not depend on the number of readers.
 class batch_readers {

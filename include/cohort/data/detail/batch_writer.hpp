@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Gives a batch the tensors of the description, with memory for `capacity` examples.
+/// Creates the tensors of a batch as described, with memory for `capacity` examples.
 void resize_batch(batch& b, data_description const& description, int capacity);
 
 /// Writes one part of an example to a batch. The conversion is selected once and used for every example.

@@ -45,7 +45,7 @@ class channel_statistics {
     rescaling how;
     std::size_t each;      // elements of a feature in an example
     std::size_t step;      // between these elements
-    std::size_t distance;  // from a feature's first element to the next one's
+    std::size_t distance;  // from a feature's first element to that of the next feature
     int mask;              // index of the part's mask in the batch; −1: none
     std::vector<feature> features;
   };

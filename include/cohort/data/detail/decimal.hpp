@@ -50,7 +50,7 @@ inline constexpr auto exact_powers = [] {
       p += 8;
       continue;
     }
-    // Pads the digits with zeros in front: no branches, because the number of digits is hard to predict.
+    // Adds leading zeros instead of branching on the number of digits, which is hard to predict.
     int const count = std::countr_zero(others) / 8;
     number = number * powers[count] + value_of(digits << (8 * (7 - count)) << 8);
     return p + count;
@@ -100,7 +100,7 @@ char const* parse_decimal(char const* p, char const* end, T& value) {
   p += p != end && (*p == '-' || *p == '+');
   char const* const first = p;
   std::uint64_t number = 0;
-  // One digit at a time: the number of digits before the point is easy to predict, unlike that after it.
+  // One digit per step: the number of digits before the point is easy to predict, the number after it is not.
   for (; p != end && static_cast<unsigned char>(*p - '0') < 10; ++p)
     number = number * 10 + static_cast<std::uint64_t>(*p - '0');
   std::ptrdiff_t digits = p - first;

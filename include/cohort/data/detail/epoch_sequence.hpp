@@ -7,8 +7,7 @@
 
 namespace cohort::detail {
 
-/// What determines the order of an epoch; see epoch_order. `lengths`: of the examples, if they are sorted in
-/// buckets.
+/// Parameters of the order of an epoch; see epoch_order. `lengths`: of the examples, if `bucket` > 0.
 struct epoch_settings {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
@@ -25,7 +24,7 @@ struct epoch_settings {
 /// Before    with `blocks`, bucket is 0.
 /// Moves     without `shuffle` nothing is allocated; with `blocks`, one number for each block and for each
 ///           example of a window; otherwise one number for each example. Memory is reused.
-/// Cost      copy from another window than the last one shuffles that window.
+/// Cost      a copy from a window other than that of the previous copy shuffles this window.
 class epoch_sequence {
  public:
   void start(epoch_settings const& settings);
@@ -41,7 +40,7 @@ class epoch_sequence {
 
   epoch_settings settings_;
   std::vector<std::int64_t> blocks_;    // the blocks in their order; empty: one window
-  std::int64_t short_block_place_ = 0;  // in blocks_: the block with the last examples, which may be shorter
+  std::int64_t short_block_place_ = 0;  // index in blocks_ of the data set's last block, which may be shorter
   std::int64_t window_ = -1;            // the window in order_
   std::vector<std::int64_t> order_;
 };

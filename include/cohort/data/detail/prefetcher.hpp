@@ -51,7 +51,7 @@ class batch_queue {
 class prefetcher {
  public:
   prefetcher(dataset data, loader_settings const& settings);
-  /// Waits for the thread until the deadline, then detaches it.
+  /// Stops the thread. Detaches it if it is still running at the deadline.
   ~prefetcher();
   prefetcher(prefetcher const&) = delete;
   prefetcher& operator=(prefetcher const&) = delete;

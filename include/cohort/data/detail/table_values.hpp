@@ -72,7 +72,7 @@ std::vector<std::int32_t> labels_in(Table const& table, std::string const& colum
     if (!(label >= 0 && label <= static_cast<T>(largest) && label == std::floor(label)))
       refuse_value(table, "a value is not a valid class label", column, row,
                    classes > 0 ? text_of({"a whole number from 0 to ", largest})
-                               : "a whole number from 0; a number to predict: .regression = true",
+                               : "a whole number from 0; for a number to predict, set .regression = true",
                    is_finite(label) ? text_of({label}) : "none");
     labels.push_back(static_cast<std::int32_t>(label));
   }

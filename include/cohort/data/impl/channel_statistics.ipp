@@ -71,7 +71,7 @@ COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& 
   if (made.scale == 0 || !is_finite(made.scale) || !is_finite(made.offset) || !is_finite(mean))
     throw data_error({.what = "numbers cannot be rescaled",
                       .where = {of.input ? "input " : "target ", of.name, ", channel ", channel},
-                      .expected = "finite numbers, whose deviation, range and their reciprocals are finite",
+                      .expected = "finite numbers; deviation, range and their reciprocals must be finite",
                       .got = {"mean ", mean, ", ", standardises ? "deviation " : "range ", unit}});
   return made;
 }

@@ -156,8 +156,8 @@ class table_parser {
     force(settings_.text_columns, kind::text);
   }
 
-  /// Parses all rows. Returns false if a column of texts was parsed as numbers, so that all rows have to be
-  /// parsed again: at once if the text is in the first rows, otherwise after the last row.
+  /// Parses all rows. Returns false if a column of texts was parsed as numbers; all rows must then be parsed
+  /// again. If the text is in the first rows, it returns at once, otherwise after the last row.
   bool parse_rows() {
     constexpr int first_rows = 64;
     int parsed = 0;
@@ -202,7 +202,7 @@ class table_parser {
     return !mistaken_;
   }
 
-  /// Reserves memory for all rows, whose number is estimated from the bytes of the first ones.
+  /// Reserves memory for all rows, whose number is estimated from the bytes of the first rows.
   void reserve(std::ptrdiff_t bytes, int rows) {
     auto const estimate =
         static_cast<std::size_t>((reader_.end() - reader_.position()) / (bytes / rows + 1)) * 17 / 16 + 1;
@@ -289,8 +289,8 @@ class table_parser {
     return true;
   }
 
-  /// Throws data_error if a column of numbers contains one that T cannot represent. A column may contain such
-  /// fields in rows before its first text, so this is checked after the last row.
+  /// Throws data_error if a column of numbers contains a number that T cannot represent. Call it after the
+  /// last row: a column with such a number may still prove to be a column of texts.
   void check_range() {
     field_column* first = nullptr;
     for (field_column& one : fields_)
@@ -352,7 +352,7 @@ class table_parser {
   std::int64_t dropped_ = 0;  // rows
 };
 
-/// Returns the separator: that of the settings, or the one of the name's extension.
+/// Returns the separator of the settings, or the separator that the name's extension implies.
 COHORT_CORE_INLINE char separator_of(std::string_view name, table_settings const& settings) {
   char const separator = settings.separator;
   if (separator == 0) {

@@ -25,7 +25,8 @@ COHORT_CORE_INLINE std::vector<std::string> texts_that_occur(text_column const& 
   return texts;
 }
 
-/// Returns the replacement of a column's missing numbers: the mean or median of the others, or the constant.
+/// Returns the replacement of a column's missing numbers: the mean or median of the numbers
+/// that are present, or the constant.
 template <class T>
 double fill_of(data_table const& table, std::string const& column, encoder_settings const& settings) {
   if (settings.impute == imputation::constant) {
@@ -96,8 +97,8 @@ class code_translation {
                        .got = listed_columns(table.columns())});
 }
 
-/// A column of texts. A column without any text counts as missing texts; read_table stores it as missing
-/// numbers.
+/// A column of texts. If no field of the column has a value, read_table stores missing numbers; they are
+/// treated as missing texts.
 class texts_of {
  public:
   texts_of(data_table const& table, std::string const& column) {

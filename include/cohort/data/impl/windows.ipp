@@ -72,7 +72,7 @@ class series_windows {
 
  private:
   time_series series_;
-  std::shared_ptr<std::vector<std::byte>> targets_;  // only of columns that are not adjacent
+  std::shared_ptr<std::vector<std::byte>> targets_;  // null if the target columns are adjacent
   data_description description_;
   std::vector<example_rows> rows_;
   std::int64_t size_ = 0;

@@ -7,12 +7,12 @@
 
 namespace cohort::detail {
 
-/// Returns the name with the smallest edit distance to `wanted`, the first of several. Returns "" if every
-/// distance is more than (n + 1) / 3, where n is the length of the longer name, or if `wanted` has more than
-/// 100 bytes.
+/// Returns the name with the smallest edit distance to `wanted`; of several such names, the first one.
+/// Returns "" if every distance is more than (n + 1) / 3, where n is the length of the longer name. Also
+/// returns "" if `wanted` has more than 100 bytes.
 std::string_view nearest_name(std::string_view wanted, std::span<std::string_view const> names);
 
-/// Returns "a, b, c; the nearest name is b"; only the list if no name is near.
+/// Returns "a, b, c; the nearest name is b"; returns only the list if no name is near.
 std::string names_and_nearest(std::string_view wanted, std::span<std::string_view const> names);
 
 }  // namespace cohort::detail

@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/execution/detail/simd_vector.hpp>
 
-/// exponential(x), for each instruction set.
+/// The function exponential(x), compiled for each instruction set.
 namespace cohort::detail {
 
 namespace baseline_f32 {

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Loads and stores of some columns of a vector, for each instruction set: `element` (the type in memory),
-/// `columns`, first_columns, load_part, store_part. Columns that are not loaded are zero. avx512_bf16:
-/// vectors of f32, elements of bf16.
+/// Loads and stores of some columns of a vector. The namespace of each instruction set contains `element`
+/// (the type in memory), `columns`, first_columns, load_part and store_part. Columns that are not loaded are
+/// zero. avx512_bf16 has vectors of f32 and elements of bf16.
 namespace cohort::detail {
 
 namespace baseline_f32 {
@@ -41,7 +41,7 @@ using element = bf16;
 using narrow_bits [[gnu::vector_size(lanes * sizeof(bf16))]] = short;
 using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narrow_bits;
 
-// Without this builtin, g++ converts each half of the vector separately.
+// Uses a builtin for g++, which otherwise converts each half of the vector separately.
 [[gnu::always_inline]] inline real widened(narrow_bits x) {
 #if defined(__clang__)
   using unsigned_bits [[gnu::vector_size(sizeof(x))]] = std::uint16_t;
@@ -52,7 +52,7 @@ using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narro
                                 << 16);
 #endif
 }
-// Rounds as bf16::nearest does.
+// Converts to bf16, rounded as by bf16::nearest.
 [[gnu::always_inline]] inline narrow_bits narrowed(real x) {
   bits const pattern = reinterpret_cast<bits>(x), upper = pattern >> 16;
   bits const nearest = (pattern + 0x7fffU + (upper & 1U)) >> 16;

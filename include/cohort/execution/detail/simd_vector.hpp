@@ -3,14 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Vector types and functions for each instruction set, in one namespace each, with the same names: `number`
-/// (an element), `real` (a vector of `lanes` elements), `bits` (bit patterns), load, store, root, quotient.
+/// Vector types and functions. Each instruction set has a namespace with the same names: `number` (an
+/// element), `real` (a vector of `lanes` elements), `bits` (bit patterns), load, store, root, quotient.
 ///
 /// A loop over memory is written once with these names, in an .inc file. The file is included into each
-/// namespace, in a region that is compiled for the namespace's instruction set. A template over the
-/// instruction set would be compiled with the consumer's flags: the compiler would split its vectors into
-/// baseline vectors before inlining. double has only a scalar variant. root() uses compiler
-/// builtins, because <immintrin.h> adds half a second of compile time.
+/// namespace, in a region that is compiled for the namespace's instruction set. A template parameter for the
+/// instruction set would not work: the template would be compiled with the consumer's flags, so the compiler
+/// would split its vectors into baseline vectors before inlining. double has only a scalar variant. root()
+/// uses compiler builtins, because <immintrin.h> adds half a second of compile time.
 namespace cohort::detail {
 
 namespace baseline_f32 {

@@ -17,7 +17,8 @@ std::string decimal_text(std::optional<double> number, int decimals);
 /// Returns the number of characters (code points) in a UTF-8 text.
 std::size_t characters_in(std::string_view text);
 
-/// Alignment of the columns after the first table_layout::left ones. `even`: right-aligned, all of one width.
+/// Alignment of the columns after the first table_layout::left columns. `even`: right-aligned, all with the
+/// same width.
 enum class columns : std::uint8_t { left, right, even };
 
 struct table_layout {

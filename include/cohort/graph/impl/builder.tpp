@@ -34,7 +34,7 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   made.first_value = static_cast<int>(values_.size());
   made.first_input = static_cast<int>(edges_.size());
   store_name(made, name);
-  // Not insert: g++ 12 warns that it would write past the end (-Wstringop-overflow).
+  // insert is not used, because g++ 12 warns that insert would write past the end (-Wstringop-overflow).
   for (int slot = 0; slot < kind.slots; ++slot) values_.push_back(values[slot]);
   for (int const one : from) edges_.push_back(one);
   nodes_.push_back(made);
@@ -43,7 +43,7 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return id;
 }
 
-/// Makes node `id` use the parameters of node `owner`, or, if `owner` is −1, those of the node whose name is
+/// Makes node `id` use the parameters of node `owner`. If `owner` is −1, uses those of the node whose name is
 /// in the settings of node `id` (`shares`).
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;

@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-/// Converts a network to an ONNX model. Finds layers by kind and fields by name, and so needs no header of a
+/// Converts a network to an ONNX model. Finds layers by kind and fields by name, so it needs no header of a
 /// layer.
 ///
 /// Before    the arguments outlive the exporter. `parameters` are dense and named as in model files.
@@ -44,7 +44,7 @@ class onnx_exporter {
   void export_layer(int id);
   std::string rescaled_output(int id, std::string value);
 
-  // Of the current layer.
+  // Properties of the current layer.
   [[noreturn]] void refuse(std::string reason) const;
   double field(std::string_view name, int slot = 0) const;
   int integer(std::string_view name) const { return static_cast<int>(field(name)); }
@@ -148,7 +148,7 @@ class onnx_exporter {
   std::map<std::vector<std::int64_t>, std::string> integers_{};
   std::map<double, std::string> numbers_{};
   std::map<int, std::string> masks_{}, lengths_{};
-  std::map<std::string, std::string> stored_{};  // initializers of parameters, by the name of their use
+  std::map<std::string, std::string> stored_{};  // initializers, by name of parameter and suffix
   int id_ = -1;
   std::string name_{};
 };

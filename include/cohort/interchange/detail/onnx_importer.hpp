@@ -17,7 +17,7 @@
 
 namespace cohort::detail {
 
-/// Limits on an untrusted file, as those of model files.
+/// Limits for an untrusted file, the same as for model files.
 inline constexpr std::int64_t max_onnx_extent = std::int64_t{1} << 24;
 inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
@@ -39,8 +39,8 @@ struct onnx_value {
 };
 
 /// Converts an ONNX graph to a Cohort network, node by node in the file's order. Transpose only permutes the
-/// axes of the view. An operator then reads the view, or the layer's output in row-major order, which may
-/// need a `reshape`. Operators that would have to move elements are refused.
+/// axes of the view. Later operators read the view, or the layer's output in row-major order, possibly after
+/// a `reshape`. Operators that would have to move elements are refused.
 ///
 /// Errors    graph_error with node and reason.
 class onnx_importer {
@@ -62,7 +62,7 @@ class onnx_importer {
     extents dims;
     std::vector<float> values;
   };
-  /// Extents before, along and after an axis, without the batch.
+  /// Products of the extents before, along and after an axis, without the batch.
   struct around {
     std::int64_t before = 1, along = 1, after = 1;
   };
@@ -116,7 +116,7 @@ class onnx_importer {
   onnx_value const& data(std::size_t which) const;
   bool is_constant(std::size_t which) const { return has_input(which) && any(which).constant; }
   tensor_float numbers(std::size_t which) const;
-  /// Returns a constant vector of integers: input `which`, or in older operator sets an attribute.
+  /// Returns a constant vector of integers: input `which`, or the attribute `older` of older operator sets.
   std::optional<extents> list(std::size_t which, char const* older);
   std::optional<double> bound(std::size_t which, char const* older);
   void set(onnx_value value, std::size_t output = 0);
@@ -203,7 +203,7 @@ class onnx_importer {
   std::int64_t version_ = 0;
   builder net_{};
   std::map<std::string, onnx_value, std::less<>> values_{};
-  std::map<std::string, graph_error, std::less<>> refused_{};  // of constants, thrown when they are read
+  std::map<std::string, graph_error, std::less<>> refused_{};  // thrown when the constant is read
   std::map<onnx_node const*, fusion> fusions_{};
   std::map<std::string, int, std::less<>> uses_{};
   std::vector<bool> live_{};
@@ -212,7 +212,7 @@ class onnx_importer {
   std::vector<stored_parameter> parameters_{};
   std::vector<std::string> frozen_{};
   std::vector<std::string> inputs_{};
-  std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed ones
+  std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
   std::set<std::string, std::less<>> read_{};  // attributes of the node
@@ -223,7 +223,7 @@ class onnx_importer {
 std::string name_of(onnx_node const& node);
 /// Returns whether the operator is LSTM, GRU or RNN.
 bool is_recurrent_operator(std::string_view op);
-/// Returns whether the program knows a kind of layer: see load_trained.
+/// Returns whether the program includes a kind of layer: see load_trained.
 bool has_kind(std::string_view name);
 /// Returns the extents of a value without the first one.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);

@@ -70,7 +70,7 @@ struct onnx_attribute {
   float f = 0;
   std::int64_t i = 0;
   std::string s{};
-  std::vector<onnx_tensor> t{};  // one, of type tensor
+  std::vector<onnx_tensor> t{};  // one element if the type is `tensor`; otherwise empty
   std::vector<float> floats{};
   std::vector<std::int64_t> ints{};
   std::vector<std::string> strings{};
@@ -78,7 +78,7 @@ struct onnx_attribute {
 
 struct onnx_node {
   std::string op{};
-  std::vector<std::string> inputs{};  // "": an optional input that is left out
+  std::vector<std::string> inputs{};  // "": an optional input that is omitted
   std::vector<std::string> outputs{};
   std::vector<onnx_attribute> attributes{};
   std::string name{};
@@ -120,7 +120,7 @@ struct onnx_model {
 /// Errors    data_error with file, byte and message: bytes that are no ONNX model, tensors with external data
 ///           or with another number of elements than their extents, more than 2^20 messages.
 onnx_model read_onnx_model(std::string_view bytes, std::string const& file);
-/// Reads a file with one tensor, as ONNX's test data contain them.
+/// Reads a file with one tensor, such as those in ONNX's test data.
 onnx_tensor read_onnx_tensor(std::string_view bytes, std::string const& file);
 /// Returns the bytes of the file.
 std::string write_onnx_model(onnx_model const& model);

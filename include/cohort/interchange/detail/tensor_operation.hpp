@@ -36,7 +36,7 @@ struct tensor_operation {
   std::vector<int> numbers{};           ///< axes: the axes; part: index and number of parts
   gate_orders const* orders = nullptr;  ///< gates
 
-  /// Reads "axes:3,2,0,1"; nothing for another text.
+  /// Parses the text of an operation, such as "axes:3,2,0,1"; nullopt if it is none.
   static std::optional<tensor_operation> parse(std::string_view text);
 };
 
@@ -58,14 +58,14 @@ std::optional<std::vector<std::string_view>> match_pattern(std::string_view patt
 /// Replaces the stars of a pattern.  Before: as many texts as stars.
 std::string expand_pattern(std::string_view pattern, std::vector<std::string_view> const& stars);
 
-/// The parameter that a tensor becomes.
+/// The parameter to which a tensor is mapped.
 struct mapped_parameter {
   std::string_view layer_kind;  ///< "lstm"
   std::string_view name;        ///< "recurrent_weights"
   shape dims;
 };
 
-/// Which element of a tensor each element of a parameter is: row-major indices.
+/// For each element of a parameter, the row-major index of the tensor's element from which it is read.
 ///
 /// Shapes    `dims`: the extents after the operations that were applied.
 struct element_order {

@@ -29,7 +29,7 @@ COHORT_CORE_INLINE std::vector<std::string_view> words_of(std::string_view line)
   }
 }
 
-/// Reads one line of a name map.  Before: the line has a word.
+/// Reads one line of a name map.  Before: the line has at least one word.
 COHORT_CORE_INLINE name_rule read_rule(std::vector<std::string_view> const& words, int line,
                                        std::string const& where) {
   auto const refuse = [&](std::string expected, std::string got) {
@@ -39,7 +39,7 @@ COHORT_CORE_INLINE name_rule read_rule(std::vector<std::string_view> const& word
                       .got = std::move(got)});
   };
   if (words.size() < 2)
-    refuse("a parameter, a tensor, and operations or none", quote_for_error(words[0]) + " only");
+    refuse("a parameter, a tensor, and optionally operations", quote_for_error(words[0]) + " only");
   name_rule made{.line = line, .ours = std::string(words[0]), .theirs = {}, .operations = {}};
   for (std::string_view rest = words[1];;) {
     std::size_t const plus = rest.find('+');

@@ -152,7 +152,8 @@ void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte
   });
 }
 
-/// Largest sizes of the header and of all bytes before the data. Six extents and a type need less than 200.
+/// Largest sizes of the header and of all bytes before the data. Six extents and a type need fewer than
+/// 200 bytes.
 inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 12 + longest_npy_header;
 
 [[noreturn]] COHORT_CORE_INLINE void refuse_npy(std::string const& where, std::size_t byte,
@@ -217,7 +218,7 @@ COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, 
   return made;
 }
 
-/// The same for the layout's type.
+/// Copies an array in Fortran order to row-major order, with elements of the layout's type.
 COHORT_CORE_INLINE void copy_from_fortran_order(npy_layout const& layout, std::byte const* from,
                                                 std::byte* to) {
   std::size_t const width = bytes_of(layout.type);
@@ -250,7 +251,8 @@ COHORT_CORE_INLINE std::string npy_header(element_type type, shape const& dims) 
   for (int axis = 0; axis < dims.rank; ++axis)
     text += std::to_string(dims[axis]) + (dims.rank == 1 ? "," : axis + 1 < dims.rank ? ", " : "");
   text += "), }";
-  constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; of the data
+  constexpr std::size_t before = 10;     // bytes of magic, version and length
+  constexpr std::size_t alignment = 64;  // of the data in the file
   text.resize((before + text.size() + 1 + alignment - 1) / alignment * alignment - before - 1, ' ');
   text += '\n';
   std::string header(npy_magic);

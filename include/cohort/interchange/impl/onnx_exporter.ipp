@@ -39,7 +39,7 @@ COHORT_CORE_INLINE std::vector<std::int64_t> extents_of(shape const& dims) {
   return {dims.extents.begin(), dims.extents.begin() + dims.rank};
 }
 
-/// Operators without attributes, by the argument of `simple`.
+/// Operators without attributes, indexed by the template argument of `simple`.
 inline constexpr std::array<char const*, 6> simple_operators{"Relu",     "Sigmoid",  "Tanh",
                                                              "Softplus", "Softsign", "Identity"};
 
@@ -217,7 +217,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::encoded_number(std::size_t c) {
   return emit("Where", {missing, number(column.fill), value});
 }
 
-/// A string without a slot becomes an index that is out of range, so that the runtime reports an error.
+/// For a string without a slot, the runtime reports an error: OneHotEncoder because `zeros` is 0, and Gather
+/// because LabelEncoder returns an index that is out of range.
 COHORT_CORE_INLINE std::string onnx_exporter::encoded_text(std::size_t c) {
   encoded_column const& column = preparation_.encoder->columns()[c];
   std::string const value = value_info(column.name, onnx_type::text, {1});
@@ -327,8 +328,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name) {
   if (!found) refuse("the model has no parameter " + std::string(name));
   return parameter(name, "", extents_of(found->view.dims), {});
 }
-/// Stores the parameter with these extents; if `values` is not empty, with these values in another order.
-/// Layers that share the parameter share the initializer.
+/// Stores the parameter as an initializer with extents `dims`. `values`: the parameter's values in ONNX's
+/// order; empty: in the stored order. Layers that share the parameter share the initializer.
 COHORT_CORE_INLINE std::string onnx_exporter::parameter(std::string_view name, std::string_view suffix,
                                                         std::vector<std::int64_t> dims,
                                                         std::vector<float> values) {

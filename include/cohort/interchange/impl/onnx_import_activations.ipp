@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Kinds of the activations without attributes, by the argument of `simple`.
+/// Kinds of the activations without attributes, indexed by the template argument of `simple`.
 inline constexpr std::array<std::string_view, 6> simple_kinds{"relu",     "sigmoid",  "tanh",
                                                               "softplus", "softsign", "mish"};
 

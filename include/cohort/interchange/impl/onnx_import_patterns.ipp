@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 /// Finds producers, readers and constants, for patterns of several nodes that become one layer.
 ///
-/// Before    the nodes and the constants outlive it and do not change.
+/// Before    the nodes and the constants outlive this object and do not change.
 class onnx_patterns {
  public:
   using list = std::vector<std::int64_t>;
@@ -50,7 +50,7 @@ class onnx_patterns {
     auto const found = values_.find(name);
     return found == values_.end() ? nullptr : found->second.constant;
   }
-  /// Returns the number of a constant with one element.
+  /// Returns the value of a constant with one element; nullopt for other values.
   std::optional<float> number(std::string const& name) const {
     onnx_tensor const* const found = constant(name);
     if (!found || found->elements() != 1) return std::nullopt;
@@ -177,7 +177,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
     onnx_attribute const* const perm = found ? found->find("perm") : nullptr;
     return perm && perm->ints == wanted ? found : nullptr;
   };
-  // Returns the target of a Reshape node whose zeros copy extents; otherwise an empty list.
+  // Returns the target of a Reshape node in which 0 means an unchanged extent; otherwise an empty list.
   auto const target_of = [&](onnx_node const* node) -> extents {
     onnx_attribute const* const zeros = node ? node->find("allowzero") : nullptr;
     return node && !(zeros && zeros->i != 0) ? find.integers(node->inputs[1]) : extents{};

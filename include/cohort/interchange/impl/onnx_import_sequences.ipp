@@ -199,7 +199,7 @@ COHORT_CORE_INLINE void onnx_importer::recurrent() {
   }
 }
 
-/// Checks the shapes that fuse_attention does not know: splitting and joining the heads keeps batch and
+/// Checks the shapes, which are unknown in fuse_attention. Splitting and joining the heads keeps batch and
 /// steps, the heads have all columns, and the causal mask has the extents of the scores.
 COHORT_CORE_INLINE void onnx_importer::check_heads(fusion const& of) const {
   auto const keeps = [](extents const& target, onnx_value const& x) {

@@ -72,7 +72,7 @@ COHORT_CORE_INLINE bool is_stepwise(std::string_view kind) {
   return std::ranges::find(known, kind) != std::end(known);
 }
 
-/// Returns the kinds that the program knows: see load_trained.
+/// Returns the kinds of layers that the program includes: see load_trained.
 COHORT_CORE_INLINE std::span<kind const* const> importable_kinds() {
   static std::vector<kind const*> const kinds = known_kinds({});
   return kinds;

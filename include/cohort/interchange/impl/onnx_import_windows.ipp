@@ -194,7 +194,7 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
         permute_axes(weights.values, {groups, channels, filters, area}, {0, 2, 1, 3}));
   if (bias) store("bias", checked_shape({filters * groups}), numbers(2).values);
   if (after[0] < 0 || after[1] < 0) {
-    if (bias) refuse("its output is larger than its window reaches, and has a bias");
+    if (bias) refuse("its output extends beyond its last window, and it has a bias");
     made = append("zero_padding", {made},
                   {{"sides",
                     {static_cast<double>(padding_mode::sides), 0,
@@ -221,7 +221,8 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
   int from = image(x);
   ::cohort::shape in = shape_of(from);
   padding sides = pads(given, spatial, moving, in, automatic);
-  // ceil_mode: padding at the end, so that one more window fits. It must begin before that padding.
+  // ceil_mode: adds padding at the end, so that one more window fits. This window must begin before the
+  // padding.
   auto const extend = [&](int size, int stride, int extent, int begin, int& end) {
     int const room = extent + begin + end - size;
     if (room < 0 || room % stride == 0) return;
@@ -329,7 +330,7 @@ COHORT_CORE_INLINE void onnx_importer::resize() {
   integer("antialias", 0);
   std::string const policy = text("keep_aspect_ratio_policy", "stretch");
   extents const axes = integers("axes");
-  if (mode != "nearest") refuse("Cohort repeats elements only, mode nearest");
+  if (mode != "nearest") refuse("Cohort does not interpolate: only mode nearest is supported");
   if (!axes.empty() || policy != "stretch") refuse("it resizes selected axes");
   if (x.dims.size() != 4 || x.axes[0] != onnx_value::batch) refuse("its input is not N x C x H x W");
   std::vector<std::int64_t> factors;

@@ -89,7 +89,7 @@ COHORT_CORE_INLINE imported_model onnx_importer::run() {
   for (stored_parameter& one : parameters_) made.set(one.name, one.dims, std::move(one.values));
   made.inputs = inputs_;
   for (onnx_value_info const& one : model_.outputs) made.outputs.push_back(one.name);
-  // If all layers were frozen, a run would refuse the network: then none is frozen.
+  // A run refuses a network whose layers are all frozen. In this case, no layer is frozen.
   std::set<std::string_view> owners;
   for (stored_parameter const& one : parameters_)
     owners.insert(std::string_view(one.name).substr(0, one.name.rfind('.')));
@@ -155,7 +155,7 @@ COHORT_CORE_INLINE void onnx_importer::check_model() {
   node_ = nullptr;
 }
 
-/// Each value has one name and is computed once.
+/// Checks that inputs and outputs have distinct names, and that each value is computed once.
 COHORT_CORE_INLINE void onnx_importer::check_names() {
   std::set<std::string_view> inputs, outputs, computed;
   for (onnx_value_info const& one : model_.inputs)
@@ -219,7 +219,7 @@ COHORT_CORE_INLINE void onnx_importer::find_lengths() {
   for (onnx_node const& one : model_.nodes)
     for (std::string const& output : one.outputs) producers.try_emplace(output, &one);
   std::map<std::string, int> uses;
-  std::map<std::string_view, std::string_view> sources;  // known results: the input from which a value comes
+  std::map<std::string_view, std::string_view> sources;  // value on a searched path -> its graph input
   for (std::size_t n = 0; n < model_.nodes.size(); ++n) {
     node_ = &model_.nodes[n];
     if (!live_[n] || !is_recurrent_operator(node_->op) || !has_input(4)) continue;
@@ -302,7 +302,7 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
 COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
   std::vector<int> ids;
   if (model_.outputs.empty()) refuse("it has no outputs");
-  // Values that a layer reads or that are an output already: these need an identity layer to be an output.
+  // An input, or a layer that is read or is already an output, needs an identity layer to become an output.
   std::set<int> read(net_.view().edges.begin(), net_.view().edges.end());
   for (onnx_value_info const& one : model_.outputs) {
     auto const wrong = [&](std::string reason) {

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Reads integers separated by `separator`; nothing for another text.
+/// Parses integers separated by `separator`; nullopt for any other text.
 COHORT_CORE_INLINE std::optional<std::vector<int>> parse_integers(std::string_view text, char separator) {
   std::vector<int> numbers;
   char const *at = text.data(), *const end = at + text.size();

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
-/// Eight bytes of a text in one word, the first byte lowest. A mark is bit 7 of a byte. Only the lowest mark
-/// is reliable: carries may set false marks above it.
+/// Operations on eight bytes of a text in one word. The first byte of the text is the lowest byte of the
+/// word. A mark is bit 7 of a byte. Only the lowest mark is reliable, because carries may set false marks
+/// above it.
 namespace cohort::detail {
 
 static_assert(std::endian::native == std::endian::little);
@@ -27,7 +28,7 @@ inline std::uint64_t load_word(char const* p) {
 inline std::uint64_t load_word(char const* p, std::size_t size) {
   if (size == 8) return load_word(p);
   if (size >= 4) {
-    std::uint32_t first, last;  // they overlap
+    std::uint32_t first, last;  // these two words overlap
     std::memcpy(&first, p, 4);
     std::memcpy(&last, p + size - 4, 4);
     return first | std::uint64_t{last} << (8 * (size - 4));

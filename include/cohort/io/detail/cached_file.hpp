@@ -7,12 +7,13 @@
 
 namespace cohort::detail {
 
-/// A cache entry, whose content can be computed again. The file consists of a header, the key and the
+/// A cached file, whose content can be computed again. The file consists of a header, the key and the
 /// content. Its name is the hash of the key. Reading compares the whole key, so a hash collision only causes
 /// a cache miss.
 ///
-/// Shapes    `format`: first words of the header, with a format version: "cohort kernels 1". `extension`: of
-///           the cached file's name. `key`: describes everything that the content depends on.
+/// Shapes    `format`: first words of the header, with a format version, for example "cohort kernels 1".
+///           `extension`: extension of the file's name. `key`: describes everything that the content depends
+///           on.
 /// Errors    none: if a file is damaged or a folder is not accessible, the caller computes the content again.
 class cached_file {
  public:

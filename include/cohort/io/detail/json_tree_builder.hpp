@@ -20,7 +20,8 @@ struct text_position {
 
 /// Creates a json_tree from the events of a parser of another format.
 ///
-/// Order     key precedes each value of an object. begin and end are balanced; one value is the root.
+/// Order     key is called before each value of an object. Calls of begin and end are balanced. Exactly one
+///           value is the root.
 /// Before    keys and strings are UTF-8, and have at most `text_bytes` bytes together.
 /// Errors    data_error, which begins with `what`, if a field occurs twice in an object or a limit is
 ///           exceeded; setting_error if max_depth is out of range.
@@ -52,7 +53,7 @@ class json_tree_builder {
  private:
   struct container {
     std::uint32_t id;
-    std::size_t first_pending;  // its children are the elements of pending_ from here on
+    std::size_t first_pending;  // index of its first child in pending_
   };
 
   bool is_object(container const& one) const { return tree_->nodes[one.id].kind == io::json_kind::object; }

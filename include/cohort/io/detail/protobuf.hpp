@@ -16,11 +16,11 @@ namespace cohort::detail {
 ///       if (reader.field() == 2) name = reader.bytes();   // other fields are skipped
 ///
 /// Before    the bytes are untrusted; they and `parent` outlive the reader.
-/// Errors    data_error with the file, the path of the message and the byte, for bytes that are no message or
-///           a field of another wire type.
+/// Errors    data_error if the bytes are not a valid message, or if a field has another wire type. It names
+///           the file, the path of the message and the byte.
 class protobuf_reader {
  public:
-  /// `what`: of the data_error, a literal.
+  /// `what`: first part of the data_error's message, a string literal.
   protobuf_reader(std::string_view message, std::string const& file, char const* what)
       : begin_(message.data()),
         at_(begin_),
@@ -28,7 +28,8 @@ class protobuf_reader {
         file_(&file),
         what_(what),
         start_(begin_) {}
-  /// A message that is the current field of another one. `name`: a literal; `index` < 0: a single field.
+  /// Reads the message that is the current field of `parent`. `name`: the field's name, a string literal.
+  /// `index`: index in a repeated field; below 0: the field is not repeated.
   protobuf_reader(protobuf_reader const& parent, char const* name, std::int64_t index = -1);
 
   /// Reads the next field.  Returns false at the end of the message.
@@ -59,7 +60,7 @@ class protobuf_reader {
   char const* end_;
   std::string const* file_;
   char const* what_;
-  char const* start_;  // of the file
+  char const* start_;  // start of the file
   protobuf_reader const* parent_ = nullptr;
   char const* name_ = "";
   std::int64_t index_ = -1;
@@ -75,7 +76,7 @@ class protobuf_writer {
  public:
   void integer(std::uint32_t field, std::int64_t value);
   void real(std::uint32_t field, float value);
-  /// A string, or a message: the bytes of another writer.
+  /// Appends a string, or a message: the text of another writer.
   void bytes(std::uint32_t field, std::string_view value);
   std::string const& text() const { return text_; }
 

@@ -5,8 +5,9 @@
 
 namespace cohort::detail {
 
-/// Returns whether a decimal number without sign that is out of the range of a double is too small, not too
-/// large. std::from_chars reports both by one code.
+/// Returns true if the number is too small for a double, and false if it is too large. std::from_chars
+/// returns the same error code in both cases. Before: a decimal number without sign, out of the range of a
+/// double.
 bool underflows(std::string_view number);
 
 }  // namespace cohort::detail

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// An entry of a zip archive, as its central directory describes it.
+/// An entry of a zip archive, as described in the archive's central directory.
 struct zip_entry {
   std::string name{};
   unsigned flags = 0;
@@ -19,18 +19,18 @@ struct zip_entry {
   std::uint32_t crc = 0;
   std::uint64_t packed = 0;  // bytes in the archive
   std::uint64_t size = 0;    // bytes when decompressed
-  std::uint64_t local = 0;   // byte of its local header
-  std::uint64_t data = 0;    // byte of its data
+  std::uint64_t local = 0;   // position of the local header
+  std::uint64_t data = 0;    // position of the data
 };
 
-/// The central directory of a zip archive in memory, also with 64-bit fields (zip64).
+/// The central directory of a zip archive in memory. 64-bit fields (zip64) are supported.
 ///
 /// Before    the bytes are untrusted and outlive the directory. The caller checks the CRC-32 of the entries
 ///           that it reads.
-/// After     no entry is encrypted. Names differ. The data of all entries are inside the archive and do not
-///           overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes than
-///           deflate can produce.
-/// Errors    data_error: "cannot read the <kind>: …" with `where`, and the byte.
+/// After     no entry is encrypted. All names differ. The data of all entries are inside the archive and do
+///           not overlap. The two sizes of a stored entry are equal. A deflated entry claims no more bytes
+///           than deflate can produce.
+/// Errors    data_error: "cannot read the <kind>: …" with `where` and the position of the error.
 /// Source    APPNOTE.TXT 6.3.10 of PKWARE.
 class zip_directory {
  public:
@@ -45,7 +45,7 @@ class zip_directory {
   std::span<std::byte const> packed(zip_entry const& one) const {
     return bytes_.subspan(static_cast<std::size_t>(one.data), static_cast<std::size_t>(one.packed));
   }
-  /// Throws data_error unless `crc` is the CRC-32 of the entry.
+  /// Throws data_error unless `crc` is the CRC-32 that the directory lists for the entry.
   void expect_crc(zip_entry const& one, std::uint32_t crc) const;
 
   /// Throws data_error: "cannot read the <kind>: the entry "name" <what>".
@@ -57,7 +57,7 @@ class zip_directory {
  private:
   std::uint64_t number(std::uint64_t at, int width) const;
   std::uint64_t find_end() const;
-  /// Reads the entry at a byte. Returns the byte behind it.
+  /// Reads the entry at a position. Returns the position after it.
   std::uint64_t read_entry(std::uint64_t at, std::uint64_t end);
   void find_data(std::uint64_t directory);
 

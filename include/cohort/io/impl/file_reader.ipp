@@ -23,7 +23,7 @@ COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int err
 }
 
 COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char const* what) {
-  // O_NONBLOCK: opening a pipe without a writer would block otherwise.
+  // O_NONBLOCK, because opening a pipe without a writer would block otherwise.
   int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) refuse_file("cannot open the file", path, errno);
   struct stat status {};

@@ -78,7 +78,7 @@ COHORT_CORE_INLINE void json_tree_builder::end() {
   node.children = static_cast<std::uint32_t>(pending_.size() - closed.first_pending);
   auto const first = pending_.begin() + static_cast<std::ptrdiff_t>(closed.first_pending);
   order.insert(order.end(), first, pending_.end());
-  if (node.kind == io::json_kind::object) {  // once more, sorted by key
+  if (node.kind == io::json_kind::object) {  // appends the children again, sorted by key
     auto const key_of = [&](std::uint32_t id) { return tree_->nodes[id].key; };
     std::stable_sort(first, pending_.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return key_of(a) < key_of(b); });

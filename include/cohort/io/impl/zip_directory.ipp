@@ -16,9 +16,10 @@ inline constexpr std::uint32_t end_mark = 0x06054b50, wide_end_mark = 0x06064b50
                                wide_place_mark = 0x07064b50, entry_mark = 0x02014b50, local_mark = 0x04034b50;
 inline constexpr std::uint64_t end_bytes = 22, wide_end_bytes = 56, wide_place_bytes = 20, entry_bytes = 46,
                                local_bytes = 30, longest_comment = 0xffff;
-inline constexpr std::uint64_t full = 0xffffffff;  // the value is in a field of 64 bits
+inline constexpr std::uint64_t full = 0xffffffff;  // means that the value is in a 64-bit field
 
-/// Most bytes that deflate makes of one: 258 by one bit for a length and one for a distance.
+/// Maximum ratio of uncompressed to compressed bytes in deflate: a match of 258 bytes needs at least 2 bits,
+/// one for its length and one for its distance.
 inline constexpr std::uint64_t largest_ratio = 1032;
 
 }  // namespace zip_format
@@ -75,7 +76,7 @@ COHORT_CORE_INLINE void zip_directory::refuse(zip_entry const& one, std::string_
          std::move(got));
 }
 
-/// A little-endian number; refuses one behind the end.
+/// Reads a little-endian number. Throws data_error if it extends beyond the end of the archive.
 COHORT_CORE_INLINE std::uint64_t zip_directory::number(std::uint64_t at, int width) const {
   std::uint64_t const bytes = bytes_.size();
   if (at > bytes || bytes - at < static_cast<std::uint64_t>(width))
@@ -88,7 +89,7 @@ COHORT_CORE_INLINE std::uint64_t zip_directory::number(std::uint64_t at, int wid
   return made;
 }
 
-/// The byte of the end record, whose comment ends the file.
+/// Position of the end record. The comment of this record is the last part of the file.
 COHORT_CORE_INLINE std::uint64_t zip_directory::find_end() const {
   using namespace zip_format;
   std::uint64_t const bytes = bytes_.size();
@@ -116,7 +117,7 @@ COHORT_CORE_INLINE std::uint64_t zip_directory::read_entry(std::uint64_t at, std
   std::uint64_t field = at + entry_bytes + name;
   for (std::uint64_t const last = field + extra; last - field >= 4;) {
     std::uint64_t const size = std::min(number(field + 2, 2), last - field - 4);
-    if (number(field, 2) == 1) {  // 64-bit fields, only those that are full
+    if (number(field, 2) == 1) {  // 64-bit values of those fields that are `full`
       std::uint64_t value = field + 4;
       for (std::uint64_t* const one : {&made.size, &made.packed, &made.local})
         if (*one == full && field + 4 + size - value >= 8) {
@@ -132,7 +133,7 @@ COHORT_CORE_INLINE std::uint64_t zip_directory::read_entry(std::uint64_t at, std
   return at + bytes;
 }
 
-/// Finds the data of all entries. `directory`: the byte where they end.
+/// Finds the data of all entries. `directory`: position of the central directory, which follows the data.
 COHORT_CORE_INLINE void zip_directory::find_data(std::uint64_t directory) {
   using namespace zip_format;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;

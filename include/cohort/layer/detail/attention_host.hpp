@@ -64,8 +64,8 @@ head_rows<U> head_output(attention_sizes const& s, U* tensor, int example, int h
   return {tensor + rows * columns + static_cast<std::size_t>(head) * s.value_width(), columns};
 }
 
-/// Kernels of the layer `attention`. In double, they process one query after the other; in float, they run
-/// attention_passes.
+/// Kernels of the layer `attention`. The kernels in double process one query after the other. The kernels in
+/// float run attention_passes.
 template <class T>
 void attention_forward(attention_sizes const& s, host_arguments<T> const& a);
 template <class T>

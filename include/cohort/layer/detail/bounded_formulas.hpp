@@ -60,8 +60,8 @@ struct softsign {
   static T value(T x) {
     return x / (1 + std::abs(x));
   }
-  /// A function of x: for large |x|, 1 − |y| has no significant digits, but the derivative is still not
-  /// negligible.
+  /// Computed from x, not from y: for large |x|, 1 − |y| has no significant digits, but the derivative is
+  /// still not negligible.
   template <class T>
   static T derivative(T x, T) {
     T const slope = 1 / (1 + std::abs(x));

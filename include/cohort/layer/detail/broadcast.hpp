@@ -27,7 +27,7 @@ constexpr bool broadcast_fits(shape const& a, shape const& b) {
   return true;
 }
 
-/// The smallest shape that all inputs are broadcast to.
+/// The smallest shape to which all inputs can be broadcast.
 ///
 /// Before    every two inputs can be broadcast to a common shape.
 constexpr shape broadcast_shape(std::span<shape const> inputs) {
@@ -44,8 +44,8 @@ constexpr shape broadcast_shape(std::span<shape const> inputs) {
 /// Shape inference of an elementwise layer. `sentence`: the message for shapes that cannot be broadcast.
 ///
 /// Errors    a vector and a tensor with more axes are rejected, although NumPy would align the vector with
-///           the last axis: the channels of images are the first axis, so users could take the vector for one
-///           value per channel.
+///           the last axis. The channels of images are the first axis, so users could expect that the vector
+///           contains one value per channel.
 constexpr inference infer_broadcast(std::span<shape const> inputs, char const* sentence) {
   for (shape const& one : inputs)
     for (shape const& other : inputs)
@@ -104,7 +104,7 @@ class broadcast_runs {
     if (axes_ == 0) extents_[static_cast<std::size_t>(axes_++)] = 1;
   }
 
-  /// Elements by which input x advances per output element of a run: 1 or 0.
+  /// Number of elements by which input x advances for each output element of a run: 1 or 0.
   constexpr std::size_t step(std::size_t x) const { return steps_[0][x]; }
   /// Whether several output elements read one element of input x.
   constexpr bool repeats(std::size_t x) const { return elements_[x] != static_cast<std::size_t>(whole_); }
@@ -149,9 +149,9 @@ class broadcast_runs {
 };
 
 /// Writes the gradient of input x to diff_inputs[x]. The gradient of an element is a sum over the output
-/// elements that read it. `multiply(part, count, from)` computes the summands in place. On entry `part` has
-/// the gradients of `count` ≤ 256 adjacent output elements, on return their summands. `from[i]`: position of
-/// the element of input i that the first of these output elements reads.
+/// elements that read it. `multiply(part, count, from)` computes the summands in place. On entry, `part`
+/// contains the gradients of `count` ≤ 256 adjacent output elements; on return, it contains the summands of
+/// these elements. `from[i]`: position of the element of input i that the first of the output elements reads.
 ///
 /// Exact     the order of the additions depends on the shapes only.
 template <class T, class Multiply>

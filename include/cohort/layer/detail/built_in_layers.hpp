@@ -33,7 +33,7 @@ using built_in_layers = layer_list<
     synchronised_batch_norm, matmul, masked_input, zero_masked>;
 // clang-format on
 
-/// A built-in layer whose header programs include on demand.
+/// A layer on demand: a built-in layer that cohort.hpp does not include. Programs include its header.
 struct layer_on_demand {
   std::string_view kind;
   std::string_view header;

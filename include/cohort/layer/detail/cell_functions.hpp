@@ -58,7 +58,7 @@ struct cell_step {
   E* diff_sums = nullptr;               ///< gru: gradients of `sums`, rows × G·U
   T* diff_bias = nullptr;               ///< G·U, accumulated
   T* diff_recurrent_bias = nullptr;     ///< G·U, accumulated
-  T* diff_reset = nullptr;              ///< gru_before: gradient of `other`; then its part of `read`'s
+  T* diff_reset = nullptr;              ///< gru_before: gradient of `other`, then of `read` through `other`
 };
 
 /// Functions that run a cell's step. gru_before has two phases in each pass: `reset` computes `other`, and

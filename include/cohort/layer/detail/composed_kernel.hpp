@@ -81,11 +81,14 @@ struct composed_request {
 /// Shapes    inputs, outputs and their gradients: dense, of the backend's element type. Parameters that a
 ///           product multiplies: in the product's layout; other parameters and all gradients of parameters:
 ///           dense f32.
-/// Order     arguments: scratch memory; if training, the workspace; step_scalars if read; if masked, the
-///           step_mask; forward: inputs and output; backward: gradients of the output and, if wanted, of each
-///           input; the parameters; backward unless frozen: their gradients. Without training, the workspace
-///           is a part of the scratch memory. With `reads_tensors`, backward also has the inputs and the
-///           output as arguments, before the gradients.
+/// Order     the arguments of both passes, in this order:
+///           1. the scratch memory, and in training the workspace; at inference, the workspace is a part of
+///              the scratch memory
+///           2. step_scalars if `reads_scalars`, and step_mask if the step is masked
+///           3. forward: the inputs and the output
+///           4. backward: the inputs and the output if `reads_tensors`, then the gradient of the output and
+///              of each input whose gradient is wanted
+///           5. the parameters, and in backward, unless frozen, the gradients of the parameters
 struct composed_kernel {
   using function = std::function<void(std::span<void* const> arguments)>;
   function forward{};

@@ -119,8 +119,8 @@ constexpr bool fields_match_members() {
   return true;
 }
 
-/// Whether fields() lists all members of L except `settings`, `name` and `at`: the members after the listed
-/// ones are initialised by values of these three.
+/// Whether fields() lists all members of L except `settings`, `name` and `at`. Checks that the listed
+/// fields, followed by values of these three members, can initialise an L.
 template <layer L>
 constexpr bool fields_are_complete() {
   return []<std::size_t... I>(std::index_sequence<I...>) {

@@ -6,9 +6,8 @@
 
 namespace cohort::detail {
 
-/// Kinds of layers whose headers are included on demand, in header-only programs: those of the headers that
-/// some source of the program includes. With the compiled library, this list stays empty: built_in_kinds()
-/// contains these kinds.
+/// In header-only programs: the kinds of layers on demand whose header at least one source of the program
+/// includes. With the compiled library, this list is empty, because built_in_kinds() contains these kinds.
 [[gnu::visibility("default")]] inline std::vector<kind const*> kinds_on_demand;
 
 /// Adds a kind; called before main. Returns true.

@@ -30,7 +30,7 @@ class layer_states {
   std::byte const* before(std::uint64_t id) const { return of(id, present_); }
   std::byte* after(std::uint64_t id) { return of(id, 1 - present_); }
 
-  /// The states after the last batch become those before the next one.
+  /// Makes the states after the last batch the states before the next batch.
   void advance() { present_ = 1 - present_; }
   /// Sets all states, or those of a row, to zero.
   void clear();

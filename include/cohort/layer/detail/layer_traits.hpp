@@ -12,7 +12,7 @@
 /// Optional members of a layer type, or their defaults where the type lacks them: see concept `layer`.
 namespace cohort::detail {
 
-/// Whether L is a built-in layer whose header programs include on demand; such headers specialise it.
+/// Whether L is a layer on demand (see layer_on_demand). The headers of these layers specialise the variable.
 template <class L>
 inline constexpr bool is_on_demand_layer = false;
 
@@ -20,7 +20,7 @@ struct composed_kernel;
 struct composed_request;
 class product_backend;
 
-/// Fails to compile, and names the first member that T lacks to be a layer.
+/// Fails to compile. The error names the first member that a layer needs and T lacks.
 template <class T>
 constexpr void explain_missing_member() {
   if constexpr (!requires { T::kind_name; })

@@ -40,8 +40,8 @@ struct loss_steps {
       : count(s.rank == 2 ? s[0] : 1), width(static_cast<std::size_t>(s.elements() / count)) {}
 };
 
-/// Factor of a step in the mean over the steps of an example: 1 if the divisor of the whole batch counts
-/// steps (a mask), or if steps are summed.
+/// Factor of a step in the mean over the steps of an example. The factor is 1 if steps are summed, or if the
+/// input has a mask, because the divisor of the whole batch then counts steps.
 template <class T>
 double step_factor(host_arguments<T> const& a, bool sum_steps) {
   return a.mask || sum_steps ? 1 : 1.0 / loss_steps(a.output_shape).count;

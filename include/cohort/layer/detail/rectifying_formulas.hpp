@@ -122,8 +122,8 @@ struct mish {
   }
 
  private:
-  /// tanh(softplus(x)) = ((1 + e^x)² − 1) / ((1 + e^x)² + 1), computed from e^−|x|: no overflow and one
-  /// exponential.
+  /// tanh(softplus(x)) = ((1 + e^x)² − 1) / ((1 + e^x)² + 1). The computation uses only e^−|x|, so it needs
+  /// one exponential and does not overflow.
   template <class T>
   static T gate(T x) {
     T const e = std::exp(-std::abs(x));

@@ -88,7 +88,7 @@ struct recurrent_products {
   ~recurrent_products() = default;
 };
 
-/// Tensors of a recurrent layer. Null: none.
+/// Tensors of a recurrent layer. A null pointer means that the call does not use the tensor.
 ///
 /// Shapes    x, diff_x: batch × length × C; y, diff_y: batch × rows × U, with output_rows() rows per example:
 ///           all steps, or only the last one, and then the final state if the layer returns it. state, cells:

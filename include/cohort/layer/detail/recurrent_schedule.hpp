@@ -27,8 +27,8 @@ struct recurrent_order {
   int output_rows() const { return last_only ? (state_rows > 0 ? state_rows : 1) : length + state_rows; }
 };
 
-/// The unmasked steps of a batch, packed: all first steps, then all second steps, …. Examples with more steps
-/// come first, so step k consists of the first live(k) examples of this order. The rows of each step are
+/// The unmasked steps of a batch, packed: all first steps, then all second steps, …. The examples are sorted
+/// by decreasing number of steps, so step k consists of the first live(k) examples. The rows of each step are
 /// padded to a multiple of `row_multiple`, and all rows together to a multiple of `total_multiple`.
 ///
 /// Order     call build before the other functions. A further build allocates nothing if batch and length did

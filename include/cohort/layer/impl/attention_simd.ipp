@@ -15,8 +15,8 @@ namespace cohort::detail {
 
 /// Returns `elements`, rounded up to whole vectors of every instruction set.
 constexpr std::size_t attention_padded(std::size_t elements) { return (elements + 15) / 16 * 16; }
-/// Returns the number of elements of a row with one element per key. Rows whose distance is 2^n bytes would
-/// share few cache sets.
+/// Returns the number of elements of a row with one element per key. The row is extended, because rows at a
+/// distance of 2^n bytes would map to few cache sets.
 constexpr std::size_t attention_row(std::size_t keys) { return attention_padded(keys) + 16; }
 
 namespace baseline_f32 {

@@ -11,7 +11,8 @@ namespace cohort::detail {
 /// Sum over each trained parameter of an arena, computed by several workers.
 ///
 /// Order     every worker calls measure. After all workers have returned, every worker may read the sums.
-/// Exact     sums are made of chunks of a fixed size, in their order: independent of the number of workers.
+/// Exact     a sum adds the sums of chunks of fixed size in their order, so it does not depend on the number
+///           of workers.
 class arena_sums {
  public:
   /// Number of elements of a chunk; the last chunk of a parameter may be shorter.

@@ -92,7 +92,7 @@ class bound_context final : public plan_context {
   }
 
   std::string first_non_finite() override {
-    inputs_.scalars().sums = nullptr;  // other workers do not run forward again
+    inputs_.scalars().sums = nullptr;  // sums need all workers, which do not run forward again
     for (bound_input const& o : bound_inputs_) {
       auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
@@ -131,7 +131,7 @@ class bound_context final : public plan_context {
   struct bound {
     typename B::call call;
     int row;
-    std::vector<int> gradients;  ///< parameters whose gradients it overwrites
+    std::vector<int> gradients;  ///< parameters whose gradients the call overwrites
   };
   /// Argument that is an input of the batch, set at each step.
   struct bound_input {
@@ -163,7 +163,7 @@ class bound_context final : public plan_context {
   }
   void bind(std::vector<command<B>> const& from, std::vector<bound>& to) {
     to.clear();
-    to.reserve(from.size());  // bound_inputs_ has addresses of its elements
+    to.reserve(from.size());  // bound_inputs_ stores addresses of elements of `to`
     for (command<B> const& c : from) {
       std::vector<void*> addresses;
       bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
@@ -227,8 +227,7 @@ class bound_context final : public plan_context {
       }
   }
 
-  /// Index, among the calls of forward, of the first one that uses parameters with this index or a higher
-  /// one.
+  /// Index of the first call of forward that uses a parameter with this index or a higher one.
   std::size_t first_use(int parameter) {
     if (parameter == first_use_parameter_) return first_use_;
     auto const uses_them = [&](address const& a) {
@@ -320,7 +319,7 @@ class bound_context final : public plan_context {
   arena_passes& passes_;
   context_memory own_memory_;
   context_memory& memory_;
-  std::byte* arena_ = nullptr;  // address that calls are bound to
+  std::byte* arena_ = nullptr;  // address to which calls are bound
   buffer own_gradients_;
   std::byte* gradients_;
   step_inputs<T> inputs_;

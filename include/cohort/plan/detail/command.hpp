@@ -56,7 +56,7 @@ struct program {
   std::size_t saved_gradient_bytes = 0;  ///< largest total of the gradients that one command writes
   std::vector<target_spec> targets;      ///< one per loss
   mask_sources masks;
-  std::size_t bytes_saved = 0;  ///< by recomputation
+  std::size_t bytes_saved = 0;  ///< bytes saved by recomputation
   plan_sums sums;
   std::vector<int> output_slots;
 };

@@ -250,7 +250,7 @@ class compiler {
       made_.output_slots.push_back(at.index);
     }
     for (int slot : made_.output_slots)
-      made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // until the end
+      made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // outputs are in use until the end
   }
 
   // ---- backward ------------------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ class compiler {
   /// write to a separate slot, which is added later.
   address diff_input(int s, operand<layout> const& o, bool overwrites,
                      std::vector<std::pair<operand<layout>, address>>& after);
-  /// Moves a gradient from a separate slot to its destination: reorders a parameter's gradient, or adds one
-  /// more summand of a gradient.
+  /// Moves a gradient from a separate slot to its destination: reorders or adds a parameter's gradient, or
+  /// adds one more summand to a value's gradient.
   void finish_gradient(int s, operand<layout> const& o, address at);
 
   std::size_t largest_gradient() const {

@@ -19,8 +19,9 @@ struct stored_value {
   std::vector<std::pair<Layout, address>> copies;
 };
 
-/// Returns whether anything other than the forward of step `reader` reads value v as forward computed it.
-/// `recomputed`: steps that run again in backward, which then reads their new results.
+/// Returns whether value v, as computed by forward, has readers besides the forward of step `reader`.
+/// `recomputed`: steps whose forward runs again in backward. Backward reads the new results of these steps
+/// instead of the first ones.
 template <class Operation, class Again>
 bool has_other_readers(lowered_graph const& low, std::vector<Operation> const& operations, std::size_t v,
                        std::size_t reader, Again const& recomputed) {

@@ -11,11 +11,11 @@ namespace cohort::detail {
 
 /// Returns the number of targets of an example at unmasked steps that a loss does not ignore.
 ///
-/// `target`  of the example; `steps`: the example's mask (u8); empty: no step is masked
+/// `target`  the example's target. `steps`: the example's mask (u8); empty: no step is masked
 int count_targets(target_spec const& of, tensor_view target, std::span<std::uint8_t const> steps);
 
-/// Divisor of the mean loss of a batch: Σ weight over the examples, or Σ weight·count if the losses are means
-/// over the steps of masked sequences, or over the targets that are not ignored.
+/// Divisor of the mean loss of a batch: Σ weight over the examples. If the losses are means over the steps of
+/// masked sequences, or over the targets that are not ignored, the divisor is Σ weight·count.
 class loss_divisor {
  public:
   explicit loss_divisor(graph_view net);
@@ -27,7 +27,7 @@ class loss_divisor {
  private:
   mask_source source_{};    // length 0: the divisor counts examples
   std::size_t mask_ = 0;    // index among the masks of the batch
-  target_spec counted_{};   // of the loss; used only if it ignores targets
+  target_spec counted_{};   // targets of the loss; used only if the loss ignores some
   bool by_target_ = false;  // the divisor counts targets
 };
 

@@ -21,8 +21,8 @@ class minimum_cut {
   /// Adds an edge.
   void add(std::size_t from, std::size_t to, std::int64_t capacity);
 
-  /// Returns, per node, whether it is on the sink's side of the minimum cut. Of several minimum cuts: the one
-  /// with the fewest nodes on that side.
+  /// Returns, per node, whether the node is on the sink's side of the minimum cut. Of several minimum cuts,
+  /// selects the one with the fewest nodes on that side.
   std::vector<char> sink_side(std::size_t source, std::size_t sink);
 
  private:

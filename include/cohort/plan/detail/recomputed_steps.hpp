@@ -10,8 +10,8 @@ namespace cohort::detail {
 
 /// Memory traffic of a step, for the choice of the recomputed steps.
 ///
-/// Units     `output_bytes`, `workspace_bytes`: the latter only if backward reads it. `cost` of one more
-///           forward, in bytes of kept memory; below 0: the step runs once.
+/// Units     `workspace_bytes`: 0 unless backward reads the workspace. `cost`: price of one more forward, in
+///           bytes of memory that is kept instead; below 0: the step runs only once.
 struct step_traffic {
   std::vector<int> reads{};           ///< values that forward reads
   std::vector<int> backward_reads{};  ///< values that backward reads
@@ -23,7 +23,7 @@ struct step_traffic {
 
 /// Steps whose forward runs once more in backward, and the bytes that this saves.
 struct recomputed_steps {
-  std::vector<char> recomputed{};  ///< per step; empty: no step
+  std::vector<char> recomputed{};  ///< per step; empty: no step is recomputed
   std::size_t bytes_saved = 0;
 
   bool operator[](std::size_t step) const { return step < recomputed.size() && recomputed[step] != 0; }
@@ -38,11 +38,10 @@ struct recomputed_steps {
 ///                   read(u) ─unlimited→ made(v)                  for each u from which v is computed
 ///                   made(v) ─workspace→ sink                     workspace kept if v's step runs once
 ///
-/// Source    Chen et al., 2016, for the idea; the cut is that of PyTorch's functorch,
-///           min_cut_rematerialization_partition.
+/// Source    idea: Chen et al., 2016; cut: min_cut_rematerialization_partition of PyTorch's functorch.
 recomputed_steps choose_recomputed(std::vector<step_traffic> const& steps, std::size_t values);
 
-/// The same for the steps of a plan. `how`: the plan's settings.
+/// As above, for the steps of a plan. `how`: the plan's settings.
 template <tensor_backend B>
 recomputed_steps choose_recomputed(graph_view net, lowered_graph const& low,
                                    std::vector<backend_operation<B>> const& operations, B const& backend,

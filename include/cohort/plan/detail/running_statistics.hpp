@@ -19,7 +19,7 @@ namespace cohort {
 /// to k·v + (1 − k)·(S − D²).
 ///
 /// Order     a layer lists its running_mean directly before the running_variance of the same shape.
-/// Exact     the sums are centred at m, which is close to every b: no cancellation.
+/// Exact     the sums are centred at m, which is close to every b, so there is no cancellation.
 namespace detail {
 
 /// Updates the running statistics among the parameters of `which`.  Before: no kernel that uses them is

@@ -64,8 +64,8 @@ class step_inputs {
     else
       targets_ = host_targets_;
   }
-  /// Sets scalars().gradient_scale, the factor that turns gradients of the loss sum into those of the mean
-  /// loss.
+  /// Sets scalars().gradient_scale, the factor that converts gradients of the summed loss to those of the
+  /// mean loss.
   void scale(double factor) {
     scalars_.gradient_scale = factor;
     if (!passes_.space() || factor == uploaded_scale_) return;
@@ -79,8 +79,8 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
-  /// Number that changes if the targets or scalars that a device's kernels read have another address or type
-  /// than in the previous step.
+  /// Changes if the address or type of targets or scalars that a device's kernels read differs from that of
+  /// the previous step.
   std::uint64_t version() const { return version_; }
 
  private:

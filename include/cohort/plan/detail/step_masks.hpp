@@ -18,7 +18,8 @@ struct mask_source {
 
 /// The masks of a network, in the order of graph_view::masks.
 ///
-/// `averaged`  index of the mask over whose steps the losses are means; −1: they are means over examples
+/// `averaged`  index of the mask that selects the steps over which the losses are means; −1: the losses are
+///             means over examples
 struct mask_sources {
   std::vector<mask_source> all{};
   int averaged = -1;
@@ -53,9 +54,11 @@ class step_masks {
 
   std::size_t size() const { return masks_.size(); }
   step_mask& operator[](std::size_t which) { return masks_[which]; }
-  /// Numbers of steps of the examples over which the losses are means; null if they are means over examples.
+  /// Per example, the number of steps over which the losses are means; null if the losses are means over
+  /// examples.
   std::int32_t const* averaged_steps() const { return averaged() ? averaged()->counts : nullptr; }
-  /// The mask over whose steps the losses are means; null if they are means over examples.
+  /// The mask that selects the steps over which the losses are means; null if the losses are means over
+  /// examples.
   step_mask const* averaged() const {
     return averaged_ < 0 ? nullptr : &masks_[static_cast<std::size_t>(averaged_)];
   }

@@ -17,7 +17,7 @@ struct step_request {
   std::vector<shape> shapes;
   std::vector<layout> layouts;
   parameter_list specs;
-  std::vector<double> fields;  // of a step with folded layers
+  std::vector<double> fields;  // fields of a step with folded layers
   std::vector<std::optional<layout>> fixed_layouts;
   operation_request<B> request;
 

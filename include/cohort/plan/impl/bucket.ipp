@@ -20,7 +20,7 @@ COHORT_CORE_INLINE std::vector<bucket> make_buckets(std::span<parameter> table, 
   for (parameter const& p : table)
     if (!p.frozen) remaining_bytes += bytes_of_one(p);
   std::vector<bucket> buckets;
-  std::size_t limit = first_bytes;  // of the open bucket
+  std::size_t limit = first_bytes;  // limit of the open bucket
   bool open = false;
   for (std::size_t p = table.size(); p-- > 0;) {
     if (table[p].frozen) {

@@ -71,7 +71,7 @@ class lmdb_indexer {
     page_bytes_ = number<std::uint32_t>(at + 24);
     if (page_bytes_ < 512 || page_bytes_ > 65536 || (page_bytes_ & (page_bytes_ - 1)) != 0)
       refuse(page, "its page size is invalid", "a power of two from 512 to 65536", {page_bytes_});
-    char const* const database = at + 24 + 48;  // after that of the free pages
+    char const* const database = at + 24 + 48;  // follows the database of free pages
     if ((number<std::uint16_t>(database + 4) & sorted_duplicates) != 0)
       refuse(page, "it has several values for a key", "unique keys", "a database with sorted duplicates");
     return {.root = number<std::uint64_t>(database + 40),

@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-/// Appends numbers and texts, or reads them in the same order. A read beyond the end fails once and for all.
+/// Appends numbers and texts, or reads them in the same order. After a read beyond the end, all reads fail.
 class index_bytes {
  public:
   explicit index_bytes(std::string_view from = {}) : from_(from) {}
@@ -32,7 +32,7 @@ class index_bytes {
     from_.remove_prefix(sizeof found);
     return found;
   }
-  /// Reads a number of elements, each of which takes at least `bytes` of the rest.
+  /// Reads a number of elements. Fails if the remaining bytes are fewer than `bytes` for each element.
   std::uint64_t count(std::uint64_t bytes) {
     std::uint64_t const found = number();
     return found > from_.size() / bytes ? fail() : found;
@@ -87,7 +87,8 @@ COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view by
   return found;
 }
 
-/// Describes a file so that another file, or the same one after a change, has another description.
+/// Returns a text that identifies a file and its version: another file, or the same file after a change, has
+/// another text.
 COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
   constexpr std::size_t most = std::size_t{1} << 16;
   regular_file const file = open_regular_file(path, "cannot read the file");

@@ -18,8 +18,8 @@ namespace cohort {
 
 namespace detail {
 
-/// Descriptors of files for reading at any offset. At most `most` stay open: the one that was opened first is
-/// closed when no read uses it any more.
+/// Descriptors of files for reading at any offset. At most `most` are kept open: a further file replaces the
+/// one that was opened first, whose descriptor is closed when no read uses it any more.
 class open_files {
  public:
   explicit open_files(std::size_t count) : files_(count) {}
@@ -86,9 +86,10 @@ class open_files {
 struct record_set::content {
   struct file {
     std::uint64_t bytes = 0;
-    std::int64_t first = 0;  // record
+    std::int64_t first = 0;  // number of the first record in the set
     record_index index;
-    std::vector<std::size_t> columns;  // of each field of the set in this file; index.fields.size(): none
+    // For each field of the set, its column in `index`; index.fields.size() if the file does not have it.
+    std::vector<std::size_t> columns;
   };
 
   std::vector<std::string> paths;

@@ -50,8 +50,8 @@ class sequence_file_indexer {
     return bytes == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(found))
                       : static_cast<std::int64_t>(found);
   }
-  /// A length as WritableUtils::writeVInt writes it: one byte from −112 on; below, the number of the bytes
-  /// that follow, and below −120 their complement.
+  /// Reads an integer written by WritableUtils::writeVInt. A first byte of at least −112 is the integer. A
+  /// lower one gives the number of bytes that follow; below −120, these are the complement of the integer.
   std::int64_t variable() {
     int const first = static_cast<std::int8_t>(byte());
     if (first >= -112) return first;
@@ -108,7 +108,7 @@ class sequence_file_indexer {
     file_.seek(begin + whole);
   }
 
-  /// The content of an object of a class that writes its length before it.
+  /// Returns the content of an object. A BytesWritable or Text begins with its length, which is not content.
   field_place content(std::string const& type, field_place const& object) {
     bool const bytes = type == "org.apache.hadoop.io.BytesWritable",
                is_text = type == "org.apache.hadoop.io.Text";

@@ -14,7 +14,7 @@
 
 namespace cohort::detail {
 
-/// Reads the headers of a tar archive and groups its files to records.
+/// Reads the headers of a tar archive and groups its files into records.
 class tar_indexer {
  public:
   explicit tar_indexer(std::string const& path) : file_(path) {}
@@ -130,7 +130,7 @@ class tar_indexer {
     if (has_content) content(bytes);
   }
 
-  /// "LENGTH KEY=VALUE\n", any number of times.
+  /// Reads the records of a pax header: "LENGTH KEY=VALUE\n", any number of times.
   void read_pax(std::string_view records) {
     while (!records.empty()) {
       std::size_t length = 0;
@@ -178,7 +178,7 @@ class tar_indexer {
     record_[column] = place;
   }
 
-  /// Adds the record that has been read. Records before a field was first seen do not have it.
+  /// Adds the record that has been read. Records before the first occurrence of a field do not have it.
   void finish_record() {
     if (!has_record_) return;
     std::size_t const columns = index_.fields.size(), records = index_.keys.size();

@@ -28,13 +28,13 @@ inline constexpr int longest_lead = 32;
 /// Shapes    all arrays have codec.table().elements() elements of f32.
 /// Units     `factor`: weight of a message; with `slower_if_stale` it is divided by the message's age, at
 ///           least 1.
-/// Order     fill mine(), step, use all() and clear() it, repeatedly; synchronise after the same number of
-///           steps on every rank. Only receive_all and synchronise are collective.
+/// Order     repeatedly: fill mine(), call step, read all() and call clear(). Call synchronise after the same
+///           number of steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
 /// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
 ///           arrived. This bounds the lead of every rank and the messages in flight. A single rank gets its
 ///           own votes at once. A rank whose numbers are not finite or out of range votes not_finite, keeps
-///           its residual, and applies what other ranks have sent.
+///           its residual, and applies the messages of other ranks.
 /// Moves     per step this rank's message to P−1 ranks. At most 2·(longest_lead + 1) messages are stored.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
 ///           for a message that is not the expected one.
@@ -116,7 +116,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
   /// not returned yet: the same on every rank.
   agreement synchronise() {
     receive_all();
-    // Other ranks may still receive. They must not get a new message before they have received all.
+    // Other ranks may still receive. A new message must not reach them before they have received all old
+    // ones.
     if (steps_ > 0) world_.barrier();
     agreement rest;
     for (std::int64_t k = std::max<std::int64_t>(0, steps_ - lead_); k < steps_; ++k) {
@@ -168,7 +169,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
         this->encode_step(first_ + steps_, world_.rank(), now, now.mine, residual_, mine_);
     auto const encoded = clock::now();
     slot& next = slots_[next_slot_++ % slots_.size()];
-    next.wait();  // returns at once: later messages of the receivers have shown that they received this one
+    next.wait();  // returns at once: the receivers' later messages show that they have received it
     waited_ += clock::now() - encoded;
     next.bytes.assign(own.begin(), own.end());
     for (int r = 0; r < world_.size(); ++r)
@@ -196,7 +197,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
     return times_[static_cast<std::size_t>(step) % times_.size()];
   }
 
-  /// Clears a vote that a pending message of this rank already has.
+  /// Clears a vote that a pending message of this rank already contains.
   void vote_once(bool& vote, std::int64_t& pending_until) const {
     if (!vote) return;
     vote = steps_ > pending_until;
@@ -245,16 +246,16 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::int64_t first_ = 0;              // number of the first step since the last synchronisation
   std::int64_t steps_ = 0;              // steps since the last synchronisation
   std::vector<std::int64_t> received_;  // messages of each rank since the last synchronisation
-  std::vector<agreement> votes_;        // of the steps that `step` has not returned
+  std::vector<agreement> votes_;        // votes of the steps that `step` has not returned
   std::vector<slot> slots_;
   std::size_t next_slot_ = 0;
   std::vector<std::byte> message_;
   std::int64_t stop_pending_until_ = -1, save_pending_until_ = -1;
 
   message_ages ages_;
-  std::vector<exchange_times> times_;  // of steps whose messages have not all arrived
+  std::vector<exchange_times> times_;  // times of steps whose messages have not all arrived
   std::int64_t complete_ = 0;  // steps whose messages have all arrived, since the last synchronisation
-  typename clock::duration waited_{};  // since the last complete step
+  typename clock::duration waited_{};  // time in waits since the last complete step
 };
 
 }  // namespace cohort::detail

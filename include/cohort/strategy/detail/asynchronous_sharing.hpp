@@ -24,8 +24,8 @@ namespace cohort::detail {
 /// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers`
 ///           steps.
 /// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At
-///           an epoch's end, when all messages have arrived, w is the mean of the ranks' w, which have added
-///           the same messages in different orders.
+///           an epoch's end all messages have arrived. Each rank's w then contains the same steps, added in a
+///           different order, and every rank sets w to the mean of the ranks' w.
 /// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs may have
 ///           different bits.
 template <class Make>
@@ -184,7 +184,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   own_step step_;
   std::int64_t unsynced_steps_ = 0;  // since all ranks had the same parameters
   bool own_state_ = false;           // whether the ranks' updater states differ
-  std::vector<float> not_applied_;   // of a checkpoint, until the first step
+  std::vector<float> not_applied_;   // from a checkpoint; empty after the first step
 };
 
 }  // namespace cohort::detail

@@ -29,7 +29,7 @@ void require_residual_size(std::size_t saved, std::size_t expected);
 
 /// Sums the ranks' arrays without a compressor, in the `warm_up` steps.
 ///
-/// Order     run is collective, in the same steps on every rank. Then end, which frees the memory.
+/// Order     call run (collective) in the same steps on every rank, then end, which frees the memory.
 class dense_exchange {
  public:
   /// After     `x` is the sum of all ranks' arrays, with the same bits on each rank; zeros if a rank's

@@ -61,7 +61,7 @@ class exchange_meter {
   exchange_times const& last() const { return last_; }
 
   std::vector<measurement> report() const;
-  /// Appends all measurements but the bytes.
+  /// Appends all measurements except the bytes.
   void append_times(std::vector<measurement>& to) const;
 
  private:

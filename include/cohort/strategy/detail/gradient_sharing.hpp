@@ -14,8 +14,8 @@ namespace cohort::detail {
 /// Shares gradients: all ranks take one step with the mean of the sent parts. The first `warm_up` steps use
 /// allreduce.
 ///
-/// With a staleness of s, the first s steps of an epoch apply nothing, and what the last s steps have sent is
-/// returned to the residuals.
+/// With a staleness of s, the first s steps of an epoch apply nothing, and the messages of the last s steps
+/// are returned to the residuals.
 template <class Make>
 class gradient_sharing final : public synchronous_sharing<Make> {
   using base = synchronous_sharing<Make>;
@@ -87,9 +87,9 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  /// Sets the gradients of running statistics on a rank without examples, or whose numbers are not finite,
-  /// such that the statistics are unchanged up to rounding: 0 for a mean, whose gradient is a shift; the
-  /// variance itself for a variance.
+  /// For a rank without examples or with numbers that are not finite: sets the gradients of running
+  /// statistics such that the statistics are unchanged up to rounding. The gradient of a mean is a shift, so
+  /// it is set to 0. The gradient of a variance is set to the variance itself.
   static void keep_statistics(gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
     for_each_statistic(parameters, [&](int, parameter const& one) {

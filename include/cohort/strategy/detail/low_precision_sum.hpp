@@ -57,7 +57,7 @@ class low_precision_sum {
 
   void start(communicator& world, bucket const& one, double weight, std::int64_t expected);
 
-  /// Waits for all sums. Returns the time when the last one was complete.
+  /// Waits for all sums. Returns the time when the last sum was complete.
   std::chrono::steady_clock::time_point wait();
   /// Returns whether the sums are finite: the same on every rank.  Before: wait.
   bool is_finite() const;

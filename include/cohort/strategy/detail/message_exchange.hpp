@@ -21,8 +21,8 @@
 
 namespace cohort::detail {
 
-/// How the decoded messages s_r of all ranks are combined: Σ m_r·s_r / Σ m_r, where m_r is the weight of rank
-/// r's examples; Σ s_r; or Σ s_r / P.
+/// How the decoded messages s_r of all ranks are combined. weighted_mean: Σ m_r·s_r / Σ m_r, where m_r is the
+/// weight of rank r's examples. sum: Σ s_r. mean: Σ s_r / P.
 enum class combination { weighted_mean, sum, mean };
 
 /// Exchanges one array of each rank per step, as messages of a compressor; all ranks wait for all messages.
@@ -31,11 +31,12 @@ enum class combination { weighted_mean, sum, mean };
 /// Order     collective: fill mine(), start, finish, read all(). At most `staleness` more exchanges may be
 ///           started before the first is finished, so the number of pending messages is bounded.
 /// Before    all ranks have the same codec, route and combination. If messages are merged, `staleness` is 0.
-///           The ranks of a group send one message, which contains their mean or sum. Its residual is stored
-///           on the group's leader.
+///           The ranks of a group send one message, which contains their mean or sum. The group's residual is
+///           stored on its leader.
 /// After     finish: `agreed` has the votes of all ranks in the oldest exchange, and all() the combined
 ///           messages, added in rank order. Exception: if a rank's numbers were not finite or out of range,
-///           its residual is unchanged, and what other ranks sent is returned to a residual and sent later.
+///           its residual is unchanged. The values that other ranks sent are returned to a residual and sent
+///           later.
 /// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
 ///           encodes and decodes its message.
 /// Exact     the same bits on every rank. Merged messages can only be added, so for a weighted mean they are
@@ -119,12 +120,12 @@ class message_exchange : public compressed_exchange<C> {
     send(message, own, {.encode = {begin, encoded}, .transfer = {encoded, clock::now()}});
   }
 
-  /// Restarts the pending exchanges of a checkpoint. `messages`: those of this rank, the oldest first.
+  /// Restarts the pending exchanges of a checkpoint. `messages`: this rank's messages, the oldest first.
   /// `saved_group_size`: number of ranks whose mean or sum this rank's residual accumulated.
   ///
   /// After     the messages are in flight again. If the leaders have changed, the messages are added to
-  ///           residuals instead; what the residuals send later equals these messages if all ranks have the
-  ///           same number of examples.
+  ///           residuals instead. If all ranks have the same number of examples, the residuals later send
+  ///           values equal to these messages.
   /// Errors    data_error for a message of another run.
   void resume(std::span<std::vector<std::byte> const> messages, int saved_group_size) {
     int const count = common_pending(static_cast<int>(messages.size()));
@@ -212,12 +213,12 @@ class message_exchange : public compressed_exchange<C> {
 
  private:
   struct slot {
-    std::vector<std::byte> own{};  // of all ranks, if messages are merged
+    std::vector<std::byte> own{};  // this rank's message; if messages are merged, the merged one
     gathered all{};
     pending_operation pending{};
     step_info step{};
     exchange_times times{};
-    bool is_restored = false;  // its votes to stop and save were for the run that ended
+    bool is_restored = false;  // its votes to stop and save were for the previous run
   };
 
   /// Calls f(x in the processor's memory) if ranks are grouped.
@@ -285,8 +286,8 @@ class message_exchange : public compressed_exchange<C> {
     if (from.is_restored) agreed.all.stop = agreed.all.save = false;
   }
 
-  /// Returns how many messages each leader has pending; −1 if these numbers differ, or if other ranks have
-  /// messages.
+  /// Returns the number of pending messages of each leader; −1 if the leaders' numbers differ, or if a rank
+  /// that is not a leader has messages.
   int common_pending(int count) {
     bool const leader = group_.is_leader();
     double words[]{leader ? 1.0 * count : 0, leader ? -1.0 * count : -1e9, leader ? 0 : 1.0 * count};

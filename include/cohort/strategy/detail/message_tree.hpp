@@ -18,9 +18,9 @@ constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>
 /// Assumes that the latency of a message is the transfer time of latency_equivalent_bytes, and that one in a
 /// thousand elements is sent, in 12 bits.
 ///
-/// The ring of an allgatherv takes 2(P−1) messages one after another, and each rank receives P−1
-/// contributions. The tree takes 2⌈log2 P⌉ messages. Its root receives P−1 contributions, and then all P
-/// contributions are sent down ⌈log2 P⌉ levels.
+/// A ring allgatherv needs 2(P−1) consecutive messages, and each rank receives P−1 contributions. The tree
+/// needs 2⌈log2 P⌉ consecutive messages. Its root receives P−1 contributions, and then all P contributions
+/// are sent down ⌈log2 P⌉ levels.
 constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
   int const rounds = rounds_of(ranks);
   double const contribution = 96 + 1.5e-3 * static_cast<double>(elements);
@@ -46,7 +46,7 @@ class message_tree {
                                    expected_messages const& expected, std::span<float> residual) {
     int const rank = world.rank(), size = world.size();
     merged_.assign(mine.begin(), mine.end());
-    // Ends at the rank's lowest set bit, after merging ranks rank + 1 to rank + step − 1.
+    // The loop ends at the rank's lowest set bit, after merging ranks rank + 1 to rank + step − 1.
     int step = 1;
     for (; step < size && (rank & step) == 0; step *= 2) {
       if (rank + step >= size) continue;

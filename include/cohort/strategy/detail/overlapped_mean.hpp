@@ -20,8 +20,8 @@ namespace cohort::detail {
 class overlapped_mean {
  public:
   bool is_pending() const { return pending_; }
-  /// Returns whether the mean has the type and size of the replica's parameters. The mean of a checkpoint may
-  /// have others.
+  /// Returns whether the mean has the type and size of the replica's parameters. A mean from a checkpoint may
+  /// have another type or size.
   bool fits(replica const& mine) const;
 
   void start(communicator& world, replica const& mine, weighted_sum::contribution const& own,

@@ -44,7 +44,8 @@ class process_group {
   /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and
   /// votes.
   ///
-  /// After     if a rank's numbers are not finite, the vote is set, and the sum does not include that rank.
+  /// After     if a rank's numbers are not finite, votes::not_finite is set, and the sum does not include
+  ///           that rank.
   void sum(std::span<float> x, step_info& now, bool unweighted) const;
 
   /// Broadcasts the leader's agreement to the group, and x unless a number was not finite.

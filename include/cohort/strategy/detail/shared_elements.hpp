@@ -48,7 +48,7 @@ class shared_elements {
     bool is_shared;
     std::uint64_t first;
     std::size_t count;
-    std::size_t dense_first;  // in the canonical flat view
+    std::size_t dense_first;  // index in the canonical flat view
   };
 
   template <class T>

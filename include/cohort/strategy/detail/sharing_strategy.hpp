@@ -103,8 +103,8 @@ class sharing_strategy : public strategy {
     if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
   }
 
-  /// Counts a step in which `examples` have updated this rank's running statistics, and averages them when
-  /// due.
+  /// Counts a step in which `examples` examples have updated this rank's running statistics. Averages the
+  /// statistics if `sync_buffers` steps have passed.
   void count_statistics(step_info const& now, replica const& mine, int examples) {
     if (has_statistics_) statistics_.add_step(now, examples);
     if (settings_.sync_buffers > 0 && statistics_.steps() >= settings_.sync_buffers)
@@ -164,7 +164,7 @@ class sharing_strategy : public strategy {
   agreement agreed_{};
   bool has_statistics_ = false;
   bool restored_ = false;
-  std::vector<float> residual_;  // of a checkpoint, until the first step
+  std::vector<float> residual_;  // from a checkpoint; empty after the first step
   std::vector<double> thresholds_;
 };
 

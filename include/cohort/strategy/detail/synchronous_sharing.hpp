@@ -159,14 +159,15 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   void count_own_statistics(step_info const& now, replica const& mine, int examples) {
     if (world_->size() > 1) this->count_statistics(now, mine, examples);
   }
-  /// Returns whether a step is one of the first, which are exchanged densely.
+  /// Returns whether a step is one of the first `warm_up` steps, which are exchanged densely.
   bool is_dense(step_info const& now) const { return now.step < settings_.warm_up; }
 
  private:
   static constexpr std::string_view message_name = "message ", lost_name = "lost ",
                                     former_ranks_name = "former ranks", group_size_name = "group size";
 
-  /// Pending message of a run with another number of ranks, and how many ranks' mean or sum it contains.
+  /// Pending message of a run with another number of ranks. `ranks`: number of ranks whose mean or sum the
+  /// message contains.
   struct lost_message {
     std::string name;
     std::vector<std::byte> bytes;
@@ -210,11 +211,11 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   combination combination_;
   bool exchanging_ = false;
   std::vector<std::string> pending_names_;
-  // Of a checkpoint, until the first step:
+  // The following members are from a checkpoint and in use until the first step.
   std::vector<std::vector<std::byte>> pending_;  // this rank's pending messages
   std::vector<lost_message> lost_;
   int former_ranks_ = 0;
-  int averaged_ = 0;  // number of states that thresholds_ is the mean of
+  int averaged_ = 0;  // number of states whose mean is thresholds_
   int saved_group_size_ = 1;
 };
 

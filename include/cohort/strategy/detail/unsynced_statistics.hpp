@@ -27,13 +27,13 @@ class unsynced_statistics {
  public:
   /// Steps since all ranks had the same statistics.
   std::int64_t steps() const { return steps_; }
-  /// Counts a step in which `examples` of this rank have updated the statistics.
+  /// Counts a step in which `examples` examples of this rank have updated the statistics.
   void add_step(step_info const& now, int examples);
 
-  /// Replaces this rank's statistics by those of all ranks' examples.
+  /// Replaces this rank's statistics by the statistics of all ranks' examples.
   ///
   /// Shapes    `dense`: all parameters of this rank, canonical.
-  /// Before    rank r has seen m_r examples since all had the same statistics.
+  /// Before    rank r has seen m_r examples since all ranks had the same statistics.
   /// After     the mean of the means, and the mean of the variances plus the variance of the means, weighted
   ///           by m_r; unchanged if no rank has seen examples.
   /// Moves     an allreduce of the statistics and 5 words, and one of the means.

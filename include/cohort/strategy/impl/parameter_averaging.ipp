@@ -153,7 +153,7 @@ class averaging_strategy final : public strategy {
     return now.data_ended ? std::max<std::int64_t>(period_ - steps_ - 1, 0) : 0;
   }
 
-  /// Called before the first step; if a run continues at an epoch's end, before the first meeting.
+  /// Called before the first step. If a run continues at an epoch's end, called before the first meeting.
   void prepare(replica const& mine) {
     if (sum_) return;
     arrays_ = how_.average_updater_state ? mine.arrays() : 1;
@@ -172,7 +172,8 @@ class averaging_strategy final : public strategy {
     began_ = clock::now();
   }
 
-  /// Returns whether the arenas can be summed in place. Without overlap every meeting follows a step.
+  /// Returns whether the arenas can be summed in place. average_in_place requires a step before every
+  /// meeting, which only a run without overlap guarantees.
   bool can_average_in_place(replica const& mine) const {
     parameter_set const& all = mine.parameters;
     return how_.outer.is_plain() && !how_.overlap && !unsynced_ && !mine.update.has_constraints()
@@ -223,7 +224,7 @@ class averaging_strategy final : public strategy {
       if (earlier.examples == 0) return end_period();  // no rank has examples of the stream left
       votes_ = {
           votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
-          votes_.not_finite && !earlier.all.not_finite};  // votes that were counted now are not sent again
+          votes_.not_finite && !earlier.all.not_finite};  // counted votes are not sent again
     }
     start_meter(mine.bytes(), meter_);
     late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(votes_, {}));

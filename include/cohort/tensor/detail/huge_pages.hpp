@@ -5,12 +5,11 @@
 
 namespace cohort::detail {
 
-/// Size of a huge page, and the least size of a buffer that is placed on huge pages and aligned to one.
+/// Size of a huge page, and the minimum size of a buffer that is aligned to a huge page and uses huge pages.
 /// Huge pages (2 MiB instead of 4 KiB) need fewer TLB entries, and one page fault maps as much memory as 512
 /// small pages.
 ///
-/// Units     bytes. From `min_buffer_bytes` on, rounding up to whole pages costs less than a tenth of the
-///           buffer if all of it is touched.
+/// Units     bytes.
 struct huge_page {
   static constexpr std::size_t bytes = std::size_t{1} << 21;
   static constexpr std::size_t min_buffer_bytes = 2 * bytes;

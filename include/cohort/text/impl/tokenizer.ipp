@@ -44,7 +44,7 @@ COHORT_CORE_INLINE void check_tokens(vocabulary const& made, std::string const& 
                         .got = {"none for the byte ", byte}});
 }
 
-/// Appends a merge whose tokens have numbers.  Errors: data_error at `where`.
+/// Appends a merge.  Errors: data_error with `where` if one of its tokens is not in the vocabulary.
 COHORT_CORE_INLINE void add_checked_merge(vocabulary& made, std::string_view left, std::string_view right,
                                           std::string where) {
   auto const number = [&](std::string_view text) {

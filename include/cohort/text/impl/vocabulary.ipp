@@ -87,7 +87,7 @@ class pair_counts {
     offer_changed();
   }
 
-  /// Merges the most frequent pair into `token` everywhere, and sets `pair` to it. Returns false
+  /// Merges the most frequent pair into `token` everywhere, and sets `pair` to the merged pair. Returns false
   /// if no pair occurs twice.
   bool merge_best(std::int32_t token, std::pair<std::int32_t, std::int32_t>& pair) {
     while (!offers_.empty()) {

@@ -15,7 +15,8 @@ namespace detail {
 
 inline constexpr std::string_view word_separators = " \t\r\n";
 
-/// Calls word(text) for each word, and end() after each line that is not empty or ends with a line end.
+/// Calls word(text) for each word, and end() after each line. A line end at the end of the text begins
+/// no further line.
 template <class Word, class End>
 void each_word(std::string_view text, Word word, End end) {
   while (!text.empty()) {

@@ -13,7 +13,7 @@
 namespace cohort::detail {
 
 /// A backend behind functions that do not depend on its type. `state_arrays`: number of the updaters' state
-/// arrays. `make_plan_of` makes plans of another network, whose nodes have the same numbers and parameters.
+/// arrays. `make_plan_of` makes plans of another network, whose nodes have the same ids and parameters.
 /// `threads` sets the number of threads of the calling thread's kernels and returns the former number.
 struct backend_handle {
   std::string name;
@@ -30,15 +30,16 @@ struct backend_handle {
 template <tensor_backend B>
 backend_handle make_backend_handle(graph_view net, training_settings const& settings);
 
-/// The same; first determines the numbers of workers and threads by timing if `settings` has `tune` and 0
-/// workers.
+/// The same as make_backend_handle. If `settings` has `tune` and 0 workers, first determines the numbers of
+/// workers and threads by timing.
 template <tensor_backend B>
 backend_handle calibrated_backend_handle(graph_view net, training_settings& settings);
 
 }  // namespace cohort::detail
 
-// Declares (KIND extern) or defines (KIND empty) the plans of backend B that the compiled library contains,
-// for use in namespace cohort. Programs that include own_backend.hpp then do not compile them again.
+// Declares (KIND extern) or defines (KIND empty) the plans of backend B that the compiled library contains.
+// The declaration prevents programs that include own_backend.hpp from compiling these plans again. The macro
+// must be used in namespace cohort.
 #define COHORT_PLANS(KIND, B)                                                                                \
   KIND template std::shared_ptr<plan const> detail::compile_plan(std::shared_ptr<parameter_store<B>>,        \
                                                                  graph_view, plan_settings const&);          \

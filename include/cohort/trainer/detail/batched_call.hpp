@@ -17,7 +17,7 @@ class batched_call {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// `parts`: inputs, then masks; a mask without data: all steps are unmasked.
+  /// `parts`: inputs, then masks. A mask without data means that all steps are unmasked.
   batched_call(std::vector<tensor_view> parts, int examples, clock::time_point until);
 
   int const count;
@@ -26,8 +26,8 @@ class batched_call {
 
   /// Whether the call has completed or its deadline has passed.
   bool is_over() const;
-  /// Copies part i: cancel blocks during the copy, so the caller's memory stays valid. Writes zeros if the
-  /// call has completed, and ones for a mask without data.
+  /// Copies part i. If the call has completed, writes zeros; for a mask without data, writes ones. During the
+  /// copy, cancel blocks, so the caller's memory stays valid.
   void copy_part(std::size_t i, std::byte* to) const;
   std::size_t part_bytes(std::size_t i) const { return parts_[i].bytes(); }
   element_type part_type(std::size_t i) const { return parts_[i].type; }

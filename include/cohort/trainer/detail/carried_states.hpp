@@ -16,13 +16,14 @@ void prepare_states(training_state& run, dataset const& data, fit_settings const
 
 /// Makes the states of a step on a batch of the caller with `rows` examples.
 ///
-/// Errors    setting_error if the batch has another number of rows than the batch before in this epoch.
+/// Errors    setting_error if the previous batch of this epoch had another number of rows.
 void prepare_states(training_state& run, int rows);
 
-/// Throws setting_error if the network has stateful layers: `what` does not support them.
+/// Throws setting_error if the network has stateful layers. `what`: the call that does not support these
+/// layers, for the message.
 void refuse_states(training_state const& run, char const* what);
 
-/// Sets the states to zero: a new epoch begins.
+/// Sets the states to zero, for a new epoch.
 void clear_states(training_state& run);
 
 }  // namespace cohort::detail

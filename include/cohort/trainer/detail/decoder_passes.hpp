@@ -32,7 +32,9 @@ struct decoder_passes {
   void (*attend)(cached_head const& a);
 };
 
-/// Returns the kernels for an instruction set, which is at most machine_isa().
+/// Returns the kernels for an instruction set.
+///
+/// Before    `which` is at most machine_isa().
 decoder_passes decoder_passes_for(isa which);
 
 }  // namespace cohort::detail

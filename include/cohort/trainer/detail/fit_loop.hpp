@@ -40,11 +40,14 @@ class fit_loop {
   /// Whether a listener's on_step runs now.
   bool is_in_on_step() const { return is_in_on_step_; }
   std::span<listener* const> listeners() const { return how_.listeners; }
+  /// Returns the fingerprint of the data set's examples in the current epoch; nullopt for a stream, an empty
+  /// data set, or if an example cannot be read.
+  std::optional<std::uint64_t> fingerprint() const;
 
  private:
   using clock = std::chrono::steady_clock;
   enum class after_step { next_step, next_epoch, stop };
-  /// Workers that missed a deadline may still read this; see training_state::run_workers.
+  /// Data of the steps. Workers that missed a deadline may still read them; see training_state::run_workers.
   struct step_data {
     step_data(dataset data, loader_settings settings) : batches(std::move(data), std::move(settings)) {}
 
@@ -55,21 +58,28 @@ class fit_loop {
 
   static double seconds_since(clock::time_point start);
 
+  /// Compares the data set with that of the interrupted epoch that a checkpoint contains.
+  ///
+  /// Order     collective.
+  /// Errors    setting_error if they differ.
+  void check_fingerprint() const;
   void run_epochs();
   after_step run_step(epoch_report& epoch);
   step_info info_of(batch const& data) const;
   /// Calls the listeners' on_vote. Returns whether the ranks have agreed to stop.
   bool notify_of_votes(votes const& all);
-  /// Sets the step count of every rank to that of the rank that has trained longest. A rank whose part of a
-  /// stream has ended may have counted more skipped steps than the other ranks have made since.
+  /// Sets the step count of all ranks to the same value: the largest count that a rank had after its last
+  /// step with examples. A rank whose part of a stream has ended also counts steps without examples, so its
+  /// own count may be too large.
   ///
-  /// Order     collective unless has_common_steps(); then it does nothing.
+  /// Order     collective unless has_common_steps(). If has_common_steps(), the call does nothing.
   void align_step_counts();
   void finish_pending_without_throwing();
   std::int64_t examples_per_step() const;
 
   training& run_;
   training_state& state_;
+  dataset const examples_;
   fit_settings const& how_;
   step_runner runner_;
   std::optional<validation> validation_;

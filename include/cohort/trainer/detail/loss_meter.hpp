@@ -23,7 +23,7 @@ class loss_meter {
 
   /// The nodes that the losses read. `add` needs their outputs in this order.
   std::vector<int> layers() const;
-  /// Adds examples from row `first` of a batch on. Output `offset + i` of `done` is layers()[i].
+  /// Adds the examples of a batch from row `first` on. Output `offset + i` of `done` belongs to layers()[i].
   void add(batch_view const& from, std::int64_t first, plan_context const& done, int offset = 0);
 
   /// Weighted mean over the examples of all ranks, the same on every rank; NaN without examples, or if a loss

@@ -39,7 +39,7 @@ class loss_rows {
   std::vector<std::uint8_t> mask_memory_{}, label_memory_{};
 };
 
-/// Returns the number of the first row for an evaluator's errors: the number of its example. Returns nothing
+/// Returns the number of the first row's example. Evaluators use this number in their errors. Returns nothing
 /// if rows are steps, or if rows may be omitted.
 inline std::optional<std::int64_t> number_of_row(graph_view net, int loss, batch const& from,
                                                  std::int64_t first) {

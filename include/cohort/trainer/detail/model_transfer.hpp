@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Names of a model file's texts about the data.
+/// Metadata keys of a model file under which the normalisation and the encoder are stored.
 inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder";
 
 /// Copies this rank's parameters, updater state, position and plateau state to `to`.

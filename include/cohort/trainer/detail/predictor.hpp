@@ -21,9 +21,9 @@ struct portion {
   int examples;
   int batch;
 
-  /// Returns all `count` examples if a batch of at most `largest` examples holds them and at most an eighth
-  /// of it stays empty. Otherwise returns a full batch: the largest power of two that is at most `count` and
-  /// `largest`.
+  /// Returns all `count` examples if they fit into a batch of at most `largest` examples, and at most an
+  /// eighth of this batch stays empty. Otherwise returns a full batch: the largest power of two that is at
+  /// most `count` and `largest`.
   static portion of(int count, int largest);
 };
 
@@ -64,7 +64,7 @@ class predictor {
     std::vector<int> layers;
     std::shared_ptr<plan const> made;
   };
-  /// The contexts share one memory: only one of them runs at a time.
+  /// The contexts share one memory, because only one of them runs at a time.
   struct lane {
     context_memory memory;
     std::vector<std::pair<plan const*, std::unique_ptr<plan_context>>> contexts;

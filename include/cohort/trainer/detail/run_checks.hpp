@@ -20,8 +20,8 @@ struct training_state;
 ///           `batch`.
 void check_batch(fit_settings const& how);
 
-/// Errors    shape_error unless the data set, or these tensors for any number of examples, match the
-///           network's inputs, with one mask for each masked input, or without masks.
+/// Errors    shape_error unless the data set (or the given tensors, for any number of examples) matches the
+///           network's inputs. There must be either no mask, or one mask for each masked input.
 void check_inputs(graph_view net, dataset const& data);
 void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks);
 
@@ -38,15 +38,15 @@ void check_dataset(graph_view net, element_type type, dataset const& data);
 /// The names of the classes of each target; none for a target without names.
 std::vector<std::vector<std::string>> class_names_of(dataset const& data);
 
-/// Compares the names of a data set's classes with those of the kept encoder, and with `known`: those of the
-/// data that the network was trained on. An empty list of names matches every list.
+/// Compares the class names of a data set with the class names of the kept encoder and with `known`, the
+/// class names of the data that the network was trained on. An empty list of names matches every list.
 ///
 /// Errors    data_error with both lists.
 void check_class_names(training_state const& run, dataset const& data,
                        std::vector<std::vector<std::string>> const& known, char const* call);
 
-/// With sharding::global, requires the same data set on every rank. With both kinds of sharding, refuses
-/// streams on only some of the ranks. `epoch`: the epoch whose examples are compared. `where`: for the
+/// With sharding::global, requires the same data set on every rank. With both kinds of sharding, either all
+/// ranks or no rank must have a stream. `epoch`: the epoch whose examples are compared. `where`: for the
 /// message.
 ///
 /// Order     collective.

@@ -14,12 +14,12 @@ bool has_field(graph_view net, int id, std::string_view name);
 std::vector<layer_states::layer> stateful_layers(graph_view net);
 
 /// Returns the network with `steps` steps, for inference of node `output`: its recurrent layers are stateful.
-/// Nodes and parameters keep their numbers; nodes that `output` does not need are unchanged.
+/// Nodes keep their ids, and parameters keep their indices. Nodes that `output` does not need are unchanged.
 ///
 /// Errors    setting_error with the first layer that cannot continue a sequence step by step.
 graph stepwise_network(graph_view net, int output, int steps);
 
-/// Which first extents of tensors stepwise_network replaces by the number of steps.
+/// The tensors whose first extent stepwise_network replaces by the number of steps.
 struct stepwise_extents {
   std::vector<char> inputs;  // in their order
   bool output;

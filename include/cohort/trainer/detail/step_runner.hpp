@@ -100,7 +100,7 @@ class step_runner {
   void update_plateau(epoch_report const& epoch);
 
   training_state& state_;
-  /// Workers that missed a deadline may still read this.
+  /// Workers that missed a deadline may still read these indices.
   std::shared_ptr<std::vector<std::int64_t>> const indices_ =
       std::make_shared<std::vector<std::int64_t>>();  // indices of a batch without indices
 };

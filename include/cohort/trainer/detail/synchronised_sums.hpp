@@ -21,14 +21,14 @@ namespace cohort::detail {
 /// Errors    communicator_error on all ranks if a rank is lost or has called abandon.
 class synchronised_sums {
  public:
-  /// `sizes`: of any training plan of the network. `world`: null for a single rank; otherwise the constructor
-  /// is collective.
+  /// `sizes`: the sizes of the sums, from any training plan of the network. `world`: null for a single rank;
+  /// otherwise the constructor is collective.
   synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world);
 
-  /// Returns how often each worker participates, with or without examples: the number of micro-batches of the
-  /// worker with most rows, for a batch of `examples` examples that is divided evenly over all ranks. If the
-  /// ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each rank),
-  /// `examples` is below 1, and the result is `micro_batches`.
+  /// Returns how often each worker participates, with or without examples. If a batch of `examples` examples
+  /// is divided evenly over all ranks, the result is the number of micro-batches of the worker with most
+  /// rows. If the ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each
+  /// rank), `examples` is below 1, and the result is `micro_batches`.
   ///
   /// Exact     the same on all ranks.
   int rounds(std::int64_t examples, int micro_batches) const;
@@ -36,7 +36,7 @@ class synchronised_sums {
   /// The interface that a worker's layers use for their sums.
   batch_sums* of(int worker) { return &parts_[static_cast<std::size_t>(worker)]; }
 
-  /// Participates without examples: adds zeros as often as the others add their terms.
+  /// Participates without examples: adds zeros as often as the other workers add terms.
   void join_forward(int worker) { join(worker, sizes_.forward); }
   void join_backward(int worker) { join(worker, sizes_.backward); }
 

@@ -65,6 +65,8 @@ struct training_state {
   std::vector<std::byte*> updater_arrays();
   /// The parameters' element type.
   element_type element() const { return workers->backend().parameters->type(); }
+  /// Whether the last epoch is interrupted.
+  bool is_within_epoch() const { return position.position > 0 || epoch_sums.steps > 0; }
   replica current_replica() { return {parameters(), update()}; }
 
   /// See training::outputs_of. Inputs are rescaled, and outputs of losses with rescaled targets mapped back.
@@ -79,9 +81,9 @@ struct training_state {
     return which < maps.size() ? std::span<channel_scaling const>(maps[which])
                                : std::span<channel_scaling const>();
   }
-  /// Returns the divisor of the mean loss of a batch: the sum of its weights. If the losses are means over
-  /// the steps of masked sequences, or over the targets that are not ignored, each weight counts once per
-  /// unmasked step, or once per target that is not ignored.
+  /// Returns the divisor of the mean loss of a batch: the sum of the examples' weights. If the losses are
+  /// means over the steps of masked sequences, each weight counts once per unmasked step. If losses ignore
+  /// targets, each weight counts once per target that is not ignored.
   double weight_of(batch_view const& data) const {
     return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
   }
@@ -114,7 +116,7 @@ struct training_state {
   std::shared_ptr<parameter_update> updater{};
   training_position position{};
   running_sums epoch_sums{};
-  bool has_checked_ranks = false;  // by a step outside fit
+  bool has_checked_ranks = false;  // set by the first step outside fit
   bool has_given_world = true;     // false: made by trainer without a communicator
   plateau rate_plateau{};
   vote_state voting{};
@@ -125,6 +127,9 @@ struct training_state {
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
+  bool has_resumed = false;  // and no fit has begun since
+  /// Of the data set of an interrupted epoch. The first fit after resume compares it.
+  std::optional<std::uint64_t> saved_fingerprint{};
   fit_loop* active_fit = nullptr;
   std::int64_t states_step = -1;      // step after which the layer states apply; −1: none
   plan const* logged_plan = nullptr;  // plan whose memory was logged last

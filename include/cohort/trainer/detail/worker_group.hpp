@@ -28,9 +28,9 @@ namespace cohort::detail {
 /// The workers of one rank: threads that share the parameters, split each batch, and update one shard each.
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a
-///           shard. A step has two barriers without an exchange of gradients, three with it; one more for
-///           each round of norms and for constraints, two more for each sum of a layer over the whole batch,
-///           and three more if buckets were pending. Working copies are updated at the beginning of the step,
+///           shard. A step has two barriers, or three if gradients are exchanged. Further barriers: one for
+///           each round of norms, one for constraints, two for each sum of a layer over the whole batch, and
+///           three if buckets were pending. Working copies are updated at the beginning of the step,
 ///           so changes of the parameters between two steps take effect.
 /// Errors    after a deadline_error a worker may still run: group, strategy, update, batch and data must not
 ///           be destroyed.
@@ -45,10 +45,11 @@ class worker_group {
 
   std::shared_ptr<plan const> plan_for(work_kind const& what) { return contexts_.plan_for(what); }
   /// Largest number of examples in a micro-batch if the workers split `batch` examples, and each worker
-  /// splits its part into `micro_batches`.
+  /// splits its part into `micro_batches` micro-batches.
   int micro_batch_size(int batch, int micro_batches = 1) const;
 
-  /// Enables sums of layers over the workers' parts of a batch and, unless `world` is null, over its ranks.
+  /// Enables sums of layers over the workers' parts of a batch. Unless `world` is null, these are also sums
+  /// over the ranks of `world`.
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
 
@@ -60,11 +61,11 @@ class worker_group {
 
   /// Returns the workers' gradient arenas; allocates them at the first call.
   ///
-  /// Before    a plan was made: it fixes the size.
+  /// Before    a plan was made, because the plan fixes the size of the arenas.
   gradient_parts& gradients();
 
-  /// Makes one step on one batch of this rank, which may be empty. Each worker splits its rows into
-  /// `micro_batches`.
+  /// Makes one step on one batch of this rank. The batch may be empty. Each worker splits its rows into
+  /// `micro_batches` micro-batches.
   ///
   /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
   ///           or the strategy rejects the step. non_finite_location() then returns where the first value
@@ -105,8 +106,8 @@ class worker_group {
   /// Errors    those of a step.
   void finish_pending();
 
-  /// Returns where a value of the last step was not finite on this rank, "first in conv2d_1"; "" if all were
-  /// finite.
+  /// Returns where a value of the last step was not finite on this rank, for example "first in conv2d_1".
+  /// Returns "" if all values were finite.
   std::string non_finite_location();
 
   /// Runs inference on a batch. Then calls `consume(first row, context)` for each worker's part, in order.
@@ -198,13 +199,14 @@ class worker_group {
   /// exchange.
   void finish_exchange();
 
-  /// Runs forward and backward on all micro-batches and accumulates their gradients; buckets become complete
-  /// in the last one. With an exchange, the loss is read before backward, because the vote is sent with the
-  /// first bucket. Without an exchange it is read last, so a device is synchronised only once.
+  /// Runs forward and backward on all micro-batches and accumulates their gradients. Buckets become complete
+  /// in the last micro-batch. With an exchange, the loss is read before backward, because the vote is sent
+  /// with the first bucket. Without an exchange, the loss is read after backward, so a device is synchronised
+  /// only once.
   void compute(int w);
 
-  /// Counts a worker's completed bucket; the last worker announces the bucket to the strategy. A worker's
-  /// loss is known before its first bucket.
+  /// Counts a worker's completed bucket. The last worker calls the strategy's ready for the bucket. A
+  /// worker's loss is known before its first bucket is complete.
   void arrive(bucket const& one);
 
   step_info now_with_votes() const;

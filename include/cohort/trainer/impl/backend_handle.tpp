@@ -29,7 +29,7 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
     return make_plan(store, of, wanted);
   };
   auto const make = [make_of, owned](plan_settings const& wanted) { return make_of(*owned, wanted); };
-  {  // The first plan fixes the layouts: it is for a worker's whole part of a typical batch.
+  {  // The first plan fixes the layouts, so it is made for a worker's whole part of a typical batch.
     thread_scope<B> const scope(settings.threads);
     int const ordinary = settings.tune ? settings.tune->batch() : 32;
     make({.batch = std::max(1, ordinary / settings.workers),

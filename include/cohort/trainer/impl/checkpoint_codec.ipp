@@ -35,6 +35,7 @@ inline constexpr char const* counts = "strategy/count/";
 inline constexpr char const* arrays = "strategy/array/";
 inline constexpr char const* state_rows = "strategy/state_rows";
 inline constexpr char const* states = "strategy/states";
+inline constexpr char const* fingerprint = "data/fingerprint";
 inline constexpr char const* listeners = "listener/";
 inline constexpr char const* listener_arrays = "strategy/listener/";
 }  // namespace checkpoint_key
@@ -112,6 +113,9 @@ COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directo
   replica const mine = run_.current_replica();
   if (run_.exchange_strategy->diverged()) add_replica(run_, content.rank_local);
   add_strategy(content.rank_local);
+  if (run_.is_within_epoch())
+    if (auto const data = run_.active_fit ? run_.active_fit->fingerprint() : run_.saved_fingerprint)
+      content.rank_local.add_metadata(checkpoint_key::fingerprint, std::to_string(*data));
   {
     scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays());
     if (run_.world->rank() == 0) add_replica(run_, content.shared.emplace(run_.net));
@@ -141,9 +145,14 @@ COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::stri
       run_.epoch_sums = {real_in(*own, checkpoint_key::loss), real_in(*own, checkpoint_key::weight)};
     }
     if (own) restore_states(*own);
+    run_.saved_fingerprint.reset();
+    if (own && !text_in(*own, checkpoint_key::fingerprint).empty())
+      run_.saved_fingerprint =
+          number_in<std::uint64_t>(*own, checkpoint_key::fingerprint, "a hash of 64 bits");
     if (same_run) run_.exchange_strategy->restore(strategy_state_in(*own));
     if (!same_ranks) restore_from_ranks(*found);
   });
+  run_.has_resumed = true;
   log_differences(*found);
   return found->path();
 }
@@ -159,17 +168,13 @@ COHORT_CORE_INLINE void checkpoint_codec::log_differences(checkpoint_reader cons
                  ": the rest of the epoch has another order, so some examples repeat and some are omitted"}));
 }
 
-COHORT_CORE_INLINE bool is_within_epoch(training_state const& run) {
-  return run.position.position > 0 || run.epoch_sums.steps > 0;
-}
-
 COHORT_CORE_INLINE void checkpoint_codec::add_strategy(model_content& to) const {
   to.add_metadata(checkpoint_key::strategy, run_.exchange_strategy->describe());
   to.add_metadata(checkpoint_key::position, std::to_string(run_.position.position));
   to.add_metadata(checkpoint_key::loss, text_of({run_.epoch_sums.loss}));
   to.add_metadata(checkpoint_key::weight, text_of({run_.epoch_sums.weight}));
   if (layer_states* const states = run_.workers->states();
-      states && run_.states_step == run_.position.step && is_within_epoch(run_)) {
+      states && run_.states_step == run_.position.step && run_.is_within_epoch()) {
     to.add_metadata(checkpoint_key::state_rows, std::to_string(states->rows()));
     add_pieces(to, checkpoint_key::states, element_type::u8, states->bytes());
   }

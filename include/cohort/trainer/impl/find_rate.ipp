@@ -23,7 +23,7 @@
 
 namespace cohort::detail {
 
-/// Keeps the parameters of a run; the destructor restores them bit for bit.
+/// A copy of the parameters of a run. The destructor restores the parameters bit for bit.
 class kept_parameters {
  public:
   explicit kept_parameters(parameter_set& all) : all_(all), kept_(all.arena_bytes(), all.passes().space()) {

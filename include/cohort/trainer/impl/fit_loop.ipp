@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/data/fingerprint.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/carried_states.hpp>
@@ -49,6 +51,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                                       fit_settings const& how)
     : run_(run),
       state_(state),
+      examples_(data),
       how_(how),
       runner_(state),
       enclosing_(state.active_fit),
@@ -84,7 +87,10 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
   std::vector<std::int64_t> sizes = local_sizes(world, data, how.sharding);
-  if (how.epochs > 0) check_position(state.position, sizes.empty() ? data.size() : std::ranges::max(sizes));
+  if (how.epochs > 0) {
+    check_position(state.position, sizes.empty() ? data.size() : std::ranges::max(sizes));
+    check_fingerprint();
+  }
   data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
                                       loader_settings{.batch = how.batch,
                                                       .rank = world.rank(),
@@ -104,13 +110,36 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
         how.listeners[i]->restore(saved.state);
         how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
       }
-  state.saved_listeners.clear();  // not earlier: after an error, a further fit restores them
+  state.saved_listeners.clear();  // only now: after an error above, the next fit restores them
+  state.has_resumed = false;
   state.class_names = names;
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
 }
 
 COHORT_CORE_INLINE fit_loop::~fit_loop() { state_.active_fit = enclosing_; }
+
+COHORT_CORE_INLINE std::optional<std::uint64_t> fit_loop::fingerprint() const try {
+  if (!examples_.indexed() || examples_.size() == 0) return std::nullopt;
+  return cohort::fingerprint(examples_, state_.position.epoch);
+} catch (...) {
+  return std::nullopt;  // the step that needs the example reports the error
+}
+
+COHORT_CORE_INLINE void fit_loop::check_fingerprint() const {
+  if (!state_.has_resumed) return;
+  all_or_none(*state_.world, "fit", "cannot continue the interrupted epoch", [&] {
+    if (!state_.saved_fingerprint || state_.position.position == 0) return;
+    std::optional<std::uint64_t> const found = fingerprint();
+    if (!found || *found == *state_.saved_fingerprint) return;
+    throw setting_error(
+        {.what = "the interrupted epoch cannot continue on another data set",
+         .where = {"fit, epoch ", state_.position.epoch + 1},
+         .expected = {"the examples of the run that wrote the checkpoint, fingerprint ",
+                      *state_.saved_fingerprint, "; or training::end_epoch, which ends the epoch"},
+         .got = {"fingerprint ", *found}});
+  });
+}
 
 COHORT_CORE_INLINE fit_report fit_loop::run() {
   auto const start = clock::now();
@@ -160,6 +189,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     bool const stops = notify_of_votes(agreed);
     report_.stopped = !ended || (stops && e + 1 < how_.epochs);
   }
+  if (state_.is_within_epoch()) state_.saved_fingerprint = fingerprint();
   for (listener* one : how_.listeners) one->on_end(run_);
 }
 

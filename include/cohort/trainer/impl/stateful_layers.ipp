@@ -55,7 +55,7 @@ COHORT_CORE_INLINE bool treats_steps_alike(kind const& what) {
 /// Returns why a layer whose input has steps cannot continue a sequence; empty if it can.
 COHORT_CORE_INLINE std::string_view why_not_stepwise(graph_view net, int id) {
   if (!net.kind(id).carries_state)
-    return treats_steps_alike(net.kind(id)) ? "" : "a layer that reads several steps, or their numbers";
+    return treats_steps_alike(net.kind(id)) ? "" : "a layer that reads several steps, or step indices";
   if (has_field(net, id, "reverse")) return "a layer that begins with the last step";
   if (net.inputs(id).size() > 1) return "a layer with an initial state";
   if (has_field(net, id, "returns_state")) return "a layer that returns its state";

@@ -50,7 +50,7 @@ COHORT_CORE_INLINE std::string_view why_not_decoded(graph_view net, int id) {
   for (std::string_view const one : {dense::kind_name, relu::kind_name, leaky_relu::kind_name,
                                      learned_positions::kind_name, sinusoidal_positions::kind_name})
     if (what.name == one) return {};
-  return decodes_each_step_alone(what) ? "" : "a layer that reads several steps, or one of your own";
+  return decodes_each_step_alone(what) ? "" : "a layer that reads several steps, or a user-defined layer";
 }
 
 COHORT_CORE_INLINE std::string why_not_decoded(graph_view net) {

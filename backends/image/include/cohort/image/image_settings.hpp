@@ -10,7 +10,7 @@ namespace cohort {
 
 /// Treatment of an image whose size differs from that of the examples.
 enum class fitting {
-  refuse,   ///< data_error naming it
+  refuse,   ///< data_error naming the image
   stretch,  ///< resized, changing proportions if necessary
   cover     ///< resized with its proportions until it covers the size, then cropped to the centre
 };

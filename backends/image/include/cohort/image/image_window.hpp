@@ -3,7 +3,7 @@
 
 namespace cohort {
 
-/// A window of an image; may extend beyond its edges.
+/// A window of an image; may extend beyond the image's edges.
 struct image_window {
   int top = 0;
   int left = 0;

@@ -56,9 +56,9 @@ void mix_images(tensor_description const& images, mixing_draw const& chance, std
 
 }  // namespace detail
 
-/// An indexed data set that mixes each example of another one with a random partner from it, anew in every
-/// epoch. The class label becomes a distribution, which softmax_cross_entropy accepts: λ for the example's
-/// class and 1 − λ for the partner's.
+/// An indexed data set that mixes each example of another one with a random partner from the same data set,
+/// which differs from epoch to epoch. The class label becomes a distribution, which softmax_cross_entropy
+/// accepts: λ for the example's class and 1 − λ for the partner's.
 ///
 /// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label
 ///           of n classes, which becomes n f32 values. Other parts, key and weight are those of the example.

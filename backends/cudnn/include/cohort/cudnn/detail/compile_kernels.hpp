@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Returns NVRTC's options for a compute capability (90 is 9.0). They include that functions without an
+/// Returns NVRTC's options for a compute capability (90 is 9.0). With these options, functions without an
 /// execution space specifier are device code.
 std::vector<std::string> kernel_options(int capability);
 

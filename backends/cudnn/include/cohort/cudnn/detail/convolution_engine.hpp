@@ -117,7 +117,7 @@ class convolution_engine {
   std::string describe_text(convolution_pass pass, convolution_extents const& extents) const;
 
   /// Whether the engine keeps the precision and is deterministic. False for an engine with more numerical
-  /// notes than this cuDNN header defines, because an unknown note may exclude it.
+  /// notes than this cuDNN header defines, because an unknown note may state a lower precision.
   bool keeps_precision(dnn_description const& engine) const;
 
   std::shared_ptr<dnn_on_gpu const> dnn_;

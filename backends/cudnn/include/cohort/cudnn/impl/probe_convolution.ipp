@@ -66,7 +66,7 @@ COHORT_CUDNN_INLINE availability probe_convolution(std::shared_ptr<compute_strea
   move(variant.layout_of(map), to, map, dense);
   on->download(dense.data(), got.data(), dense.bytes());
   for (std::size_t o = 0; o < got.size(); ++o)
-    if (!(std::abs(got[o] - wanted[o]) < 1e-3F))  // an engine may sum differently, as Winograd does
+    if (!(std::abs(got[o] - wanted[o]) < 1e-3F))  // engines may round differently, for example Winograd's
       return {false, "a convolution gives wrong results on " + on->device().name()};
   return {true, "", on->device().name()};
 }

@@ -16,7 +16,7 @@ COHORT_IMAGE_INLINE void rotate(std::uint8_t const* from, shape const& dims, dou
   auto const places = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
   double const angle = degrees * std::numbers::pi / 180, cosine = std::cos(angle), sine = std::sin(angle);
   double const middle_y = (height - 1) / 2.0, middle_x = (width - 1) / 2.0;
-  auto const floor_of = [](double x) {  // std::floor is a call without SSE 4.1
+  auto const floor_of = [](double x) {  // without SSE 4.1, std::floor is a function call
     int const truncated = static_cast<int>(x);
     return truncated - (truncated > x ? 1 : 0);
   };

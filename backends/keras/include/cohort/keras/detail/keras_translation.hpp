@@ -23,7 +23,7 @@ namespace cohort::detail {
 struct keras_slot {
   int id = -1;
   std::function<int()> record{};
-  std::string activation{};  // which `record` would record and a loss may contain
+  std::string activation{};  // recorded by `record`, unless a loss contains it
   int logits = -1;           // the tensor before that activation
 };
 
@@ -134,7 +134,7 @@ class keras_translation {
   template <class L>
   int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {},
              bool is_shared = true);
-  /// Bounds the work for a hostile file. Counts layers, calls and references, again for each call of a model.
+  /// Bounds the work for a hostile file. Counts layers, calls and references, for each call of a model again.
   void count_work(std::size_t parts);
   /// The order of a flattened image H×W×C.
   keras_order order_of_image(std::vector<int> const& dims);

@@ -85,7 +85,7 @@ inline bool is_unset(io::json_value value) {
   }
 }
 
-/// Fields that do not change a layer's outputs, that other functions read, or that describe initialisation.
+/// Fields that do not change a layer's outputs, fields that other functions read, and initialisers.
 inline constexpr std::string_view ignored[]{
     "adjustment",
     "arguments",

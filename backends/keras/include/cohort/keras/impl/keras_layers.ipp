@@ -637,7 +637,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
   if (tokens > 4096)
     refuse("CategoryEncoding is imported for up to 4096 tokens", "at most 4096", std::to_string(tokens));
   int const id = record(embedding{.vocabulary = tokens, .width = tokens}, {id_of(x)});
-  if (is_first_call()) {  // later calls share it
+  if (is_first_call()) {  // later calls share the embedding
     std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);
     for (std::size_t i = 0; i < unit.size(); i += static_cast<std::size_t>(tokens) + 1) unit[i] = 1;
     constant_parameters_.emplace_back(name_of(id) + ".weights", std::move(unit));

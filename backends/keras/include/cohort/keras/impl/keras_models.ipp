@@ -944,7 +944,7 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
   } else {
     for (keras_value const& output : outputs) ids.push_back(id_of(output));
   }
-  // An output that another layer reads, or that is an input, becomes an identity layer of its own.
+  // An output that another layer reads, or that is an input, gets a separate identity layer.
   graph_view const view = net_.view();
   std::set<int> read(view.edges.begin(), view.edges.end()), returned;
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -251,7 +251,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
   keras_fields const fields(inner->config, f.where(), version_);
   keras_fields const back(backward && backward->config ? backward->config : inner->config, f.where(),
                           version_);
-  (void)back.find({"go_backwards"});  // Bidirectional reverses it in any case
+  (void)back.find({"go_backwards"});  // Bidirectional sets the direction itself
   if (fields.flag({"go_backwards"}, false)) refuse("the layer of Bidirectional goes backwards itself");
   bool const sequences = fields.flag({"return_sequences"}, false),
              states = fields.flag({"return_state"}, false);

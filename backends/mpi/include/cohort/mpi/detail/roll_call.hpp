@@ -9,7 +9,7 @@ namespace cohort::detail {
 /// Detects which ranks of this host are alive while MPI starts, because MPI itself cannot report that yet.
 ///
 /// Each process listens on an abstract Unix socket named after its job and rank. The kernel removes the
-/// socket when the process ends. Ranks of other hosts (network namespaces) are invisible.
+/// socket when the process ends. Ranks of other hosts (network namespaces) are not detected.
 /// Before    the launcher has set the variables of Open MPI, PMIx or Slurm; without them nothing is observed.
 /// Order     only one thread may call at a time.
 class roll_call {

@@ -13,7 +13,7 @@ namespace cohort::detail {
 /// State shared by a communicator and its relatives: the NCCL library, the traffic, and the NCCL
 /// communicators of destroyed relatives. An NCCL communicator ends only when all ranks have finalised it, and
 /// ranks may destroy relatives in different orders. Therefore only the destructor of the last relative waits
-/// for the ends.
+/// until all NCCL communicators have ended.
 class nccl_family {
  public:
   explicit nccl_family(library_source const& from) : functions_(load_nccl(from)) {}

@@ -49,7 +49,7 @@ class nccl_ranks {
   void wait_for_end() noexcept;
 
   /// Aborts pending sums without a result and allows no new ones. Returns within a second even if NCCL's
-  /// abort does not return, because that joins threads and waits for the GPU.
+  /// abort does not return: NCCL's abort joins threads and waits for the GPU.
   void abort() noexcept;
 
  private:

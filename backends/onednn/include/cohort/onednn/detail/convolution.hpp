@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Extents of a sliding window in oneDNN's convention: a dilation of 0 means none. If `axes` is 1, only the
-/// extents along the width.
+/// Extents of a sliding window in oneDNN's convention: a dilation of 0 means none. If `axes` is 1, contains
+/// only the extents along the width.
 struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool is_strided = false;  ///< a stride above 1
@@ -34,7 +34,7 @@ struct window_primitives : weighted_primitives {
 ///
 /// If channels do not fill blocks of 16, kernels on blocks also process the padding. A convolution with such
 /// channels uses channels last, which oneDNN runs by brgemm. In bf16, a convolution with a single input
-/// channel also uses channels last. Strided backward-data uses blocks, which are faster even then. Grouped
+/// channel also uses channels last. Strided backward-data uses blocks, which are faster in this pass. Grouped
 /// convolutions whose groups do not fill blocks have kernels only for dense images. Sequences are channels
 /// last, as in the plan.
 ///

@@ -11,7 +11,7 @@ dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const
                            memory_layout const& to);
 
 /// Prepares a sum in the layout of the first input, or dense if that layout is padded, because oneDNN has
-/// only a reference implementation for it. The gradient is copied to every input.
+/// only a reference implementation for padded layouts. The gradient is copied to every input.
 backend_operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                                   add const&);
 

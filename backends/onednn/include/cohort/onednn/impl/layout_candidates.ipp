@@ -45,8 +45,8 @@ COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
   return {};
 }
 
-/// Whether a convolution has stride 1 and channels that fill blocks of 16. In all measurements of their
-/// training, the rule was the fastest candidate.
+/// Whether a convolution has stride 1 and channels that fill blocks of 16. In all measurements of training
+/// such convolutions, the rule was the fastest candidate.
 COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& request) {
   constexpr int block = 16;
   bool const fills =

@@ -20,7 +20,7 @@
 
 namespace cohort::detail {
 
-/// Begins of the lines of a text, to convert the parser's positions, which count bytes from 0.
+/// Offsets of a text's lines. Converts the parser's positions (bytes from 0) to lines and characters from 1.
 class line_index {
  public:
   explicit line_index(std::string_view text) : text_(text) {
@@ -192,7 +192,7 @@ class yaml_events final : public YAML::EventHandler {
   line_index const& lines_;
 };
 
-/// Returns the position of the first byte that a text must not contain: control characters.
+/// Returns the position of the first control character that YAML forbids; the size if there is none.
 inline std::size_t control_character_at(std::string_view text) {
   auto const found = std::find_if(text.begin(), text.end(), [](char c) {
     auto const byte = static_cast<unsigned char>(c);
@@ -207,7 +207,7 @@ namespace cohort::io {
 
 COHORT_YAML_INLINE json_document parse_yaml(std::string_view text, std::string_view name,
                                             json_limits limits) {
-  // An escape of two bytes, \L, stands for a character of three.
+  // The escape \L has two bytes, the character that it denotes three.
   detail::json_tree_builder to("cannot read YAML", name, std::min(text.size(), limits.max_bytes) * 2, limits);
   if (text.size() > limits.max_bytes)
     throw data_error({.what = "cannot read YAML",
