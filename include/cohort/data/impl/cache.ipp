@@ -72,7 +72,7 @@ class cached_examples final : public indexed_view {
 
   dataset data_;
   std::vector<std::size_t> example_bytes_;
-  std::vector<std::unique_ptr<std::byte[]>> memory_;  // not initialised: unused pages need no memory
+  std::vector<std::unique_ptr<std::byte[]>> memory_;  // not initialised, so that unused pages need no memory
   std::unique_ptr<std::atomic<bool>[]> present_;
   mutable std::vector<float> weights_;
   mutable std::vector<std::string> keys_;
