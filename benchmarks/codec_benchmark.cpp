@@ -6,7 +6,7 @@
 //                                   relative to encoding; target at least 1. `payload`: bytes relative to the
 //                                   entropy; target at most 1.03. `dl4j`: Deeplearning4j's bytes (16 + 4 per
 //                                   sent element, or n/4) relative to Cohort's
-// codec/quantile/…                  the same with a sampled threshold, including the check that the gradient
+// codec/quantile/…                  encoding with a sampled threshold, including the check that the gradient
 //                                   can be sent
 // codec/ranks:P/…                   the work of the busiest rank when P ranks' messages are merged pairwise
 //                                   and the sum is decoded into an array of zeros: `merge_ms`, `decode_ms`,

@@ -49,7 +49,7 @@ void sum_beside_copy(benchmark::State& state, int units, int workers) {
       std::memcpy(to.data(), from.data(), half);
       benchmark::ClobberMemory();
     }));
-    // Only the second run counts: the first run has loaded its arrays into the caches.
+    // Only the second run counts, because the first run loads the arrays into the caches.
     for (int turn = 0; turn < 2; ++turn) {
       double const taken = seconds([&] {
         for (cohort::bucket const& one : parameters.buckets()) gradients.sum(one);

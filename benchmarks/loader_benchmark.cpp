@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr int examples = 1 << 15;  // 25 MB: larger than most L2 caches
+constexpr int examples = 1 << 15;  // 25 MB, larger than most L2 caches
 constexpr int pixels = 28 * 28;
 constexpr std::int64_t bytes_of_example = pixels * (sizeof(std::uint8_t) + sizeof(float));
 

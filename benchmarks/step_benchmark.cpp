@@ -2,8 +2,8 @@
 // needs: onednn
 // uses: cudnn
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
-// step/NET/cudnn/f32/batch:B                          the same on a GPU, also tf32 and bf16; skipped without
-//                                                     a GPU
+// step/NET/cudnn/f32/batch:B                          this step on a GPU, also in tf32 and bf16; skipped
+//                                                     without a GPU
 // forward_backward/NET/onednn/f32/batch:B             compared with the sum of its raw primitives, each timed
 //                                                     separately
 //

@@ -58,7 +58,7 @@ void update_beside_copy(benchmark::State& state, updater const& rule, std::size_
       std::memcpy(to.get(), from.get(), bytes / 2);
       benchmark::ClobberMemory();
     }));
-    // Only the second run counts: the first run has loaded its arrays into the caches.
+    // Only the second run counts, because the first run loads the arrays into the caches.
     for (int turn = 0; turn < 2; ++turn) {
       double const taken = seconds([&] {
         cohort::apply_update(

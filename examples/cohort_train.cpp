@@ -175,7 +175,7 @@ std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& f
             throw cohort::setting_error(
                 {.what = "ranks without a strategy do not train one network",
                  .where = "strategy",
-                 .expected = "auto, allreduce, averaging, sharing or top_k with several ranks",
+                 .expected = "with several ranks: auto, allreduce, averaging, sharing or top_k",
                  .got = "none"});
           return cohort::no_exchange{}.on(world);
         } else {
@@ -245,7 +245,7 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   return out.end_object().end_object().text();
 }
 
-/// Loads what the document starts from, and prepares the data for it. Collective.
+/// Loads the model or parameters that the document starts from, and prepares the data. Collective.
 void start(cohort::training& training, run_document const& run, std::optional<cohort::model_file> const& from,
            document_data const& data) {
   if (from && run.network.updater_state) {
@@ -260,10 +260,12 @@ void start(cohort::training& training, run_document const& run, std::optional<co
   }
   if (run.normalise.inputs != cohort::rescaling::none || run.normalise.targets != cohort::rescaling::none) {
     if (!training.normalisation().empty())
-      throw cohort::setting_error({.what = "the parameters of a model belong to its own normalisation",
-                                   .where = "normalise",
-                                   .expected = "none, or network.parameters: false",
-                                   .got = run.network.model + ", which contains a normalisation"});
+      throw cohort::setting_error(
+          {.what = "the document sets a normalisation, but the model's parameters were trained with the "
+                   "model's own",
+           .where = "normalise",
+           .expected = "none, or network.parameters: false",
+           .got = run.network.model + ", which contains a normalisation"});
     training.normalise(data.train, run.normalise);
   }
   if (data.encoder) training.keep(*data.encoder);
@@ -273,11 +275,10 @@ void start(cohort::training& training, run_document const& run, std::optional<co
 void resume(cohort::training& training, run_document const& run, document_data const& data) {
   reference_program::resume_newest(training, run.output.checkpoints);
   if (data.encoder && to_json(training.encoder()) != to_json(*data.encoder))
-    throw cohort::setting_error(
-        {.what = "the table's rows are encoded differently from those of the checkpoint",
-         .where = run.output.checkpoints,
-         .expected = "the table of the run that wrote the checkpoint",
-         .got = data.where});
+    throw cohort::setting_error({.what = "the table's encoder differs from the encoder of the checkpoint",
+                                 .where = run.output.checkpoints,
+                                 .expected = "the table of the run that wrote the checkpoint",
+                                 .got = data.where});
 }
 
 /// Runs one rank. Returns its exit status.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds lenet_mnist, and trains LeNet on MNIST for one epoch with two ranks and
+# Installs missing tools, builds lenet_mnist, and trains LeNet on MNIST for one epoch with two ranks and
 # parameter averaging:
 #     bash examples/quickstart.sh [flags]
 # The flags are passed to lenet_mnist (see its --help) and override the values below.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Main function of the tests: as GoogleTest's, with two differences. A program whose filter selects no test
-// fails, unless the filter only excludes tests (-…). A test that is skipped for a reason not listed here
-// fails.
+// Main function of the tests: like GoogleTest's main function, with two differences. A program whose filter
+// selects no test fails, unless the filter only excludes tests (-…). A test that is skipped for a reason not
+// listed here fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>

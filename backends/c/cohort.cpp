@@ -37,7 +37,7 @@ struct tensor_facts {
   shape example;
   bool is_indices = false;
   bool is_masked = false;
-  bool has_steps = false;  ///< a stream replaces the first extent by its number of steps
+  bool has_steps = false;  ///< a stream replaces the first extent with its number of steps
 };
 
 /// An opened model. It does not change after construction, so calls need no lock.
@@ -63,7 +63,7 @@ class opened_model {
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].has_steps = extents.inputs[i] != 0;
     outputs[0].has_steps = extents.output;
   } catch (cohort::error const&) {
-    // The network cannot be continued step by step: cohort_open_stream returns the error.
+    // The network cannot be continued step by step. cohort_open_stream reports this error.
   }
 };
 
@@ -95,7 +95,7 @@ class registry {
     std::shared_lock const lock(mutex_);
     auto const found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
     if (found == objects_.end())
-      throw cohort::setting_error({.what = {"the handle is not that of an open ", what},
+      throw cohort::setting_error({.what = {"the handle does not refer to an open ", what},
                                    .expected = {"a handle that was not closed"}});
     return found->second;
   }
@@ -314,7 +314,7 @@ cohort::batch_view batch_of(opened_model const& model, std::int32_t count, cohor
   return batch_of(model.inputs, count, 0, inputs, input_count, masks, mask_count);
 }
 
-/// Computes outputs. `indices`: their numbers; null: the first ones.
+/// Computes outputs. `indices`: their indices; null: the first ones.
 void predict(opened_model const& model, cohort::batch_view const& call, std::int32_t const* indices,
              cohort_output const* outputs, std::size_t output_count) {
   auto const known = static_cast<std::int64_t>(model.outputs.size());

@@ -75,7 +75,7 @@ class sign_votes final : public cohort::strategy {
   }
 
  private:
-  /// Replaces a bucket's elements by their signs; those of running statistics are scaled, for a mean.
+  /// Replaces a bucket's elements with their signs; those of running statistics are scaled, for a mean.
   void take_signs(cohort::parameter_set const& all, cohort::bucket const& one, double factor) {
     float* x = values_[static_cast<std::size_t>(one.index)].data();
     for (int p = one.first_parameter; p < one.first_parameter + one.parameters; ++p) {

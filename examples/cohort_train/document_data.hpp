@@ -89,10 +89,11 @@ inline document_data load(cohort::idx_source const& from, std::uint64_t) {
 /// have their defaults count as omitted.
 inline void require_same(cohort::encoder_settings const& document, cohort::table_encoder const& fitted) {
   auto const refuse = [](char const* field, std::string expected, std::string got) {
-    throw cohort::setting_error({.what = "the table is encoded as the model has learned",
-                                 .where = std::string("data.table.") + field,
-                                 .expected = std::move(expected),
-                                 .got = std::move(got)});
+    throw cohort::setting_error(
+        {.what = "the document's table settings differ from those of the model's encoder",
+         .where = std::string("data.table.") + field,
+         .expected = std::move(expected),
+         .got = std::move(got)});
   };
   auto const text_of = [](std::vector<std::string> const& names) {
     std::string text;

@@ -246,7 +246,7 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   known.push_back({});
   options chosen = defaults;
   chosen.rate = 0;
-  opterr = 0;  // getopt prints nothing: usage_error has the message
+  opterr = 0;  // getopt prints nothing, because usage_error has the message
   while (optind < argc) {
     std::string const given = argv[optind];
     int const which = getopt_long(argc, argv, "+:", known.data(), nullptr);

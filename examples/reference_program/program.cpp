@@ -257,7 +257,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
     std::fputs(forecast.c_str(), stdout);
     std::fflush(stdout);
   }
-  if (!chosen.save.empty()) save(training, chosen.save);  // last: results are printed if it fails
+  if (!chosen.save.empty()) save(training, chosen.save);  // last, so that the results are printed if it fails
   if (!prints) return 0;
   if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
   if (!chosen.json.empty())
@@ -323,8 +323,8 @@ void require_backend(std::string_view backend, setting_names const& named) { fac
 
 namespace {
 
-/// Whether this process has rank 0, or all ranks: mpirun's environment variables contain the rank before
-/// MPI is started.
+/// Returns whether this process has rank 0, or all ranks. mpirun's environment variables contain the rank
+/// before MPI is started.
 bool has_rank_0() {
   for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";

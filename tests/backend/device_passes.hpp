@@ -30,8 +30,8 @@ class locked_memory final : public cohort::memory_space {
   std::byte* allocate(std::size_t bytes) override {
     std::lock_guard const one_at_a_time(mutex_);
     std::byte* const taken = begin_ + used_;
-    used_ += cohort::round_to_alignment(bytes);  // never used again: zero
-    if (used_ > reserved) throw cohort::memory_error({.what = "the pretended device has no memory left"});
+    used_ += cohort::round_to_alignment(bytes);  // memory is never reused, so all memory is zero at first
+    if (used_ > reserved) throw cohort::memory_error({.what = "the simulated device has no memory left"});
     ++held_;
     return taken;
   }

@@ -28,7 +28,7 @@ struct named : gpu {
 };
 /// Cannot be constructed.
 struct broken : pretended<3, false, false> {
-  broken() { throw backend_error({.what = "made without asking whether it works"}); }
+  broken() { throw backend_error({.what = "constructed without a call of probe()"}); }
 };
 
 template <class Choice>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// alone: it stands in for calls of the system
+// alone: it replaces system calls
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -226,7 +226,7 @@ TEST(checkpoint_directory, may_save_a_step_again) {
 void cut_everywhere(int ranks, int step) {
   small_run const run;
   scratch_folder before;
-  // In another process each time: one that still runs would own the directory.
+  // Each save runs in a separate process, because a process that still runs would own the directory.
   for (int old : {1, 2})
     ASSERT_TRUE(ended_before(more_than_enough,
                              [&] { run.save(ranks, before.path(), old, static_cast<float>(old)); }));
@@ -292,7 +292,7 @@ TEST(checkpoint_directory, is_unchanged_if_the_disk_is_full) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 3);
 }
 
-/// Error texts of the ranks that see these directories and are at these steps.
+/// Returns the error texts of the ranks if rank r uses directories[r] and is at step at[r].
 names refused(small_run const& run, names const& directories, std::vector<int> const& at) {
   names why(directories.size());
   launch<threads>(static_cast<int>(directories.size()), [&](communicator& world) {
@@ -364,7 +364,8 @@ TEST(checkpoint_directory, requires_a_shared_folder) {
     });
   });
   EXPECT_EQ(why, "cannot save the checkpoint (" + folder.path() + "): rank 0 has no shared content to save ("
-                     + step_path(folder.path(), 6) + "): expected checkpoint_content::shared set on rank 0");
+                     + step_path(folder.path(), 6)
+                     + "): expected a value in checkpoint_content::shared on rank 0");
   EXPECT_EQ(folder.names(), names());
 }
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-/// A run that consists of its checkpoints only: the ranks share `shared`, and rank r's own number is
-/// 1000·`own` + r.
+/// A run that consists of its checkpoints only. The shared file contains `value`; the file of rank r contains
+/// 1000·`value` + r.
 struct small_run {
   cohort::graph net = cohort::graph::build([](cohort::builder& b) {
     return b.input({1, 4, 4}) | cohort::dense{.units = 2} | cohort::softmax_cross_entropy{};

@@ -47,7 +47,7 @@ TEST(block_merge, sends_entries_above_the_larger_threshold_and_keeps_the_rest) {
   expect(11, 0, 0.5);
   expect(20, 1, 0);
   expect(21, 0, 0.5);
-  expect(40, 0, 7);  // no message has elements there: not accessed
+  expect(40, 0, 7);  // not accessed, because no message has elements in this block
   expect(65'536, 1, 0);
   expect(69'999, 0, 0.5);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Malformed bytes: a message is rejected and nothing changes, or it is read, merged and read again. The first
-// byte selects the table of tensors (1: 66,000 elements) and what is corrected before: the checksum (2), the
-// fields that header_of writes (4).
-// To run it by hand for any time, with new inputs written to the first folder:
+// Malformed bytes: a message is rejected and nothing changes, or it is read, merged and read again. The bits
+// of the first byte select: 1, a table of 66,000 elements; 2, a valid checksum; 4, valid header fields that
+// match the table and the run, and a valid checksum. Fields and checksum are set before decoding.
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/codec_decode_fuzz some/folder tests/codec/decode_fuzz
 #include <algorithm>
 #include <cohort/codec/threshold_compressor.hpp>

@@ -31,7 +31,7 @@ std::vector<float> decoded(message_codec& codec, std::span<std::byte const> mess
 
 constexpr expected_messages any{.last_step = 1000, .ranks = 64};
 
-/// In real numbers: the message's values plus the residual equal the previous values.
+/// Expects that the message's values plus the residual equal the previous values, in real numbers.
 void expect_sum(std::vector<float> const& s, std::vector<float> const& r, std::vector<float> const& y) {
   for (std::size_t i = 0; i < y.size(); ++i)
     ASSERT_EQ(double{s[i]} + double{r[i]}, double{y[i]}) << "element " << i << " of " << y.size();

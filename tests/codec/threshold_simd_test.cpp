@@ -49,8 +49,8 @@ void expect_same(taken const& a, taken const& b) {
   }
 }
 
-/// By the definition, in real numbers: the sent value plus the rest equals y. If |y| < t, y stays; up to
-/// 2¹⁶·t, one t is sent.
+/// Checks the definition, in real numbers: the sent value plus the new residual equals y = r + x. If |y| < t,
+/// nothing is sent. If t ≤ |y| ≤ 2¹⁶·t, ±t is sent.
 void expect_conserved(isa which, std::vector<float> const& r, std::vector<float> const& x, float t,
                       std::uint64_t first = 0) {
   taken const result = take(which, r, x, t, first);

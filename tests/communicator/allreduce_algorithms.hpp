@@ -120,7 +120,7 @@ inline void adds_in_the_order_promised(communicator& world) {
   adds_in_the_order_promised_as<bf16>(world);
 }
 
-/// Zeros of both signs, and different NaN on two ranks: all ranks must get the same one.
+/// Zeros of both signs, and different NaN on two ranks: all ranks must get the same NaN.
 inline void gives_all_ranks_the_same_bits(communicator& world) {
   for (detail::allreduce_algorithm const way : all_ways)
     for (reduction const how : {reduction::sum, reduction::maximum}) {

@@ -29,8 +29,8 @@ TEST(clock_readings, convert_times_to_rank_0_for_any_offset_and_rate) {
   EXPECT_EQ(first.on_rank_0(501'000, later), 1500);
   EXPECT_EQ(first.on_rank_0(502'000, later), 2000);
   EXPECT_EQ(first.on_rank_0(499'000, later), 500);
-  EXPECT_EQ(first.on_rank_0(500'007, first), 1007);  // of one moment: as fast as rank 0's
-  EXPECT_EQ(clock_reading{}.on_rank_0(42, {}), 42);  // rank 0's own
+  EXPECT_EQ(first.on_rank_0(500'007, first), 1007);  // two equal readings: both clocks have one rate
+  EXPECT_EQ(clock_reading{}.on_rank_0(42, {}), 42);  // rank 0's clock itself
 }
 
 }  // namespace clock_readings_test

@@ -50,11 +50,11 @@ TEST(combine, propagates_a_nan_from_either_side) {
 TEST(combine, rounds_bf16_to_nearest_even) {
   auto const bits = [](float x) { return bf16::nearest(x).pattern; };
   EXPECT_EQ(bits(1.0F), 0x3f80);
-  EXPECT_EQ(bits(1.0F + 0x1p-8F), 0x3f80);             // halfway between 1 and the next number: to even
+  EXPECT_EQ(bits(1.0F + 0x1p-8F), 0x3f80);             // halfway between 1 and the next number
   EXPECT_EQ(bits(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);  // above halfway
   EXPECT_EQ(bits(1.0F + 0x3p-8F), 0x3f82);             // halfway, the other neighbour is even
   EXPECT_EQ(bits(-1.0F - 0x3p-8F), 0xbf82);
-  EXPECT_EQ(bits(std::numeric_limits<float>::max()), 0x7f80);  // above the largest number: infinity
+  EXPECT_EQ(bits(std::numeric_limits<float>::max()), 0x7f80);  // rounds to infinity
   EXPECT_EQ(bits(std::numeric_limits<float>::denorm_min()), 0);
   EXPECT_TRUE(
       detail::is_nan(bf16::nearest(std::bit_cast<float>(0x7f80'0001U)).value()));  // not rounded to infinity

@@ -156,7 +156,7 @@ inline void keeps_what_has_ended(communicator& world) {
 }
 
 inline void sends_in_order_for_each_tag(communicator& world) {
-  int const next = (world.rank() + 1) % world.size();  // for one rank: itself
+  int const next = (world.rank() + 1) % world.size();  // the rank itself if it is the only one
   int const previous = (world.rank() + world.size() - 1) % world.size();
   constexpr std::size_t sizes[] = {0, 1, 100, 100'003, 7};
   std::vector<std::vector<std::byte>> letters;

@@ -194,7 +194,7 @@ TEST_P(message_communicator, reports_a_late_rank_and_continues) {
 }
 
 TEST_P(message_communicator, releases_memory_if_it_throws) {
-  // Other ranks may still access this rank's sent messages: reading freed memory would be detected by the
+  // Other ranks may still access this rank's sent messages. Reading freed memory would be detected by the
   // sanitizers.
   for (int round = 0; round < 20; ++round) {
     auto const thrown = run(3, {.deadline = 60s}, [&](communicator& world) {

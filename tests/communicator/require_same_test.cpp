@@ -30,7 +30,7 @@ std::string said(int ranks, std::function<facts(int rank)> const& of) {
 }
 
 std::string refusal(std::string const& names, std::string const& what) {
-  return "the ranks of this run differ (" + names + "): expected the same on every rank, got " + what;
+  return "the ranks of this run differ (" + names + "): expected the same value on every rank, got " + what;
 }
 
 TEST(require_same, accepts_equal_facts_in_any_order) {

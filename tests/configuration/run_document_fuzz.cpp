@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed run documents: a text is refused by a data_error with its position, or it becomes a document,
 // which is read as it was written, also after a field was set.
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/configuration_run_document_fuzz some/folder tests/configuration/run_document_fuzz
 #include <algorithm>
 #include <cohort/configuration/run_document.hpp>
@@ -35,7 +35,7 @@ void require_checked(run_document const& run) {
 
 /// The text up to the first character 0 is a document. Behind it are a path, another character 0 and a value.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   std::vector<char> const copy(data, data + size);
   std::string_view const all(copy.data(), copy.size());
   std::size_t const end = std::min(all.find('\0'), all.size());

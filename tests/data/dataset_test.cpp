@@ -282,7 +282,7 @@ TEST(example_view, edits_a_copy_of_elements_in_the_data_sets_memory) {
   for (int repeat = 0; repeat < 2; ++repeat) {
     data.get(1, one);
     EXPECT_EQ(one.edit<float>(1).size(), 3U);
-    one.edit<float>(1)[0] += 100;  // the second call of edit keeps what the first one copied
+    one.edit<float>(1)[0] += 100;  // the second call of edit keeps the copy of the first call
     one.edit<std::uint8_t>(0)[2] = 77;
     EXPECT_EQ(reinterpret_cast<float const*>(one.at(1))[0], 103);
     EXPECT_EQ(reinterpret_cast<float const*>(one.at(1))[2], 5);

@@ -49,7 +49,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Examples whose value is their number. A failing one throws; a gate blocks the thread that requests it.
+/// Examples whose value is their index. Example `failing` throws data_error.
 class numbers {
  public:
   explicit numbers(int size, int failing = -1) : size_(size), failing_(failing) {

@@ -2,7 +2,7 @@
 // Malformed tables: a text is rejected by a data_error with its position, or it is read, written and read
 // again. The bits of the first byte select the settings: a tab as separator (1), no header (2), missing
 // values kept (4) or their rows dropped (8), blanks trimmed (16), f64 (32).
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/data_read_table_fuzz some/folder tests/data/read_table_fuzz
 #include <charconv>
 #include <cmath>
@@ -110,7 +110,7 @@ void require_same_when_read_again(data_table const& table, table_settings how) {
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   if (size == 0) return 0;
   int const bits = data[0];
-  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   std::vector<char> const copy(data + 1, data + size);
   std::string_view const text(copy.data(), copy.size());
   table_settings how{.separator = (bits & 1) != 0 ? '\t' : ',',

@@ -65,7 +65,8 @@ inline dataset weighted(int count, int classes = 3, std::shared_ptr<std::vector<
   return computed(count, classes, std::move(calls));
 }
 
-/// A stream of increasing numbers: shard s of n has the numbers ≡ s modulo n below `size`.
+/// A stream of increasing numbers: shard s of n has the numbers below `size` that are congruent to s
+/// modulo n.
 class counting {
  public:
   explicit counting(int size) : size_(size) { what_.inputs = {{.name = "number", .example = {1}}}; }

@@ -81,7 +81,7 @@ examples drawn(std::uint64_t seed, int count, int classes) {
     std::vector<float> row;
     float sum = 0;
     for (int c = 0; c < classes; ++c) {
-      row.push_back(static_cast<float>(random() % 8 + 1));  // few values: ties are common
+      row.push_back(static_cast<float>(random() % 8 + 1));  // few values, so that ties are common
       sum += row.back();
     }
     for (float score : row) result.scores.push_back(score / sum);

@@ -70,7 +70,7 @@ examples drawn(std::uint64_t seed, int count, int classes) {
     float sum = 0;
     std::vector<float> row(static_cast<std::size_t>(classes));
     for (float& score : row)
-      sum += score = static_cast<float>(random() % 8 + 1);  // few values: ties are common
+      sum += score = static_cast<float>(random() % 8 + 1);  // few values, so that ties are common
     for (float score : row) all.scores.push_back(score / sum);
     all.labels.push_back(static_cast<std::int32_t>(random() % static_cast<unsigned>(classes)));
   }

@@ -159,7 +159,7 @@ TEST(regression, names_a_mismatch_and_is_unchanged) {
   EXPECT_EQ(report.to_bytes(), before);
   EXPECT_THROW(regression_report(0), setting_error);
   EXPECT_EQ(refusal_of<setting_error>([] { regression_report(2, {.labels = {"x"}}); }),
-            "cannot create a report (labels): expected 2 names, got 1");
+            "the number of labels differs from the number of columns (labels): expected 2 names, got 1");
 }
 
 TEST(regression, prints_a_readable_report) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
-"""The JSON Schema of run documents accepts what the reader accepts, and refuses every mutation that the reader refuses."""
+"""The JSON Schema of run documents accepts all documents that the reader accepts, and refuses every mutation that the reader refuses."""
 import copy
 import json
 import pathlib

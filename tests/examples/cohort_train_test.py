@@ -139,8 +139,9 @@ class cohort_train(unittest.TestCase):
         again, _ = self.report(self.table(table, network={"model": second}), "--set", "training.epochs=0")
         self.assertEqual((again["checksum"], again["accuracy"]), (made["checksum"], made["accuracy"]))
         refused = self.refused(document=self.table(table, network={"model": second}, **scaled), status=1)
-        self.assertEqual(refused, "cohort-train: the parameters of a model belong to its own normalisation (normalise): expected none, "
-                         "or network.parameters: false, got scaled.safetensors, which contains a normalisation\n")
+        self.assertEqual(refused, "cohort-train: the document sets a normalisation, but the model's parameters were trained with the "
+                         "model's own (normalise): expected none, or network.parameters: false, got scaled.safetensors, which "
+                         "contains a normalisation\n")
         fresh, _ = self.report(self.table(table, network={"model": second, "parameters": False}, **scaled))
         self.assertEqual(fresh["checksum"], whole["checksum"])
 
@@ -154,7 +155,7 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(again["epochs"], 1)
         self.assertIn('a text is not in the vocabulary (', self.refused(document=further(other), status=1))  # the saved model still has the encoder
         learned = lambda field, value: self.refused(f"--set=data.table.{field}={value}", document=further(known), status=1)
-        sentence = "cohort-train: the table is encoded as the model has learned (data.table."
+        sentence = "cohort-train: the document's table settings differ from those of the model's encoder (data.table."
         self.assertEqual(learned("target", "colour"), sentence + "target): expected kind, got colour\n")
         self.assertEqual(learned("regression", "true"), sentence + "regression): expected false, got true\n")
         self.assertEqual(learned("inputs", '["colour"]'), sentence + "inputs): expected x, colour, or no such field, got colour\n")
@@ -175,7 +176,7 @@ class cohort_train(unittest.TestCase):
             self.report(self.table(file), "--set", "training.epochs=1", *flags)
             self.rows("resumed.csv", ["blue", "green"])
             refused = self.refused("--resume", *flags, document=self.table(file), status=1).replace(kept, "KEPT")
-        self.assertEqual(refused, "cohort-train: the table's rows are encoded differently from those of the checkpoint (KEPT): expected the "
+        self.assertEqual(refused, "cohort-train: the table's encoder differs from the encoder of the checkpoint (KEPT): expected the "
                          "table of the run that wrote the checkpoint, got resumed.csv\n")
 
     def test_refuses_outputs_that_cannot_be_written_before_it_trains(self):
@@ -384,8 +385,8 @@ class cohort_train(unittest.TestCase):
     def test_data_that_does_not_fit_the_network_is_an_error_of_the_run(self):
         self.assertIn("28x28", self.refused("--set", 'network.layers=[{"input": [5]}, {"dense": 10}, "softmax_cross_entropy"]', status=1))
         self.assertEqual(self.refused("--set", "strategy=none", "--ranks", "2", status=1),
-                         "cohort-train: ranks without a strategy do not train one network (strategy): expected auto, allreduce, "
-                         "averaging, sharing or top_k with several ranks, got none\n")
+                         "cohort-train: ranks without a strategy do not train one network (strategy): expected with several "
+                         "ranks: auto, allreduce, averaging, sharing or top_k, got none\n")
 
     def test_helps(self):
         done = self.run_it("--help")

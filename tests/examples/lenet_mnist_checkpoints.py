@@ -14,7 +14,7 @@ import lenet_mnist_program as program
 STEPS_AN_EPOCH = 40
 EPOCHS = 4
 STEPS = STEPS_AN_EPOCH * EPOCHS
-SAVE_EVERY = 18  # not at a meeting: averaging meets every 5 steps
+SAVE_EVERY = 18  # not after an averaging, which occurs every 5 steps
 AFTER_SIGTERM = 75
 
 

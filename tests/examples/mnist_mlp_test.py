@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # label: slow
-"""The perceptron's program: learns, also by several ranks, and saves what another run loads."""
+"""The perceptron's program: learns, also by several ranks, and saves a model that another run loads."""
 import os
 import unittest
 

@@ -15,7 +15,7 @@ LONGEST = 300  # seconds that any command may take
 
 
 def run(name, *flags, before=(), expect=0, timeout=LONGEST, **more):
-    """`before`: what starts the program, with its flags; `expect`: an exit status, or several."""
+    """`before`: the command that starts the program, with its flags; `expect`: an exit status, or several."""
     done = subprocess.run([*before, EXAMPLES / name, *map(str, flags)], capture_output=True, text=True, timeout=timeout,
                           **more)
     wanted = (expect,) if isinstance(expect, int) else expect
@@ -24,7 +24,7 @@ def run(name, *flags, before=(), expect=0, timeout=LONGEST, **more):
 
 
 def report(name, folder, *flags, **more):
-    """The numbers of a run, and what it printed."""
+    """The numbers of a run, and its output."""
     path = pathlib.Path(folder) / "report.json"
     done = run(name, "--json", path, *flags, **more)
     return json.loads(path.read_text(encoding="utf-8")), done

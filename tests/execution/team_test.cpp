@@ -41,7 +41,7 @@ TEST(team, makes_stores_before_a_barrier_visible_after_it) {
   for (int const workers : {1, 2, 5}) {
     team crew(workers);
     std::vector<long> cells(
-        static_cast<std::size_t>(workers));  // plain memory: the sanitizer sees a missing order
+        static_cast<std::size_t>(workers));  // not atomic, so that the sanitizer detects a missing barrier
     std::vector<int> wrong(static_cast<std::size_t>(workers));
     crew.run([&](int w) {
       for (long round = 1; round <= 300; ++round) {

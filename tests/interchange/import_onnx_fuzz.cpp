@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed ONNX files: a file is refused by data_error or graph_error, or it becomes a network.
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/interchange_import_onnx_fuzz some/folder tests/interchange/import_onnx_fuzz
 #include <cohort/interchange/import_onnx.hpp>
 #include <cohort/layer/attention.hpp>

@@ -43,7 +43,7 @@ std::vector<float> with_batch_first(std::vector<float> const& from, std::vector<
   return to;
 }
 
-/// Runs an imported network. Returns what is wrong with its outputs; empty if nothing is.
+/// Runs an imported network. Returns a description of the errors in its outputs; empty if they are correct.
 std::string compare(imported_model const& made, detail::onnx_model const& model, fs::path const& folder,
                     bool has_batch_second) {
   training run = load_imported<reference<float>>(made);
@@ -95,7 +95,7 @@ struct outcome {
   std::string reason;
 };
 
-/// With all inputs as inputs, then with only one of them.
+/// Runs a case with all its inputs as inputs of the network, then with only one of them.
 outcome run_case(fs::path const& folder) {
   std::string reason;
   try {

@@ -14,7 +14,7 @@ namespace byte_sink_test {
 using cohort::io::byte_sink;
 using cohort::io::byte_sink_ref;
 
-/// Stores what is written; fails from byte `most` on.
+/// Stores the written bytes; fails from byte `most` on.
 struct limited_sink {
   std::size_t most = 1000;
   std::string stored{};

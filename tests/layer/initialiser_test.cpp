@@ -98,7 +98,7 @@ TEST(initialiser, has_its_documented_mean_variance_and_bounds) {
       squares += x * x;
       largest = std::max(largest, std::abs(x));
     }
-    // Five standard errors: of a mean σ/√n, of a normal's variance σ²·√(2/n); a uniform's is smaller.
+    // Allows five standard errors: σ/√n of a mean, σ²·√(2/n) of a normal variance, and less of a uniform one.
     EXPECT_NEAR(sum / n, 0, 5 * std::sqrt(r.variance / n)) << r.how.name();
     EXPECT_NEAR(squares / n, r.variance, 5 * r.variance * std::sqrt(2.0 / n)) << r.how.name();
     EXPECT_LE(largest, r.bound) << r.how.name();

@@ -29,7 +29,7 @@ static_assert(inferred(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding =
                   .problem.found());
 static_assert(!inferred(conv2d{.filters = 4, .kernel = 3, .stride = 2}, {1, 8, 7}).problem.found());
 
-// same: ceil(in / stride), whatever the kernel.
+// With padding::same the output extent is ceil(in / stride), for every kernel.
 static_assert(made(conv2d{.filters = 4, .kernel = 4, .padding = padding::same}, {3, 32, 31})
               == shape{4, 32, 31});
 static_assert(made(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::same}, {3, 8, 7})
@@ -59,7 +59,7 @@ constexpr sliding_window same(extent2 size, extent2 stride = 1, extent2 dilation
   return {size, stride, dilation, padding::same};
 }
 
-// The odd element is added at the end: TensorFlow's rule.
+// As in TensorFlow, an odd element of padding is added at the end.
 static_assert(is(vertical_border(same(4), 32), 1, 2) && is(horizontal_border(same(4), 7), 1, 2));
 static_assert(is(vertical_border(same(2), 32), 0, 1));
 static_assert(is(vertical_border(same(3), 32), 1, 1) && is(vertical_border(same(1), 32), 0, 0));

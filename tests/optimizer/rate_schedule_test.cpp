@@ -52,7 +52,7 @@ TEST(rate_schedule, has_the_values_of_pytorch) {
   std::set<std::string> seen;
   bool warmed = false;
   for (golden::one_case const& one : golden::read("schedules.txt")) {
-    if (one.name.empty() || one.name == "reduce_on_plateau") continue;  // the latter: plateau_test
+    if (one.name.empty() || one.name == "reduce_on_plateau") continue;  // tested by plateau_test
     ASSERT_EQ(one.rows.size(), 1U);
     seen.insert(one.name);
     auto fields = one.fields();

@@ -290,9 +290,9 @@ TYPED_TEST(update_simd, refuses_an_unpadded_range_and_writes_nothing) {
   EXPECT_EQ(a.w, before);
 }
 
-// Numbers made by tests/golden/updaters.py. In double, the two sides round about 10 times a step differently;
-// the error after ten steps is below 1e-14 here. In float: ten steps of about ten roundings of values below
-// 4.
+// Numbers made by tests/golden/updaters.py. In double, about 10 roundings a step differ between the two
+// sides; the error after ten steps is below 1e-14 here. In float, the bound is that of ten steps with about
+// ten roundings of values below 4.
 TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
   using T = TypeParam;
   double const tolerance = sizeof(T) == 4 ? 5e-6 : 1e-14;
@@ -365,7 +365,7 @@ TYPED_TEST(update_simd, refuses_an_updater_without_its_norms) {
   }
 }
 
-// At any rate, and with n larger than a block of the pass.
+// Tests several learning rates, and an n that is larger than a block of the pass.
 TYPED_TEST(update_simd, measures_a_step_of_lamb_without_applying_it) {
   using T = TypeParam;
   std::size_t const n = 1200 / 16 * 16;

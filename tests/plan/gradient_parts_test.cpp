@@ -11,7 +11,8 @@ namespace gradient_parts_test {
 
 using namespace cohort;
 
-/// For one to five workers: the sum in the order of the workers, for any division into ranges.
+/// Tests with one to five workers: the sum is computed in the order of the workers, for any division into
+/// ranges.
 template <class T>
 void sums_as_one_after_another() {
   graph const net = graph::build([](builder& made) {
@@ -50,7 +51,7 @@ TEST(gradient_parts, are_summed_in_the_order_of_workers_and_cleared) {
   sums_as_one_after_another<double>();
 }
 
-/// Only the bucket's own parameters are accessed. pack gives the canonical view, and unpack takes it.
+/// Only the bucket's own parameters are accessed. pack writes the canonical view, and unpack reads it.
 TEST(gradient_parts, of_one_bucket_do_not_affect_other_buckets) {
   graph const net = graph::build([](builder& made) {
     return made.input({1, 4, 4}) | dense{.units = 3} | dense{.units = 2} | softmax_cross_entropy{};

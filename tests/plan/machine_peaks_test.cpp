@@ -30,7 +30,7 @@ TEST(machine_peaks, equal_those_of_the_timed_operations) {
   EXPECT_LT(ratio, 4);
 }
 
-/// Every instruction set counts its operations: the counts are equal except for the vector width.
+/// Every instruction set counts its operations. The counts are equal except for the vector width.
 TEST(machine_peaks, counts_operations_of_each_instruction_set) {
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > machine_isa()) continue;

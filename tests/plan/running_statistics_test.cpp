@@ -96,7 +96,7 @@ TEST(running_statistics, follow_the_whole_batch_for_any_number_of_workers) {
 }
 
 TEST(running_statistics, are_equal_after_layers_with_equal_parts) {
-  examples data(6);  // six times the same example: every part is normalised equally, whatever its size
+  examples data(6);  // six equal examples, so parts of every size are normalised equally
   for (std::size_t i = 12; i < data.pixels.size(); ++i) data.pixels[i] = data.pixels[i % 12];
   std::fill(data.labels.begin(), data.labels.end(), 1);
   training const one = trained(1, data, {.batch = 6, .epochs = 3});

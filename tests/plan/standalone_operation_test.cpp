@@ -13,7 +13,7 @@ namespace standalone_operation_test {
 
 using namespace cohort;
 
-/// A backend without numbers: layouts are names, and kernels record what they moved or computed.
+/// A backend without numbers: layouts are names, and kernels record their moves and computations.
 struct scribe {
   using scalar = float;
   struct layout {

@@ -18,8 +18,8 @@ namespace tuned_operation_test {
 
 using namespace cohort;
 
-/// The reference backend with several candidates for dense layers: an equal one, one that cannot run, and one
-/// with another name.
+/// The reference backend with four candidates for dense layers: the default one ("rule"), an equal one, one
+/// that cannot be prepared, and one whose implementation has another name.
 struct several_ways : reference<float> {
   static constexpr std::string_view name = "several ways";
   static inline int prepared = 0;

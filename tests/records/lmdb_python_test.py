@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases of Python's lmdb: Cohort reads the same entries, and rejects what it cannot read."""
+"""Databases of Python's lmdb: Cohort reads the same entries, and rejects databases that it cannot read."""
 import os
 import pathlib
 import random

@@ -26,7 +26,7 @@ inline void unbounded_sharing_ends_epochs_with_the_same_bits(communicator& world
   for (int workers : {1, 2}) checksum_after(world, unbounded_sharing(), with_state(workers));
 }
 
-/// Within an epoch if it is long enough, otherwise at its end. In both cases all ranks stop in the same step.
+/// All ranks stop in the same step: within an epoch if the epoch is long enough, otherwise at its end.
 inline void unbounded_sharing_stops_when_one_asks(communicator& world) {
   struct asking final : listener {
     int stops = 0, saves = 0;

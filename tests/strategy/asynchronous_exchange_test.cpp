@@ -38,8 +38,9 @@ class asynchronous_exchange : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, asynchronous_exchange, testing::Values(1, 2, 3, 4));
 
-/// Multiples of 2⁻¹⁰ and thresholds of 2⁻²: every sum is exact. So the given values equal the received values
-/// plus the residual, bit by bit, on each rank, also if ranks have no examples or non-finite numbers.
+/// Values are multiples of 2⁻¹⁰ and thresholds are 2⁻², so every sum is exact. Therefore the given values
+/// equal the received values plus the residual, bit by bit, on each rank, also if ranks have no examples or
+/// non-finite numbers.
 template <class Codec>
 void nothing_is_lost(communicator& world, Codec codec) {
   constexpr int steps = 3 * longest_lead, spoiled = 5;
@@ -122,8 +123,8 @@ TEST_P(asynchronous_exchange, reports_each_step_once_all_ranks_have_sent_it) {
   });
 }
 
-/// One of two ranks continues after a meeting as soon as it can, while the other may still be receiving
-/// messages sent before the meeting.
+/// One of two ranks continues after a synchronisation as soon as it can, while the other may still be
+/// receiving messages sent before the synchronisation.
 TEST(asynchronous_exchange, applies_no_message_before_the_synchronisation_it_was_sent_after) {
   launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
     exchange made(world, signs_of(1), 1);

@@ -66,8 +66,7 @@ TEST_P(unbounded_over_threads, applies_each_message_in_the_same_step_on_all_rank
   });
 }
 
-/// While parameters are constant, running statistics equal those of averaging with a meeting at the epoch's
-/// end.
+/// While parameters are constant, running statistics equal those of parameter averaging at the epoch's end.
 TEST_P(unbounded_over_threads, averages_running_statistics) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * 4 * world.size() + 1);

@@ -32,7 +32,7 @@ void fill(T* x, std::size_t n, int rank, int step) {
 /// Sums over a run, in double.
 struct account {
   std::vector<double> given, came;
-  double largest = 0;  // of what was rounded or summed
+  double largest = 0;  // magnitude of the values that were rounded or summed
 };
 
 /// Runs some steps of one rank among others, bucket by bucket as a strategy does. With `dropped`, one step is

@@ -47,7 +47,7 @@ void nothing_is_lost(detail::process_group group, route way, Codec codec) {
   communicator& world = group.world();
   bool const alone = !group.is_grouped();
   detail::message_exchange<Codec> made(std::move(group), std::move(codec), way, combination::sum, 1);
-  std::vector<double> balance(n);  // over all ranks: given − received − residual
+  std::vector<double> balance(n);  // sum over all ranks of given − received − residual
   double largest = 0;
   agreement agreed;
   for (int step = 0; step < steps; ++step) {

@@ -12,8 +12,8 @@ namespace cohort_test {
 
 using numbers_of_all = std::vector<double>;
 
-/// Computes the result of a meeting from the parameters of the previous meeting and the mean; has its own
-/// state.
+/// Computes the parameters after an averaging from those after the previous averaging and the mean. Has its
+/// own state.
 using outer_rule = std::function<numbers_of_all(numbers_of_all const& before, numbers_of_all const& mean)>;
 
 template <class Element>
@@ -52,7 +52,8 @@ inline outer_rule mean_by_hand() {
   return [](numbers_of_all const&, numbers_of_all const& mean) { return mean; };
 }
 
-/// Simulates all ranks on this one: each trains on its own part of each batch; they meet every other step.
+/// Simulates all ranks on this one: each trains on its own part of each batch. The ranks average their
+/// parameters after every second step.
 struct ranks_by_hand {
   ranks_by_hand(int ranks, bright_thirds const& on)
       : examples(on), alone(single_rank<wide>(small, plain_sgd())) {
@@ -176,11 +177,11 @@ inline void every_kind_of_averaging_has_the_same_bits_everywhere(communicator& w
     EXPECT_EQ(checksum_after(world, how, with_state()), checksum_after(world, how, with_state()));
 }
 
-/// Evaluation and files in an epoch's last step use the parameters that the epoch's end gives; they do not
-/// change the run.
+/// Evaluation and files in an epoch's last step use the parameters that the epoch's end will give. They do
+/// not change the run.
 inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator& world) {
   struct looking final : listener {
-    bool state = true;  // of updaters too: the number of summed arrays shows the order
+    bool state = true;  // whether the file contains the updater's state too
     std::string shown;
     void on_step(training& run, step_report const&) override {
       std::string const before = run.checksum();

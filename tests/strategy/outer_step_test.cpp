@@ -49,7 +49,7 @@ TEST(outer_step, does_not_change_running_statistics_and_frozen_layers) {
     settings.layers = {{.layer = "kept", .frozen = true}};
     auto const trained = [&](outer_step how) {
       training made = trainer<wide>(normed, world, parameter_averaging{.every = 100, .outer = how}, settings);
-      made.fit(examples.data(), {.batch = 5, .epochs = 1});  // one meeting
+      made.fit(examples.data(), {.batch = 5, .epochs = 1});  // one averaging, at the epoch's end
       return parameters_of(made);
     };
     training fresh = trainer<wide>(normed, settings);

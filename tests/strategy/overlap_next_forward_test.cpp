@@ -182,7 +182,7 @@ TEST(overlap_next_forward, has_no_pending_bucket_before_a_resync) {
   });
 }
 
-/// Calls between two steps see a complete step.
+/// Calls between two steps use the parameters of a complete step.
 struct asking final : listener {
   asking(dataset const& held, shape const& example)
       : held(held), pixels(64, 0.5F), dims(example.batched(1)) {}
@@ -295,7 +295,7 @@ TEST(overlap_next_forward, reports_the_cause_of_a_failure_to_other_ranks) {
   EXPECT_EQ(heard, "rank 1 failed: the shelf is empty");
 }
 
-/// If a rank fails between two steps, the others are notified, and it has complete steps.
+/// If a rank fails between two steps, the other ranks are notified, and this rank's last step is complete.
 TEST(overlap_next_forward, ends_after_a_complete_step) {
   bright_thirds const examples(64);
   struct failing final : listener {

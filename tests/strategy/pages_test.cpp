@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of docs/, identical to the pages (checked by tests/docs_test.py), and what the pages claim about
+// Programs of docs/, identical to the pages (checked by tests/docs_test.py), and the pages' claims about
 // them.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>

@@ -41,7 +41,8 @@ struct other_order : narrow {
   std::string describe(layout const&) const { return "another order"; }
 };
 
-/// Two buckets with almost no padding, which are reduced in place; those of `small` are packed.
+/// A network of two buckets. They have almost no padding, so they are reduced in place. The buckets of
+/// `small` are packed.
 inline constexpr auto broad = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 64} | relu{} | dense{.units = 3}
          | softmax_cross_entropy{};
@@ -228,7 +229,7 @@ void steps_without_examples_do_not_count(communicator& world, Strategy const& ho
 }
 
 /// If ranks do not call listeners in the same steps, collective calls in on_step are rejected, and
-/// checkpoints wait for a meeting.
+/// checkpoints are written at the next meeting (an exchange in which all ranks take part).
 inline void what_ranks_do_together_waits_for_a_meeting(communicator& world) {
   if (world.size() == 1) return;
   struct evaluating final : listener {
@@ -341,8 +342,8 @@ inline void examples_of_their_own_are_evaluated_together(communicator& world) {
   EXPECT_EQ(together.stats(), made.evaluate(all, {.batch = 3}).stats());
 }
 
-/// Data sets of equal size with different examples: without .sharding, each rank would use only a part of its
-/// own.
+/// The ranks have data sets of equal size with different examples. Without .sharding, each rank would use
+/// only a part of its data set.
 inline void data_sets_that_differ_are_refused(communicator& world) {
   if (world.size() == 1) return;
   auto const own = std::make_shared<chosen_thirds>();
@@ -367,7 +368,8 @@ inline void data_sets_that_differ_are_refused(communicator& world) {
   EXPECT_EQ(made.step(), 6);
 }
 
-/// Also if ranks have fewer examples than others, or no more examples.
+/// Parameter averaging in every step equals allreduce, even if a rank has fewer examples than others, or none
+/// left.
 template <auto const& net = small>
 void averaging_each_step_is_allreduce(communicator& world) {
   bright_thirds const examples(103);
@@ -430,7 +432,7 @@ struct evaluating final : listener {
   }
 };
 
-/// Between two meetings ranks differ. Evaluation uses the mean, and does not change the run.
+/// Between two averagings the ranks differ. Evaluation uses the mean, and does not change the run.
 inline void evaluation_between_meetings_changes_nothing(communicator& world) {
   bright_thirds const examples(103), held(50, 2);
   evaluating looking(held.data(), 50);
@@ -521,14 +523,14 @@ void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, boo
   for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
 }
 
-/// Replaces the example that a rank reads in a step of an unshuffled epoch by NaN.
+/// Replaces the example that a rank reads in a step of an unshuffled epoch with NaN.
 inline void spoil(bright_thirds& examples, communicator const& world, int rank, int step, int batch) {
   auto const first = static_cast<std::size_t>((step * world.size() + rank) * batch * 64);
   std::fill_n(examples.pixels.begin() + static_cast<std::ptrdiff_t>(first), 64,
               std::numeric_limits<float>::quiet_NaN());
 }
 
-/// Also if ranks do not meet again before the end.
+/// A non-finite number is reported even if it occurs after the last averaging of the run.
 inline void a_number_behind_the_last_meeting_is_heard(communicator& world) {
   bright_thirds examples(16 * world.size());
   dataset const data = examples.data();
@@ -537,7 +539,7 @@ inline void a_number_behind_the_last_meeting_is_heard(communicator& world) {
   EXPECT_THROW(made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false}), numeric_error);
 }
 
-/// Votes of a meeting are not repeated in the following steps.
+/// Votes of one meeting are not counted again in the following steps.
 inline void numbers_between_two_meetings_are_left_out(communicator& world) {
   bright_thirds examples(48 * world.size());
   dataset const data = examples.data();

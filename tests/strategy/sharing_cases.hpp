@@ -63,7 +63,8 @@ inline void sharing_runs_of_one_seed_have_the_same_bits(communicator& world) {
                   checksum_after(world, how, with_state(workers)));
 }
 
-/// With a threshold so small that everything is sent, with 16 significant bits.
+/// The threshold is so small that every element is sent, rounded to 16 significant bits. The result equals
+/// that of allreduce up to 1e-5.
 inline void sharing_everything_is_allreduce(communicator& world, route way) {
   bright_thirds const examples(96);
   auto const trained = [&](auto how) {
@@ -225,8 +226,8 @@ inline void sharing_stops_when_one_asks(communicator& world) {
   }
 }
 
-/// While parameters are constant, running statistics equal those of averaging with a meeting at the epoch's
-/// end. Evaluation before that gives the same on all ranks, and changes nothing.
+/// While parameters are constant, running statistics equal those of parameter averaging at the epoch's end.
+/// Evaluation before the epoch's end gives the same result on all ranks, and changes nothing.
 inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
   bright_thirds const examples(8 * 3 * world.size() + 1);  // in the last batch some ranks have no examples
   auto settings = plain_sgd();
@@ -280,7 +281,7 @@ inline void sharing_reports_all_its_exchanges(communicator& world, threshold_sha
   EXPECT_GE(number("hideable_seconds"), 0);
   EXPECT_GE(number("hidden"), 0);
   EXPECT_LE(number("hidden"), 1);
-  EXPECT_GE(look.seen, 4);  // unbounded: a step's messages may arrive later
+  EXPECT_GE(look.seen, 4);  // with unbounded staleness, messages of a step may arrive in a later step
 }
 
 }  // namespace cohort_test

@@ -10,7 +10,7 @@ namespace split_allreduce_test {
 
 using namespace cohort;
 
-/// Small integers: every sum is exact in any order.
+/// Small integers, so that every sum is exact in any order.
 void sums_all(communicator& world, std::size_t count) {
   detail::split_allreduce sum;
   std::vector<float> x(count);

@@ -47,7 +47,7 @@ class threshold_sketch final : public strategy {
       under_way_[b].wait();
       std::vector<double> sum(static_cast<std::size_t>(one.elements));
       double examples = 0;
-      for (int r = 0; r < world_.size(); ++r) {  // in rank order: the same bits on every rank
+      for (int r = 0; r < world_.size(); ++r) {  // in rank order, so that every rank gets the same bits
         std::vector<std::int32_t> message(arrived_[b].of(r).size() / sizeof(std::int32_t));
         std::memcpy(message.data(), arrived_[b].of(r).data(), arrived_[b].of(r).size());
         examples += message[0];
@@ -146,8 +146,8 @@ TEST(strategy, has_the_hooks_for_averaging_with_a_delay) {
   });
 }
 
-/// Asynchronous: a rank sends its gradient to all ranks, applies what has arrived, and is at most `bound`
-/// steps ahead of the slowest rank.
+/// An asynchronous strategy: a rank sends its gradient to all ranks, applies the gradients that have arrived,
+/// and is at most `bound` steps ahead of the slowest rank.
 class bounded_staleness_sketch final : public strategy {
  public:
   static constexpr int tag = 3;
@@ -165,7 +165,7 @@ class bounded_staleness_sketch final : public strategy {
     before_.resize(static_cast<std::size_t>(mine.parameters.elements()));
     mine.read(0, reinterpret_cast<std::byte*>(before_.data()));
   }
-  /// Sends the change of this step to all other ranks: steps are shared.
+  /// Sends the change of this step to all other ranks.
   void after_update(step_info const& now, replica const& mine, bool) override {
     std::vector<double> message(before_.size() + 1);
     mine.read(0, reinterpret_cast<std::byte*>(message.data() + 1));

@@ -227,7 +227,7 @@ TEST(threshold_sharing, starts_with_complete_steps) {
   });
 }
 
-/// As in Deeplearning4j: the sum of the ranks' steps, which is the step of all their examples.
+/// As in Deeplearning4j, the ranks' steps are summed. The sum equals one step on the examples of all ranks.
 TEST(threshold_sharing, accumulates_steps) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {

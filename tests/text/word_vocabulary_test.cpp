@@ -55,7 +55,7 @@ TEST(word_vocabulary, refuses_invalid_settings_and_words) {
   EXPECT_EQ(
       refusal_of<data_error>([] { word_vocabulary::of("a b b"); }),
       "no word of the text is frequent enough for the vocabulary (5 bytes, 2 different words): expected "
-      "a word that occurs 5 times (min_count), got none");
+      "a word that occurs at least 5 times (min_count), got none");
   EXPECT_EQ(refusal_of<setting_error>([] {
               word_vocabulary({"a", "b"}, {1});
             }),

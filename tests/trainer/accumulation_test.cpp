@@ -39,7 +39,7 @@ std::vector<double> trained(dataset const& data, int workers, int pieces, graph 
 }
 
 TEST(accumulation, changes_results_by_rounding_alone) {
-  bright_thirds const examples(57);  // the last batch has 7: uneven or fewer than micro-batches
+  bright_thirds const examples(57);  // the last batch has 7 examples, so micro-batches are unequal or empty
   dataset const plain = examples.data();
   dataset const weighted = weighted_by_class(arrays(std::span<float const>(examples.pixels), {1, 8, 8},
                                                     std::span<std::int32_t const>(examples.labels), 3),

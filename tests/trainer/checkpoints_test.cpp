@@ -172,8 +172,8 @@ struct saving_all final : listener {
   }
 };
 
-/// Resumes from the checkpoint after each step and of each epoch: between meetings, at an epoch's end, and
-/// after skipped steps.
+/// Resumes from the checkpoint after each step and of each epoch: between two averagings, at an epoch's end,
+/// and after skipped steps.
 template <class Strategy>
 void goes_on_from_anywhere(int ranks, Strategy const& how, bool with_nan) {
   bright_thirds examples(53);
@@ -252,7 +252,7 @@ TEST(checkpoints, resume_bitwise_from_any_step) {
     }
 }
 
-/// A killed run resumes from a checkpoint between two meetings, where ranks differ.
+/// A killed run resumes from a checkpoint between two averagings, where ranks differ.
 TEST(checkpoints, contain_each_ranks_parameters_between_two_averagings) {
   bright_thirds const examples(103);
   scratch_folder const folder;
@@ -294,7 +294,7 @@ TEST(checkpoints, resume_at_the_same_position_with_other_ranks_strategies_and_ba
   scratch_folder const folder;
   launch<threads>(3, [&](communicator& world) {
     training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
-    stop_after stopping(8);  // in the second epoch; the ranks meet after four steps of it
+    stop_after stopping(8);  // in the second epoch, before the averaging after its fourth step
     checkpoint_listener saving(folder.path(), 1, 1, {});
     made.fit(examples.data(), {.batch = 5, .epochs = 4, .listeners = {&saving, &stopping}});
   });
@@ -445,7 +445,7 @@ TEST(checkpoints, pass_the_velocity_of_outer_steps_to_other_ranks) {
     });
 }
 
-/// A checkpoint may come from either element type; the strategy's state fits only one of them.
+/// A checkpoint may be resumed with another element type than that of the strategy's state.
 TEST(checkpoints, of_outer_steps_are_resumed_with_another_element_type) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
@@ -491,7 +491,7 @@ TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   EXPECT_EQ(two.word, "second");
 }
 
-/// A listener that refuses its state until it is told to accept it.
+/// A listener that refuses its state until `accepts` is set.
 struct refusing final : listener {
   bool accepts = false;
   std::string word = "none";

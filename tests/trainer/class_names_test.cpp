@@ -109,9 +109,8 @@ TEST(class_names, are_the_same_on_all_ranks) {
         world, allreduce{});
     dataset const mine = world.rank() == 0 ? two() : examples_of("1,lily\n3,rose\n");
     EXPECT_EQ(refusal_of<setting_error>([&] { run.fit(mine, {.sharding = sharding::local}); }),
-              "the ranks of this run differ (names of the classes): expected the same on every rank, got "
-              "names of the "
-              "classes: lily, tulip on rank 0; lily, rose on rank 1");
+              "the ranks of this run differ (names of the classes): expected the same value on every rank, "
+              "got names of the classes: lily, tulip on rank 0; lily, rose on rank 1");
   });
 }
 

@@ -84,7 +84,7 @@ TEST(dynamic_batcher, combines_calls_into_batches_and_returns_each_its_rows) {
   list const first{1}, a{2, 3}, b{4}, c{5, 6};
   gated g({.max_batch = 4, .max_delay = 0us});
   auto one = g.submit(first);
-  g.run.wait_for_runs(1);  // it is running: the others have to wait
+  g.run.wait_for_runs(1);  // the first call is running, so the others have to wait
   auto two = g.submit(a), three = g.submit(b), four = g.submit(c);
   EXPECT_EQ(g.batcher->queued(), 5);
   g.run.open();

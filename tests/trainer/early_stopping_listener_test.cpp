@@ -325,7 +325,7 @@ TEST(early_stopping, stops_all_ranks_in_the_same_step) {
   expect_ranks_to_stop_alike(parameter_averaging{.every = 3});
 }
 
-/// As in a cross-validation with one listener for all folds.
+/// One listener is used for several runs, as in a cross-validation with several folds.
 TEST(early_stopping, begins_anew_with_another_run) {
   bright_thirds const examples(24);
   recorded said;
@@ -364,8 +364,8 @@ TEST(early_stopping, refuses_ranks_that_judge_differently) {
     fit_settings how{.batch = 4};
     if (world.rank() == 1) how.listeners = {&stopping};
     EXPECT_EQ(refusal_of<setting_error>([&] { other.fit(examples.data(), how); }),
-              "the ranks of this run differ (listeners): expected the same on every rank, got listeners: "
-              "nothing on rank 0; early stopping by score on rank 1");
+              "the ranks of this run differ (listeners): expected the same value on every rank, got "
+              "listeners: nothing on rank 0; early stopping by score on rank 1");
   });
 }
 

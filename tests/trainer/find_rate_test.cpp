@@ -36,7 +36,7 @@ TEST(find_rate, tabulates_the_loss_at_growing_rates) {
   EXPECT_EQ(table.csv().rfind("rate,loss,smoothed\n1e-05,", 0), 0U) << table.csv().substr(0, 60);
 }
 
-/// Noisy examples in small batches: the loss of a batch says little.
+/// Noisy examples: the loss of a small batch is an inaccurate estimate of the loss of all examples.
 struct noisy_lines {
   std::vector<float> x, y;
   explicit noisy_lines(std::uint64_t seed) {
@@ -150,9 +150,9 @@ TEST(find_rate, refuses_ranks_with_different_settings) {
     EXPECT_EQ(
         refusal_of<setting_error>(
             [&] { find_rate(run, examples.data(), {.steps = 5 + world.rank(), .batch = 5}); }),
-        "the ranks of this run differ (range test): expected the same on every rank, got range test: from "
-        "1e-06 to 1 in 5 steps, smoothing 0.9, stop_at 4 on rank 0; from 1e-06 to 1 in 6 steps, smoothing "
-        "0.9, stop_at 4 on rank 1");
+        "the ranks of this run differ (range test): expected the same value on every rank, got range test: "
+        "from 1e-06 to 1 in 5 steps, smoothing 0.9, stop_at 4 on rank 0; from 1e-06 to 1 in 6 steps, "
+        "smoothing 0.9, stop_at 4 on rank 1");
   });
 }
 

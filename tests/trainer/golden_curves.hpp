@@ -82,7 +82,7 @@ inline training_settings const resnet_settings{.updater = momentum{.rate = 0.05,
 
 inline constexpr int batch_size = 8, batches = 5;
 
-/// The numbers that golden/curves.py generates: 16 bits of a hash of the tensor's and the element's number.
+/// The numbers that golden/curves.py generates: 16 bits of a hash of the tensor's and the element's index.
 inline std::uint32_t hashed(std::uint32_t tensor, std::size_t element) {
   std::uint32_t x = static_cast<std::uint32_t>(element) * 0x9E3779B1U + tensor * 0x85EBCA6BU;
   for (int round = 0; round < 2; ++round) x = (x ^ (x >> 15)) * 0x2C1B3C6DU;
@@ -102,7 +102,7 @@ void draw_parameters(parameter_set& all) {
     if (spec.dims.rank == 1 && spec.name != "bias") continue;
     ++number;
     int const fan_in = spec.dims.rank > 1 ? static_cast<int>(spec.dims.example().elements()) : 256;
-    double const scale = 2 / std::floor(std::sqrt(fan_in));  // biases: 1/8
+    double const scale = 2 / std::floor(std::sqrt(fan_in));  // 1/8 for biases
     values.resize(static_cast<std::size_t>(spec.dims.elements()));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(drawn(number, i) * scale);
     all.write(p, reinterpret_cast<std::byte const*>(values.data()), all.master());

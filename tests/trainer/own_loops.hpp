@@ -16,7 +16,7 @@
 
 namespace cohort_test {
 
-/// With masks keyed by examples, and running statistics.
+/// A network with running statistics and with dropout masks that are keyed by example.
 inline constexpr auto with_everything = network<[](builder& net) {
   return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | batch_norm{} | relu{}
          | max_pool{.window = 2} | dropout{.rate = 0.25} | dense{.units = 10} | relu{} | dense{.units = 3}

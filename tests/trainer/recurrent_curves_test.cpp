@@ -24,8 +24,9 @@ using fast = onednn;
 using fast = reference<float>;
 #endif
 
-/// One network of golden/recurrent_curves.py or golden/keras_recurrent.py, and its data. `words`: of a text;
-/// 0: series of numbers. `first`: number of the first parameter's tensor.
+/// One network of golden/recurrent_curves.py or golden/keras_recurrent.py, and its data. `words`: number of
+/// different words of a text; 0: the data are series of numbers. `first`: index of the first parameter's
+/// tensor.
 struct curve {
   graph net;
   training_settings settings;

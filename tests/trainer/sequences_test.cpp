@@ -111,7 +111,7 @@ TEST(sequences, train_exactly_over_workers_ranks_and_micro_batches) {
 }
 
 TEST(sequences, average_parameters_by_their_steps) {
-  // One update per rank, then an average: as one step of plain sgd on the whole batch.
+  // One update per rank and then an average equal one step of plain sgd on the whole batch.
   signs const data(12);
   auto const after = [&](int ranks, auto const& strategy) {
     std::vector<double> made;

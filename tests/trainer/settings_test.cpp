@@ -205,7 +205,7 @@ TEST(training_settings, of_ranks_are_the_same_in_every_field) {
 TEST(training_settings, lower_the_rate_when_the_loss_of_epochs_stops_falling) {
   bright_thirds const examples(30);
   std::vector<std::string> said;
-  // At rate 0 the loss is the same in every epoch: no improvement.
+  // At rate 0 the loss is equal in all epochs, so it never improves.
   training made =
       trainer<wide>(small, {.updater = sgd{.rate = 0},
                             .plateau = reduce_on_plateau{.factor = 0.5, .patience = 1, .cooldown = 1},

@@ -100,7 +100,8 @@ TEST(stateful_predictions, a_masked_step_keeps_the_state) {
   EXPECT_EQ(stream.advance(last).values, without.advance(last).values);
 }
 
-/// Indices, a network with an output after the last step, and features beside the sequence.
+/// Tests inputs of indices, a layer that returns only its last step, and a second input of features without
+/// steps.
 TEST(stateful_predictions, classify_what_was_read_so_far) {
   graph const net = graph::build([](builder& b) {
     tensor const words = b.input({5}), features = b.input({3});
@@ -133,7 +134,7 @@ TEST(stateful_predictions, use_the_parameters_of_a_model_file_and_rescale) {
               steps_of(whole.values, steps, 2, t, 1));
 }
 
-/// The parameters are the model's own, not a copy.
+/// A stream uses the parameters of the model, not a copy.
 TEST(stateful_predictions, see_later_changes_of_the_parameters) {
   training model = trainer<B>(forecaster(steps), {.seed = 8});
   training const other = trainer<B>(forecaster(steps), {.seed = 9});

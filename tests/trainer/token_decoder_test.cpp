@@ -23,12 +23,12 @@ using namespace cohort;
 
 constexpr int window = 13, words = 9;
 
-/// Heads of 5 columns, so that no row is a whole number of vectors.
+/// Heads of 5 columns, so that no row is a whole number of SIMD vectors.
 graph transformer(bool rotates) {
   return graph::build([&](builder& net) {
     tensor x = net.input({window}) | embedding{.vocabulary = words, .width = 15, .name = "words"};
     x = rotates ? x | sinusoidal_positions{} : x | learned_positions{};
-    int const columns = rotates ? 18 : 15;  // pairs need an even number
+    int const columns = rotates ? 18 : 15;  // rotation needs pairs of columns
     for (int block = 0; block < 2; ++block) {
       x = x
           + (x | layer_norm{} | dense{.units = 3 * columns}

@@ -60,7 +60,7 @@ TEST(training_loop, accumulates_as_fit_does) {
   auto const looped = [&](training& run) {
     training_loop loop(run);
     for_each_batch(run, examples.data(), 16, 2, [&](batch const& next) {
-      for (int part : {0, 1}) {  // powers of two: the scales are exact
+      for (int part : {0, 1}) {  // powers of two, so that the scales are exact
         loop.forward(batch_view(next).rows(8 * part, 8));
         loop.backward();
       }

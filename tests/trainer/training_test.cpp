@@ -149,7 +149,7 @@ TEST(training, agrees_between_backends_to_rounding) {
 }
 
 TEST(training, uses_current_weights_for_a_later_batch_size) {
-  // 33 = 32 + 1: the last batch has a separate plan, made after the first step; its layouts may differ.
+  // Of 33 examples, the last batch has 1. Its plan is made after the first step, and its layouts may differ.
   constexpr auto wide = network<[](builder& net) {
     return net.input({64}) | dense{.units = 256} | relu{} | dense{.units = 256} | relu{} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -168,7 +168,7 @@ TEST(training, uses_current_weights_for_a_later_batch_size) {
     ASSERT_NEAR(oracle[i], other[i], 1e-4) << i;  // 6 steps in f32
 }
 
-/// Halves every parameter before each step: the step must use what a strategy writes.
+/// Halves every parameter before each step. The step must use the parameters that the strategy writes.
 struct halving final : strategy {
   void begin(step_info const&, replica const& mine) override {
     parameter_set& all = mine.parameters;

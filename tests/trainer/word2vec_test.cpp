@@ -178,7 +178,7 @@ struct oracle {
     auto const number = [&](int k) { return settings.updater.number(k); };
     for (std::size_t r = 0; r < values.size(); ++r) {
       bool const adam = settings.updater.name() == "adam";
-      if (adam && terms[r] == 0) continue;  // the others: a gradient of 0 changes nothing
+      if (adam && terms[r] == 0) continue;  // with other updaters, a gradient of 0 changes nothing
       for (std::size_t k = 0; k < values[r].size(); ++k) {
         double const g = sums[r][k];
         if (settings.updater.name() == "sgd") {
@@ -358,7 +358,7 @@ TEST(word2vec, refuses_a_file_of_another_training) {
 }
 
 TEST(word2vec, sends_only_touched_rows) {
-  // 100,000 words x 100 and 1,024 windows a step: at most a fiftieth of both matrices.
+  // With 100,000 words x 100 and 1,024 windows a step, at most a fiftieth of both matrices is sent.
   constexpr int vocabulary = 100'000;
   std::vector<std::string> words;
   std::vector<std::int64_t> counts;

@@ -54,7 +54,7 @@ auto visit_backend(std::type_identity<priority<B...>>, sink const& log, Lacks&& 
   int order[count];
   for (int i = 0; i < count; ++i) order[i] = i;
   if (cpu_set || gpu_set)
-    for (int i = 1; i < count; ++i)  // stable: equal priorities keep the template's order
+    for (int i = 1; i < count; ++i)  // a stable sort: equal priorities keep the template's order
       for (int j = i; j > 0 && rank[order[j]] > rank[order[j - 1]]; --j) std::swap(order[j], order[j - 1]);
 
   std::string skipped, line;

@@ -71,7 +71,7 @@ std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_m
 class model_content {
  public:
   explicit model_content(graph_view net);
-  // Move-only: the tensors of a copy would point into the original's memory.
+  // Move-only, because the tensors of a copy would point into the original's memory.
   model_content(model_content&&) = default;
   model_content& operator=(model_content&&) = default;
 
@@ -81,8 +81,8 @@ class model_content {
   /// Adds copies of the updaters' state, with the optimiser's settings and the training position.
   model_content& add_state(parameter_set const& parameters, updater_state_view const& state);
 
-  /// Adds a tensor of a strategy, "strategy/…". The tensor is not copied: its memory must stay valid until
-  /// the content is written. Readers of the model ignore it.
+  /// Adds a tensor of a strategy, "strategy/…". The tensor is not copied, so its memory must stay valid
+  /// until the content is written. Readers of the model ignore it.
   model_content& add(std::string name, tensor_view tensor);
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);

@@ -143,7 +143,7 @@ class message_codec {
   /// Errors    data_error if the messages are of different steps or not of neighbouring ranks.
   static message_header merged_header(message_header const& lower, message_header const& upper);
 
-  /// Copies a message and replaces its header's step, ranks, examples, weight, kind and flags by those of
+  /// Copies a message and replaces its header's step, ranks, examples, weight, kind and flags with those of
   /// `header`.
   std::span<std::byte const> copy_with_header(message_header header, std::span<std::byte const> message);
 };

@@ -34,9 +34,9 @@ struct target_density {
   double factor = 0.96593632892484555;
 };
 /// The (1 − density)-quantile of |r + x|: the share `density` of the elements is at or above this threshold.
-/// Estimated for each message from a sample of `sample` elements. The threshold needs no adaptation: the
-/// first message already has about this density. Of 32,768 sampled elements, 33 are above the threshold of
-/// density 1e-3, so the density of a message varies by 17 % (one standard deviation).
+/// Estimated for each message from a sample of `sample` elements. The threshold needs no adaptation, because
+/// the first message already has about this density. Of 32,768 sampled elements, 33 are above the threshold
+/// of density 1e-3, so the density of a message varies by 17 % (one standard deviation).
 struct quantile {
   double density = 1e-3;
   int sample = 32'768;

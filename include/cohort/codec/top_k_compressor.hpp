@@ -23,8 +23,8 @@ struct top_k_compression {
 ///
 /// Shapes    residual r, gradient x, dense sums: table.elements() elements, f32.
 /// Before    within_range(x), and r is finite.
-/// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: the same for
-///           y = fl(fl(r + lower) + upper), for elements of at least one message.
+/// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: as encode,
+///           with y = fl(fl(r + lower) + upper), for elements of at least one message.
 /// Moves     20 bytes per element. A message has 96 bytes, 8 per 65,536 elements, and for each element sent
 ///           its code and 4 bytes.
 /// Errors    as message_codec. encode and merge: numeric_error if y is not finite; then r is y.

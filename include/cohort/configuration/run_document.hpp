@@ -26,7 +26,7 @@ struct network_source {
   /// true: starts from the parameters of `model`, with its normalisation and encoder. false: starts from
   /// initial parameters.
   bool parameters = true;
-  /// Also loads the updaters' state, step and epoch of `model`: continues its training.
+  /// Whether the run continues the training of `model`: it also loads the updaters' state, step and epoch.
   bool updater_state = false;
 };
 
@@ -57,7 +57,7 @@ struct output_settings {
   std::string report{};               ///< results as JSON
 };
 
-/// A training run as a value: what cohort-train reads from a file.
+/// A training run as a value. cohort-train reads it from a file.
 ///
 ///     run_document const run = run_document::from_json(io::read_text("lenet.json"), "lenet.json");
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits

@@ -93,8 +93,8 @@ class arrays {
           {array_view{
               .name = "label", .values = view_of(labels, {}), .classes = checked_class_count(classes)}}) {}
 
-  /// Does not compile: the memory of a temporary range does not outlive the data set. Compilers print the
-  /// deleted function's line.
+  /// Does not compile, because the memory of a temporary range does not outlive the data set. Compilers print
+  /// the deleted function's line.
   // clang-format off
   template <class I, class L>
   requires(detail::contiguous_range<I>&&
@@ -119,7 +119,7 @@ class arrays {
     if (std::size(range) / per_example > 0x7fffffffU)
       throw shape_error({.what = "too many examples for one array",
                          .where = {"example ", to_string(example)},
-                         .expected = "at most 2147483647",
+                         .expected = "at most 2147483647 examples",
                          .got = {std::size(range) / per_example}});
     using element = std::remove_cvref_t<decltype(*std::data(range))>;
     return {static_cast<element const*>(std::data(range)),

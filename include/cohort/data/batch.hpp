@@ -60,7 +60,7 @@ struct batch {
   /// Returns the sum of the weights; the number of examples if there are no weights.
   double weight() const { return detail::total_weight(weights, count); }
 
-  /// Return input, target or mask number `which`.  Errors: shape_error if it does not exist.
+  /// Return the input, target or mask with index `which`.  Errors: shape_error if it does not exist.
   tensor_view input(std::size_t which = 0) const { return tensor_at(inputs, which, "input").view(count); }
   tensor_view target(std::size_t which = 0) const { return tensor_at(targets, which, "target").view(count); }
   tensor_view mask(std::size_t which = 0) const { return tensor_at(masks, which, "mask").view(count); }

@@ -70,7 +70,7 @@ std::vector<channel_scaling> maps_in_memory(shape const& example, std::span<chan
 
 /// Description of a data set's examples.
 ///
-/// Order     part numbers: inputs first, then targets, then masks.
+/// Order     parts are counted in this order: inputs, then targets, then masks.
 struct data_description {
   std::vector<tensor_description> inputs{};
   std::vector<tensor_description> targets{};

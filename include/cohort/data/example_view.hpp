@@ -98,7 +98,7 @@ struct example_parts {
     out.weight = 1;
     out.key = {};
   }
-  /// `of`: text after the example's number in the message, such as " of the shard".
+  /// `of`: text after the example's index in the message, such as " of the shard".
   ///
   /// Errors    data_error that names the part and the example.
   static void require_all(example_view const& out, data_description const& description, std::int64_t example,

@@ -88,7 +88,7 @@ class loader {
   std::int64_t size_;
   std::unique_ptr<detail::batch_source> source_;
   batch batch_;                                     // if prefetch is 0
-  std::unique_ptr<detail::prefetcher> prefetcher_;  // else
+  std::unique_ptr<detail::prefetcher> prefetcher_;  // otherwise
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
   bool started_ = false;

@@ -26,8 +26,8 @@ class time_series {
   requires detail::lasting_range<R> time_series(R&& values, int columns)
       : time_series({std::data(values), shape(rows_in(std::size(values), columns), columns)}) {}
 
-  /// Does not compile: the memory of a temporary range does not outlive the series. Compilers print the
-  /// deleted function's line.
+  /// Does not compile, because the memory of a temporary range does not outlive the series. Compilers print
+  /// the deleted function's line.
   // clang-format off
   template <class R>
   requires(detail::contiguous_range<R> && !detail::lasting_range<R>)
@@ -39,7 +39,7 @@ class time_series {
   std::vector<std::string> const& columns() const { return columns_; }
   std::shared_ptr<void const> const& owner() const { return owner_; }
 
-  /// Returns the number of the column `name`.  Errors: setting_error, with all names, if there is none.
+  /// Returns the index of the column `name`.  Errors: setting_error, with all names, if there is none.
   int column(std::string_view name) const;
 
   /// Returns the rows first, first + 1, …, first + count − 1.  Errors: setting_error if the series has fewer.

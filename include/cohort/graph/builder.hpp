@@ -10,7 +10,7 @@ namespace cohort {
 
 class tensor;
 
-/// Records the layers of a network and the first mistake, both in constant evaluation and at run time.
+/// Records the layers of a network and the first mistake, both at compile time and at run time.
 ///
 /// Order     a node's inputs are recorded before the node.
 /// Errors    throws nothing: `problem()` returns the first mistake, after which shape inference stops.

@@ -19,9 +19,9 @@ struct node {
   int input_count = 0;
   int first_character = 0;  ///< its given name begins here in `characters`
   int name_size = 0;        ///< 0: no name given
-  int ordinal = 1;          ///< number among the nodes of its kind, from 1; part of a generated name
+  int ordinal = 1;          ///< position among the nodes of its kind, from 1; part of a generated name
   shape output{};           ///< shape without the batch extent
-  int shares = -1;          ///< the node whose parameters it uses; −1: its own
+  int shares = -1;          ///< the node whose parameters this node uses; −1: this node
   int mask = -1;            ///< the node at which the mask of its output begins; −1: no mask
   layer_settings settings{};
   source_line at{};
@@ -29,7 +29,8 @@ struct node {
 
 /// A network as a view: nodes in topological order (inputs before their readers) and their pools.
 ///
-/// Before    `id` is a node: 0 ≤ id < size(). The view owns nothing: the graph or builder must outlive it.
+/// Before    `id` is a node: 0 ≤ id < size(). The graph or builder must outlive the view, which owns no
+///           memory.
 struct graph_view {
   std::span<node const> nodes;
   std::span<double const> values;

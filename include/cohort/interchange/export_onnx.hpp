@@ -34,7 +34,7 @@ struct onnx_export_settings {
 /// Errors    graph_error with layer and reason if ONNX cannot express a layer: docs/onnx.md. file_error.
 /// Exact     ONNX Runtime computes the same outputs to rounding. Outputs at masked steps are undefined.
 void export_onnx(training& run, std::string const& path, onnx_export_settings const& how = {});
-/// The same to a sink. Each rank writes the same bytes to its own sink.
+/// Exports to a sink instead of a file. Each rank writes the same bytes to its own sink.
 void export_onnx(training& run, io::byte_sink_ref to, onnx_export_settings const& how = {});
 
 }  // namespace cohort

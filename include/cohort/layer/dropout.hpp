@@ -32,7 +32,7 @@ void each_of_mask(random_stream const& numbers, double rate, std::size_t count, 
 /// Shapes    any; the output has the shape of the input.
 /// Units     `rate` is the probability of dropping an element. Kept elements are divided by 1 − rate, so the
 ///           mean does not change.
-/// Exact     the mask of an example depends only on seed, layer, step and the example's number in the data
+/// Exact     the mask of an example depends only on seed, layer, step and the example's index in the data
 ///           set: it is the same for any number of ranks and threads. Backward recomputes the mask; nothing
 ///           is stored.
 /// Source    Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, JMLR 2014.

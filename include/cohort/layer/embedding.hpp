@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// Replaces each index by a learned vector of `width` elements.
+/// Replaces each index with a learned vector of `width` elements.
 ///
 /// Shapes    input: indices 0 … vocabulary − 1 (i32 in the batch, or floating-point numbers). T indices
 ///           become a sequence T×width, an image H×W of indices becomes width×H×W. Weights vocabulary×width.

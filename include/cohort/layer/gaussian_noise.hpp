@@ -10,7 +10,7 @@ namespace cohort {
 ///
 /// Shapes    any; the output has the shape of the input.
 /// Units     `deviation`: the standard deviation, in the units of the input.
-/// Exact     the noise of an example depends only on seed, layer, step and the example's number in the data
+/// Exact     the noise of an example depends only on seed, layer, step and the example's index in the data
 ///           set, as for dropout.
 struct gaussian_noise {
   static constexpr std::string_view kind_name = "gaussian_noise";

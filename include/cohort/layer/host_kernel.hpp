@@ -57,7 +57,7 @@ struct step_scalars {
     for (int example = 0; example < batch; ++example) sum += weight(example) * (steps ? steps[example] : 1);
     return sum;
   }
-  /// The example's number in the data set.
+  /// Returns the index in the data set of an example of the batch.
   std::uint64_t index(int example) const {
     return static_cast<std::uint64_t>(indices ? indices[example] : example);
   }

@@ -12,8 +12,9 @@ namespace cohort {
 /// Shapes    as batch_norm, with the same parameters.
 /// Order     collective: workers and ranks wait for each other once in forward and once in backward.
 /// Moves     2·C + 1 f64 for each micro-batch and pass, summed over the workers and then by an allreduce over
-///           the ranks. Forward: Σ(x − m) of all channels, then Σ(x − m)² of all channels, with m the running
-///           mean, then the count. Backward: Σ dy of all channels, Σ dy·x̂ of all channels, and the count.
+///           the ranks. Forward: Σ(x − m) per channel (C values), then Σ(x − m)² per channel, then the count;
+///           m is the running mean. Backward: Σ dy per channel (C values), then Σ dy·x̂ per channel, then
+///           the count.
 ///           All backends use this order, so ranks with different backends can train together.
 /// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
 /// Exact     up to rounding, results do not depend on the number of parts of a batch. Exception: a rank whose

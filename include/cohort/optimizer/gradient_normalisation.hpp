@@ -116,7 +116,7 @@ struct gradient_normalisation {
   constexpr row const& properties() const { return rows[static_cast<std::size_t>(which)]; }
 };
 
-/// Gradient of one parameter tensor, with the number of its layer.
+/// Gradient of one parameter tensor, with the index of its layer.
 template <class T>
 struct layer_gradient {
   std::span<T> values;

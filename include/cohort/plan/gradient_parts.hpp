@@ -36,7 +36,7 @@ class gradient_parts {
   /// After     as for sum.
   void pack(bucket const& b, std::byte* dense);
 
-  /// Replaces the bucket's sum by an exchanged gradient.  Before: pack() or sum() was called.
+  /// Replaces the bucket's sum with an exchanged gradient.  Before: pack() or sum() was called.
   void unpack(bucket const& b, std::byte const* dense);
 
  private:

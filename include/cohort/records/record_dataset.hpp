@@ -60,7 +60,7 @@ struct record_decoding {
 
 /// Returns a data set whose examples are decoded from records when they are requested.
 ///
-/// Shapes    `description` describes what `decode` sets.
+/// Shapes    `description` describes the parts that `decode` sets.
 /// Errors    get: those of `decode`. With bad_record::skip an example whose record causes a data_error has
 ///           zeros and weight 0: it contributes to no loss, gradient or metric, and means remain exact.
 ///           file_error, for example if a file cannot be read, is always thrown.

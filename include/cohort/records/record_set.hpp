@@ -41,7 +41,7 @@ class record_set {
   std::vector<std::string> const& fields() const;
   std::vector<std::string> const& paths() const;
 
-  /// Returns the number of a field.
+  /// Returns the index of the field `name`.
   ///
   /// Errors    setting_error that lists the fields if there is none of this name.
   std::size_t field(std::string_view name) const;

@@ -22,7 +22,7 @@ namespace cohort {
 ///           rank's message. `encode_seconds`: per exchange. `decode_seconds`: per message, or per result of
 ///           an allreduce. `hideable_seconds`: time for which an exchange is in flight before a rank waits
 ///           for it. `every`: steps between two exchanges. `sharing`: route of messages that encode arrays of
-///           `elements` elements; none: an allreduce.
+///           `elements` elements; nullopt: the exchange is an allreduce.
 struct scaling_costs {
   double step_seconds = 0;
   double bytes = 0;
@@ -93,7 +93,7 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 /// Units     n and P determine the allreduce algorithm. If P is not a power of two, halving and doubling use
 ///           the largest power of two below P, and cost 2(α + n/β) more. The size of a merged message assumes
 ///           that no element is in two contributions.
-/// Exact     one rank exchanges nothing. The model is a bound for planning: it assumes no other traffic,
+/// Exact     one rank exchanges nothing. The result is an estimate for planning: it assumes no other traffic,
 ///           equally fast ranks and links, and messages that are sent one after another.
 /// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Messages are encoded and decoded in
 ///           addition to the step, as in Deeplearning4j's gradient sharing.

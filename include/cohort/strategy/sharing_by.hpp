@@ -35,7 +35,7 @@ namespace cohort {
 ///           the message's age in steps. A rank waits only for a rank that is 32 steps behind. This bounds
 ///           the number of messages in flight; votes take effect 32 steps later. sharing_group::process: the
 ///           ranks of one process send one message, of their weighted mean or of the sum of their steps. With
-///           `unbounded` each rank sends its own.
+///           `unbounded` each rank sends a separate message.
 /// Order     a message is encoded when all buckets are complete. At an epoch's end all sent messages have
 ///           been applied, with one exception: gradients that would be applied in a later epoch are returned
 ///           to the residuals.

@@ -13,8 +13,8 @@ enum class share { gradient, update };
 /// expected to be faster.
 enum class route { by_size, to_all, merged };
 
-/// Which ranks send messages. process: the ranks of one process send one message together, of their combined
-/// arrays. rank: each rank sends its own.
+/// Number of messages per process. process: the ranks of one process combine their arrays and send one
+/// message. rank: each rank sends a separate message.
 enum class sharing_group { process, rank };
 
 /// A value of `max_staleness`: a message is applied when it arrives, however old it is.
@@ -25,7 +25,7 @@ inline constexpr int unbounded = -1;
 /// Units     `warm_up`, `sync_buffers` and `max_staleness` count steps.
 struct sharing_settings {
   cohort::share share = share::gradient;
-  /// With share::update: the ranks apply the mean of their steps, not the sum.
+  /// With share::update: whether the ranks apply the mean of their steps instead of the sum.
   bool mean = false;
   /// The first `warm_up` steps are exchanged densely and leave no residual.
   int warm_up = 0;

@@ -105,7 +105,7 @@ enum class exchanged { nothing, gradient, parameters };
 
 /// How ranks train together: the hooks that a training loop calls, in this order in each step.
 ///
-/// begin          The parameters may still change: the strategy applies what has arrived, or waits for slower
+/// begin          The parameters may still change: the strategy applies received data, or waits for slower
 ///                ranks.
 /// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while
 ///                backward still runs on the layers below it. `gradients.pack` copies the rank's sum. Called

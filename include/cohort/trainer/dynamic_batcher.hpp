@@ -63,8 +63,8 @@ class dynamic_batcher {
   /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   pending_predictions submit(tensor_view input) { return submit(std::span(&input, 1), how_.deadline); }
-  /// The same with one mask per masked input, or without masks: all steps are then unmasked. Targets are
-  /// ignored.
+  /// As the first submit, but with one mask per masked input; without masks, all steps are unmasked. Targets
+  /// are ignored.
   pending_predictions submit(batch_view const& call, std::chrono::milliseconds deadline);
   pending_predictions submit(batch_view const& call) { return submit(call, how_.deadline); }
 

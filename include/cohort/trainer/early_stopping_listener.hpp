@@ -57,7 +57,7 @@ class early_stopping_listener final : public listener {
 
   void check(fit_settings const& how) const override;
   void on_epoch(training& run, epoch_report const& done) override;
-  /// Resets the count for a further fit, if this listener requested the stop; on_end does the same.
+  /// Resets the count for a further fit, if this listener requested the stop. on_end resets it too.
   void on_vote(training&, votes const& all) override;
   /// Restores the best parameters.
   void on_end(training& run) override;

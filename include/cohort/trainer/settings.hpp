@@ -35,9 +35,9 @@ enum class when_not_finite { stop, skip };
 ///           thread per processor; on a GPU, the choice is one worker. `max_bytes`: limit for parameters,
 ///           updater state, and the gradients and activations of all workers; 0: the free memory of a device,
 ///           or no limit on the processor. A worker's batches and micro-batches of all sizes share one
-///           memory. Each prediction plan is checked against the limit separately. `tune`: the autotuner;
-///           null: none. `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> measures the backend's
-///           alternatives on this machine and stores the choices in the user's cache.
+///           memory block. Each prediction plan is checked against the limit separately. `tune`: the
+///           autotuner; null: none. `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> measures the
+///           backend's alternatives on this machine and stores the choices in the user's cache.
 /// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
 ///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {

@@ -97,7 +97,7 @@ class training {
   /// Returns the mean loss over the batches of all ranks in inference mode: no dropout, running statistics.
   /// Changes nothing. Returns NaN without examples, or if a loss layer has no kernel for the processor.
   ///
-  /// Order     collective; the same number on every rank.
+  /// Order     collective; all ranks get the same result.
   double loss_of(batch_view const& data);
   /// Ends an epoch of train_on or of a training_loop, as fit ends its epochs: the strategy finishes its
   /// pending exchanges, and `plateau` of the settings is applied. Returns examples and mean loss of all

@@ -70,7 +70,8 @@ class training_loop {
     return {reinterpret_cast<T*>(all.data()), all.size() / sizeof(T)};
   }
 
-  /// The same for one parameter, "dense_1.weights", or for all parameters of a layer, "dense_1".
+  /// Returns the gradient of one parameter, such as "dense_1.weights", or of all parameters of a layer, such
+  /// as "dense_1". Shapes, order and effect as for gradients().
   ///
   /// Errors    setting_error for an unknown name, with the known names.
   template <class T = float>

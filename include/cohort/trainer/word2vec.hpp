@@ -71,8 +71,8 @@ class word2vec {
   word_vocabulary const& words() const;
   word2vec_settings const& settings() const;
 
-  /// Writes matrices, updater state and position to a safetensors file. Not collective: all ranks have the
-  /// same contents, so only one rank calls save.
+  /// Writes matrices, updater state and position to a safetensors file. Not collective. All ranks have the
+  /// same contents, so only one rank must call save.
   ///
   /// Errors    file_error.
   void save(std::string const& path) const;

@@ -22,7 +22,7 @@ struct word2vec_settings {
 
 /// Results of a step of word2vec.
 struct word2vec_step {
-  std::int64_t step = 0;   ///< number of this step, from 0
+  std::int64_t step = 0;   ///< index of this step, from 0
   std::int64_t epoch = 0;  ///< epoch of the step, from 0
   std::int64_t windows = 0;
   std::int64_t pairs = 0;       ///< pairs of a word and a word in its window, over all ranks

@@ -222,13 +222,13 @@ static void test_streams_continue_sequences(void) {
           "an argument is out of range (sequence): expected -1 to 1, got 2");
   CODE(cohort_close_stream(stream), cohort_ok);
   REFUSED(cohort_reset(stream, 0), cohort_argument_error,
-          "the handle is not that of an open stream: expected a handle that was not closed");
+          "the handle does not refer to an open stream: expected a handle that was not closed");
   model = opened("series", "reference");
   REFUSED(cohort_open_stream(model, 0, &stream), cohort_argument_error,
           "an argument is out of range (sequences): expected 1 to 16777216, got 0");
   TRUE(stream == NULL);
   REFUSED(cohort_advance((cohort_stream*)model, 1, NULL, 0, NULL, 0, &output, &bytes), cohort_argument_error,
-          "the handle is not that of an open stream: expected a handle that was not closed");
+          "the handle does not refer to an open stream: expected a handle that was not closed");
   CODE(cohort_close(model), cohort_ok);
   model = opened("backward", "reference");
   CODE(cohort_open_stream(model, 1, &stream), cohort_argument_error);
@@ -318,7 +318,7 @@ static void* predict_until_closed(void* argument) {
     __atomic_add_fetch(&own->calls, 1, __ATOMIC_SEQ_CST);
   }
   own->wrong += strcmp(cohort_last_error(),
-                       "the handle is not that of an open model: expected a handle that was not closed")
+                       "the handle does not refer to an open model: expected a handle that was not closed")
                 != 0;
   return NULL;
 }
@@ -393,7 +393,7 @@ static void test_refuses_wrong_arguments(void) {
   REFUSED(cohort_backend(NULL, &name), cohort_argument_error,
           "the model is a null pointer: expected an open model");
   REFUSED(cohort_backend((cohort_model const*)&info, &name), cohort_argument_error,
-          "the handle is not that of an open model: expected a handle that was not closed");
+          "the handle does not refer to an open model: expected a handle that was not closed");
   CODE(cohort_close(NULL), cohort_ok);
   CODE(cohort_close_stream(NULL), cohort_ok);
 
@@ -448,7 +448,7 @@ static void test_refuses_wrong_arguments(void) {
           "an input is a null pointer (input 0): expected an address");
   CODE(cohort_close(model), cohort_ok);
   REFUSED(cohort_close(model), cohort_argument_error,
-          "the handle is not that of an open model: expected a handle that was not closed");
+          "the handle does not refer to an open model: expected a handle that was not closed");
 
   model = opened("words", "reference");
   int32_t const words[4] = {0, 1, 7, 2};

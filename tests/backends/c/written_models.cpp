@@ -20,7 +20,7 @@ void save(graph net, std::string const& path, bool normalises) {
   training run = trainer<reference<float>>(std::move(net), {.seed = 7});
   if (normalises) {
     std::vector<int> const inputs = run.network().with_role(layer_role::input);
-    normalisation scaled;  // of the first input: its channels or columns
+    normalisation scaled;  // of the channels or columns of the first input
     scaled.inputs.resize(inputs.size());
     auto const features = static_cast<std::size_t>(run.network()[inputs[0]].output[0]);
     scaled.inputs[0].resize(features, channel_scaling{.scale = 0.5, .offset = -1});

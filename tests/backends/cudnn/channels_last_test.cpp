@@ -49,7 +49,7 @@ TEST_F(channels_last, layers_of_images_agree_with_the_reference) {
   EXPECT_GT(last, 20);
 }
 
-/// One channel in, vectors out: for these, both orders are the same.
+/// The input has one channel and the output is a vector, so both orders of axes are equal for them.
 TEST_F(channels_last, nothing_is_reordered_within_an_image_network) {
   int reorders = 0;
   for (plan_row const& row : trial<pretended_cudnn>(graph(cudnn_cases::normed), {.batch = 4}).plan->rows())

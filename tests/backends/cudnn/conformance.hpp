@@ -16,7 +16,7 @@ using namespace cohort;
 /// processor uses up to 0.3 and 0.2 of this tolerance.
 inline constexpr ladder::tolerance in_tf32{.output = {0.025, 0.0125}, .gradient = {0.4, 0.3}};
 
-/// As on the processor (tests/backends/onednn/bf16_test.cpp).
+/// The tolerance of the processor's bf16 backend (tests/backends/onednn/bf16_test.cpp).
 inline constexpr ladder::tolerance in_bf16{.output = {0.1, 0.05}, .gradient = {0.8, 0.6}};
 
 /// All rungs share one stream and one set of kernels: creating them takes longer than a rung.

@@ -16,7 +16,7 @@ namespace conformance_test {
 using namespace cohort;
 
 bool const ready = pretended_gpu::stands();
-/// For a cuDNN that supports channels last only, so that f32 images are channels last too.
+/// Simulates a cuDNN that supports channels last only, so that f32 images are channels last too.
 struct rung_channels_last : ladder::rung<cudnn_ladder::shared<pretended_cudnn>> {
   using ladder::rung<cudnn_ladder::shared<pretended_cudnn>>::rung;
   void SetUp() override { fake_dnn::now.takes_channels_first = false; }
@@ -36,7 +36,7 @@ TEST(ladder, skips_only_operations_without_kernels) {
       "add_a_number_per_channel_to_a_convolution", "add_a_row_and_a_column", "squeeze_and_excite",
       "matmul_of_one_matrix_per_example", "matmul_of_transposed_matrices", "matmul_that_repeats_matrices",
       "attention_with_two_heads",
-      // Sequences: only the processor's backends run them.
+      // sequences, which only the processor's backends support
       "embedding_of_a_sentence", "embedding_of_an_image_of_indices", "window_11_conv1d",
       "window_12_conv1d_same_with_a_stride", "window_13_conv1d_dilated_in_groups",
       "window_24_global_pools_of_odd_channels_and_of_a_sequence",

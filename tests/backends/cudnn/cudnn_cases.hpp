@@ -236,7 +236,7 @@ void compares_gradients(trial<B>& got, trial<reference<double>>& wanted) {
                            "gradient of " + wanted.parameter(p).name);
 }
 
-/// Examples have different weights, and their numbers in the data set key the random layers.
+/// Examples have different weights, and their indices in the data set key the random layers.
 template <class B>
 void weights_and_numbers_examples_like_the_reference() {
   std::vector<float> const weights{0.5F, 0, 3, 1, 1, 0.25F, 2};
@@ -326,7 +326,7 @@ void refuses_an_index_like_the_reference() {
     }
 }
 
-/// Frozen layers run as at inference: their statistics are constants in backward.
+/// Frozen layers run as at inference, so their statistics are constants in backward.
 template <class B>
 void freezes_like_the_reference() {
   auto const freezes = [](graph const& net, std::vector<std::string> const& frozen) {

@@ -99,7 +99,7 @@ struct fake_blas {
       *count = any ? std::min(wanted, 2) : 0;
       for (int i = 0; i < *count; ++i) {
         found[i].workspaceSize = of.workspace;
-        found[i].algo.data[0] = of.workspace;  // multiply checks these: bytes of workspace, and alignment
+        found[i].algo.data[0] = of.workspace;  // multiply checks workspace bytes and alignment
         found[i].algo.data[1] =
             std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
       }

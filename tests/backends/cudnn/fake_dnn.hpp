@@ -16,7 +16,7 @@
 #include "fake_convolution.hpp"
 #include "fake_numbers.hpp"
 
-/// Behaviour of a simulated cuDNN: the engines that its heuristics list, and what these do.
+/// Behaviour of a simulated cuDNN: the engines that its heuristics list, and their behaviour.
 struct fake_choices {
   std::vector<fake_engine> best{
       {1, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},

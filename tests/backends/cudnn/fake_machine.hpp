@@ -35,7 +35,7 @@ namespace cohort {
 /// Order     only one may exist at a time: the driver's functions have no argument that identifies the
 ///           machine. Functions that need the GPU's context on the calling thread fail without it.
 struct fake_machine : fake_compiler {
-  static inline std::mutex working;  // guards kernels and memory: a team's workers share the machine
+  static inline std::mutex working;  // guards kernels and memory, because a team's workers share the machine
   std::set<std::string> libraries{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
   std::set<std::string> missing_functions{};
   int driver_version = 13000;

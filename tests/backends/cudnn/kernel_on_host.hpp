@@ -48,7 +48,7 @@ void run_on_host(Kernel const& kernel, unsigned long long n) {
   run_on_host(kernel, n, (n + share - 1) / share);
 }
 
-/// A kernel of the fake driver: bind returns what a launch with these arguments does.
+/// A kernel of the fake driver. bind returns a function that does the work of a launch with these arguments.
 struct kernel_body {
   std::string symbol;
   std::function<void()> (*bind)(void** arguments, unsigned blocks);

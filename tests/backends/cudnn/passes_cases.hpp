@@ -27,7 +27,7 @@ numbers normal_numbers(std::size_t n, std::uint64_t seed) {
   return made;
 }
 
-/// The same arenas on the GPU and on the processor, each with its passes.
+/// Arenas with equal contents on the GPU and on the processor, and the arena_passes of each device.
 class passes_on_gpu : public testing::Test {
  protected:
   void SetUp() override {

@@ -26,7 +26,7 @@ struct pretended_gpu {
   }
 
  protected:
-  static inline std::mutex looking;  // guards the machine: ranks access it concurrently
+  static inline std::mutex looking;  // guards the machine, because ranks access it concurrently
 };
 
 template <class Backend>

@@ -98,7 +98,7 @@ struct both {
   static std::vector<double> numbers_of(std::span<double const> all) { return {all.begin(), all.end()}; }
 };
 
-/// The values that a message adds to zeros on the GPU, if the processor reads the same; empty otherwise.
+/// Returns the values that a message adds to zeros on the GPU; empty if the processor reads other values.
 inline numbers decoded(both& codecs, shared_gpu const& on, message_bytes const& message, float scale = 1,
                        expected_messages const& expected = {.last_step = 1000, .ranks = 64}) {
   numbers dense(codecs.residual.size());
@@ -226,7 +226,8 @@ inline void reads_its_own_and_other_messages(shared_gpu const& on) {
   decoded(one, on, kept(one.host.nothing({})));
 }
 
-/// Error texts of both codecs for a message, or that both added the same.
+/// Decodes a message with both codecs, which must add equal values. Returns their error text, which must be
+/// equal too; empty without an error.
 inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes const& message) {
   auto const said = [&](threshold_compressor& codec, std::span<float> dense) {
     try {

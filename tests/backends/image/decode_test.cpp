@@ -136,7 +136,7 @@ TEST(decode, refuses_files_truncated_anywhere) {
     for (std::size_t n = 3; n < whole.size(); ++n)
       expect_parts(refusal_of(cut(whole, n)), {"the JPEG (cats/7.jpg", "expected an undamaged file, got "});
   file_bytes const png = png_of(picture(3, 20, 20));
-  std::size_t const end_chunk = 12;  // not part of the image: libpng does not read it
+  std::size_t const end_chunk = 12;  // libpng does not read this chunk, which is not part of the image
   for (std::size_t n = 8; n < png.size() - end_chunk - 4; ++n)
     expect_parts(refusal_of(cut(png, n)), {"the PNG (cats/7.jpg", "expected an undamaged file, got "});
 }

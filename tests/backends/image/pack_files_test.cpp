@@ -17,7 +17,8 @@
 
 namespace pack_files_test {
 
-/// libzip queries the C library's time zone, which is protected by a lock that ThreadSanitizer does not know.
+/// libzip queries the C library's time zone, which is protected by a lock that ThreadSanitizer does not
+/// recognise.
 extern "C" char const* __tsan_default_suppressions() { return "race:libzip"; }
 
 using cohort::pack_files;
@@ -74,7 +75,7 @@ TEST(pack_files, packs_every_file_once_unchanged) {
   for (auto const& [name, file] : of_folder(at / "in")) bytes += file.size();
   std::size_t archived = 0;
   for (file_bytes const& archive : bytes_of(made)) archived += archive.size();
-  EXPECT_GT(archived, bytes);  // stored: these files of one byte repeated would shrink to little
+  EXPECT_GT(archived, bytes);  // stored uncompressed: compression would shrink files of one repeated byte
 }
 
 TEST(pack_files, writes_the_same_bytes_for_the_same_seed_and_any_number_of_threads) {

@@ -75,7 +75,7 @@ TEST(resize, is_exact_if_sums_need_64_or_128_bits) {
   image const broad = noise(1, 3, 65'536, 2);
   EXPECT_EQ(resized(broad, 1, 1), slowly_resized(broad, 1, 1));
   EXPECT_EQ(resized(broad, 3, 7), slowly_resized(broad, 3, 7));
-  // 128 bits: a column of constant value keeps its value.
+  // These sums need 128 bits. A column of constant value keeps its value.
   EXPECT_GT(largest_sums(65'536, 1) * largest_sums(3000, 1), 0x1p54);
   image tall(1, 65'536, 3000);
   std::fill(tall.pixels.begin(), tall.pixels.end(), std::uint8_t{201});

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: keras onednn
 # label: slow
-"""Networks of keras.applications with random weights compute in Cohort what they compute in Keras: applications.cpp.
+"""Networks of keras.applications with random weights compute the same outputs in Cohort as in Keras: applications.cpp.
 
 The preset full runs them if COHORT_KERAS_PYTHON names a Python with Keras and a backend:
     COHORT_KERAS_PYTHON=venv/bin/python KERAS_BACKEND=torch cmake --workflow --preset full

@@ -13,8 +13,8 @@ using namespace cohort;
 
 namespace {
 
-/// Trains 20 steps on the batch of a case. Keras' losses contain the penalties, Cohort's do not: the outputs
-/// after the steps are compared for all.
+/// Trains 20 steps on the batch of a case. Keras' losses contain the penalties, Cohort's do not, so the
+/// outputs after the steps are compared for all cases.
 std::string curve_differences(keras_case const& one) {
   named_waves const weights;
   imported_model const model =

@@ -112,14 +112,14 @@ TEST(keras_files, that_are_truncated_or_flipped_are_errors) {
       file.write({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)});
       EXPECT_NE(refusal_of(file.path), "imported") << name << ", " << bytes << " bytes";
     }
-    // In a zip archive the bytes of an entry are under a CRC-32. HDF5 1.10 itself ends the process for some
+    // A CRC-32 protects the bytes of an entry of a zip archive. HDF5 1.10 itself ends the process for some
     // flipped bits of an .h5 file: docs/keras.md.
     if (std::string_view(name).ends_with(".h5")) continue;
     for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 509) {
       std::vector<std::byte> changed = whole;
       changed[at] ^= std::byte{0x41};
       file.write(changed);
-      refusal_of(file.path);  // an exception of Cohort, or a model: no crash and no endless loop
+      refusal_of(file.path);  // throws an exception of Cohort or returns, without a crash or endless loop
     }
   }
 }

@@ -47,7 +47,7 @@ TEST(keras_hostile, models_called_repeatedly_are_bounded) {
       std::string::npos)
       << relu;
   EXPECT_NE(relu.find("expected at most 20000, got more"), std::string::npos) << relu;
-  // Without a layer of the network.
+  // Identity adds no layer to the network.
   std::string const identity = config_refusal(repeated(5, 16, "Identity"));
   EXPECT_NE(identity.find("the model is too large: nested models are counted once for each call"),
             std::string::npos)

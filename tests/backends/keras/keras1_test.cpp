@@ -12,7 +12,7 @@ using namespace cohort;
 
 namespace {
 
-/// Arrays of a layer by their numbers: all elements of array n are n.
+/// Arrays of a layer, by index: all elements of array n are n.
 class numbered_arrays : public detail::keras_weight_source {
  public:
   explicit numbered_arrays(std::map<std::string, std::size_t> counts) : counts_(std::move(counts)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What options of a model mean, and that none is dropped.
+// Tests the meaning of the options of Keras models, and that no option is dropped.
 // covers: keras
 #include <gtest/gtest.h>
 #include <hdf5.h>

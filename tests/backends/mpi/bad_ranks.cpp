@@ -44,7 +44,7 @@ void die_early(int bad) {
   char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (!rank || std::atoi(rank) != bad) return;
   cohort::detail::roll_call const present;
-  waste(1500ms);  // the others see this rank
+  waste(1500ms);  // the other ranks detect this rank
   std::puts("now");
   std::fflush(stdout);
   std::raise(SIGKILL);

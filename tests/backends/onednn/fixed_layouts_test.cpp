@@ -24,7 +24,7 @@ double copied_bytes(int inputs, int units) {
 
 TEST(fixed_layouts, have_one_copy_of_large_dense_weights_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
-  EXPECT_NEAR(copied_bytes(2048, 2048), 2, 0.1);  // plain: forward's and backward's
+  EXPECT_NEAR(copied_bytes(2048, 2048), 2, 0.1);  // a plain bf16 copy, which forward and backward share
 }
 
 template <class B>

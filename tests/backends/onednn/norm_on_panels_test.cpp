@@ -130,7 +130,7 @@ TEST(norm_on_panels, agrees_with_the_formula_in_every_layout_and_instruction_set
         SCOPED_TRACE(std::string(name_of(which)) + ", " + std::to_string(threads) + " threads, width "
                      + std::to_string(lies.width));
         numbers const got = p.by_passes(which, threads);
-        // a single example has no variance: its gradient is a difference of equal numbers, times 1/√ε
+        // A single example has variance 0, so its gradient is a difference of equal numbers, times 1/√ε.
         double const allowed = lies.images * lies.rows > 1 ? 2e-5 : 1e-5 / std::sqrt(p.epsilon);
         expect_near(got.means, wanted.means, 2e-6, "mean");  // sums of up to 1,050 terms in f32
         expect_near(got.variances, wanted.variances, 2e-6, "variance");

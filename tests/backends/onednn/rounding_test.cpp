@@ -94,7 +94,7 @@ TEST_F(rounding, writes_a_copy_during_the_update_until_another_write) {
   t.step();
   update.run(0, 1, {&gradient, 1}, 1, 0, [] {});
   put(zeros);
-  t.store->mark_changed();  // instead of updated: any change, not only an update
+  t.store->mark_changed();  // instead of mark_updated, because put() is not an update
   t.store->refresh(0, 1);
   double const of_zeros = t.forward();
   t.store->mark_changed();

@@ -116,12 +116,12 @@ class module(unittest.TestCase):
         with self.model("series") as model, model.stream(3) as stream:
             self.assertEqual(stream.sequences, 3)
             model.close()
-            self.refused("argument_error", "the handle is not that of an open model: expected a handle that was not closed", model.predict,
+            self.refused("argument_error", "the handle does not refer to an open model: expected a handle that was not closed", model.predict,
                          numbers(3, 5, 2))
-            self.refused("argument_error", "the handle is not that of an open model: expected a handle that was not closed", model.stream)
+            self.refused("argument_error", "the handle does not refer to an open model: expected a handle that was not closed", model.stream)
             model.close()
             stream.advance(numbers(3, 5, 2))
-        self.refused("argument_error", "the handle is not that of an open stream: expected a handle that was not closed", stream.advance,
+        self.refused("argument_error", "the handle does not refer to an open stream: expected a handle that was not closed", stream.advance,
                      numbers(3, 5, 2))
         stream.close()
 
@@ -134,7 +134,7 @@ class module(unittest.TestCase):
                 try:
                     made = model.predict(series)
                 except cohort_predict.Error as problem:
-                    wrong.extend([] if "not that of an open model" in str(problem) else [problem])
+                    wrong.extend([] if "does not refer to an open model" in str(problem) else [problem])
                     return
                 wrong.extend([] if numpy.array_equal(made, wanted) else [made])
                 begun.release()

@@ -2,7 +2,7 @@
 // needs: yaml
 // Malformed YAML: a text is refused by a data_error with its position, or it becomes JSON values within the
 // limits, and perhaps a run document, which is read as it was written.
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/backends_yaml_yaml_fuzz some/folder tests/backends/yaml/yaml_fuzz
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -40,7 +40,7 @@ std::size_t count(io::json_value value, int depth) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   std::vector<char> const copy(data, data + size);
   try {
     io::json_document const parsed = io::parse_yaml({copy.data(), copy.size()}, "text", limits);

@@ -111,7 +111,7 @@ TEST(yaml, numbers_do_not_depend_on_the_locale) {
               std::string("cannot read YAML (a.yaml:1:3): expected a finite number, got ") + one);
 }
 
-/// The parser does not read it, whatever it contains.
+/// The parser does not read a second document, whatever it contains.
 TEST(yaml, a_second_document_is_refused_at_its_beginning) {
   EXPECT_EQ(refused("a: 1\n--- " + std::string(10'000, '[')),
             "cannot read YAML (a.yaml:2:1): expected one document, got a second one");

@@ -2,7 +2,7 @@
 // needs: zlib
 // Malformed files of NumPy: a file is rejected by a data_error with its position or entry, or it is read and
 // its arrays are within the file's bounds. The first byte selects .npy (even) or .npz (odd).
-// To run it by hand for any time, with new inputs written to the first folder:
+// To run the fuzzer without a time limit (it writes new inputs to the first folder):
 //   build/…/tests/backends_zlib_npz_fuzz some/folder tests/backends/zlib/npz_fuzz
 #include <cohort/error/exceptions.hpp>
 #include <cohort/npz.hpp>
@@ -21,7 +21,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Reads every byte, so that the address sanitizer sees a view that is too large. Returns their number.
+/// Reads every byte, so that the address sanitizer detects a view that is too large. Returns the number of
+/// bytes.
 std::size_t read_all(tensor_view view) {
   unsigned sum = 0;
   for (std::size_t i = 0; i < view.bytes(); ++i) sum += std::to_integer<unsigned>(view.data[i]);
@@ -34,7 +35,7 @@ std::size_t read_all(tensor_view view) {
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   if (size == 0) return 0;
   constexpr std::size_t max_bytes = 1 << 20;
-  // A copy of exactly this size, so that the address sanitizer sees reads behind the end.
+  // A copy of exactly this size, so that the address sanitizer detects reads past the end.
   auto const* const first = reinterpret_cast<std::byte const*>(data);
   std::vector<std::byte> const file(first + 1, first + size);
   try {

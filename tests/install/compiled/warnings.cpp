@@ -11,7 +11,7 @@ int main() {
   graph const net = graph::build([&](builder& b) {
     return b.input({10}) | dense{.units = 32} | relu{} | dense{.units = 1} | huber{.name = "progression"};
   });
-  // Not a constexpr variable: the function runs here, and no layer has a name.
+  // A graph is not constexpr, so the function runs at run time. No layer has a name.
   graph const unnamed = network<[](builder& b) { return b.input({3}) | dense{.units = 2} | huber{}; }>();
   return unnamed.view().size() == 3 && net.view().size() == 5 && shape_of_windows() == "24x3" ? 0 : 1;
 }

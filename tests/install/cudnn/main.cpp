@@ -2,7 +2,7 @@
 #include <cohort/cudnn.hpp>
 #include <cstdio>
 
-// No CUDA library is linked: the program starts on any machine, and reports why it cannot use a GPU.
+// No CUDA library is linked, so the program starts on any machine and reports why it cannot use a GPU.
 int main() {
   cohort::availability const found = cohort::cudnn::probe();
   std::puts(found.usable ? "usable" : found.reason.c_str());

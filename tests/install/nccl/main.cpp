@@ -3,7 +3,7 @@
 #include <cohort/nccl.hpp>
 #include <cstdio>
 
-// No CUDA library is linked: the program starts on any machine, and sums with or without NCCL.
+// No CUDA library is linked, so the program starts on any machine and sums with or without NCCL.
 int main() {
   return cohort::launch<cohort::self>([](cohort::communicator& world) {
     cohort::nccl over(world);

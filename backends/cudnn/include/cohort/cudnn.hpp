@@ -17,7 +17,7 @@
 namespace cohort {
 
 /// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. A process
-/// that Open MPI, MPICH or Slurm started uses the GPU with the number (local rank mod number of GPUs). It has
+/// that Open MPI, MPICH or Slurm started uses the GPU with the index (local rank mod number of GPUs). It has
 /// kernels for all built-in layers except `matmul` and layers on sequences, and no kernels for users' layers:
 /// see `supports`.
 ///

@@ -15,7 +15,8 @@ namespace cohort::detail {
 
 inline constexpr std::size_t max_piece_elements = std::size_t{1} << 30;
 
-/// Adds an array to a model file. The values are not copied: they must stay valid until the file is written.
+/// Adds an array to a model file. The values are not copied, so they must stay valid until the file
+/// is written.
 void add_pieces(model_content& to, std::string const& name, element_type type,
                 std::span<std::byte const> values, std::size_t max_elements = max_piece_elements);
 

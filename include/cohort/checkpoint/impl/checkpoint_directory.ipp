@@ -194,7 +194,7 @@ COHORT_CORE_INLINE rank_files write_rank_files(std::string const& path, std::str
   if (!content.shared)
     throw setting_error({.what = "rank 0 has no shared content to save",
                          .where = path,
-                         .expected = "checkpoint_content::shared set on rank 0"});
+                         .expected = "a value in checkpoint_content::shared on rank 0"});
   files.shared = write_checkpoint_file(path + '/' + std::string(shared_name), *content.shared);
   return files;
 }

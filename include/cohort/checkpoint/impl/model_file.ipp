@@ -99,7 +99,7 @@ COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(fi
   if (!file_.metadata().contains("optimizer")) return;
   io::json_document const document = io::parse_json(metadata("optimizer"), file_.name() + " optimizer");
   optimizer_ = optimizer_from_json(document.root());
-  // Older files have no position: training resumes at the beginning of the epoch.
+  // Older files have no position, so training resumes at the beginning of the epoch.
   position_ = {count("step"), count("epoch"), file_.metadata().contains("position") ? count("position") : 0};
   if (!file_.metadata().contains("plateau")) return;
   io::json_document const seen = io::parse_json(metadata("plateau"), file_.name() + " plateau");

@@ -51,8 +51,8 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
     to.put(std::uint64_t{1} << zeros, zeros + 1);
   };
   std::size_t i = 0;
-  for (; i + 4 <= list.size();
-       i += 4) {  // four codes per put: the dependency chain has a quarter of the length
+  // Four codes per put make the dependency chain four times shorter.
+  for (; i + 4 <= list.size(); i += 4) {
     code const a = code_of(list[i]), b = code_of(list[i + 1]);
     code const c = code_of(list[i + 2]), d = code_of(list[i + 3]);
     unsigned const first = a.bits + b.bits;

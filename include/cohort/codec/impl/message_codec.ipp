@@ -80,7 +80,9 @@ COHORT_CORE_INLINE void message_codec::read(message_view const& message,
                                             detail::message_reader& elements) const {
   if (message.header.kind != message_kind::sparse) return;
   if (device_passes_ && device_passes_->read(side_of(elements), message)) return;
-  elements.read(message, workers_);  // if there are device passes, throws the detailed error
+  // Without device passes, this call reads the elements. With them, the device has rejected the message, and
+  // this call throws the detailed error.
+  elements.read(message, workers_);
   if (device_passes_) detail::refuse_message("codes", "codes that match the block table", "other codes");
 }
 
@@ -119,7 +121,7 @@ COHORT_CORE_INLINE message_header message_codec::merged_header(message_header co
     throw data_error(
         {.what = "cannot merge messages of ranks that are not neighbours",
          .where = {"message of rank ", lower.rank},
-         .expected = {"a message of rank ", std::uint64_t{lower.rank} + lower.ranks, " to follow"},
+         .expected = {"a second message that begins with rank ", std::uint64_t{lower.rank} + lower.ranks},
          .got = {"rank ", upper.rank}});
   message_header header = lower;
   header.ranks += upper.ranks;

@@ -27,7 +27,8 @@ namespace avx512_f32 {
 COHORT_CORE_INLINE void refuse_residual(std::uint64_t element) {
   throw numeric_error({.what = "a residual is not finite",
                        .where = {"element ", element},
-                       .expected = "finite gradients with magnitudes of at most 2^100"});
+                       .expected = "finite gradients with magnitudes of at most 2^100",
+                       .got = "infinity or NaN"});
 }
 
 }  // namespace cohort::detail

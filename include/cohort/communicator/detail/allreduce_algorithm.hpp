@@ -10,8 +10,8 @@ namespace cohort::detail {
 /// Algorithm of an allreduce.
 enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 
-/// Chooses the algorithm from the bytes and the number of ranks only, so that all ranks choose the same, over
-/// any transport.
+/// Chooses the algorithm from the bytes and the number of ranks only, so that all ranks choose the same
+/// algorithm, over any transport.
 ///
 /// The bounds are measured (allreduce_algorithms_benchmark). Below the first bound, rounds cost more than
 /// bytes. Above the second one, the even load of a ring's links matters more; this bound is lower if halving

@@ -17,8 +17,8 @@
 
 namespace cohort::detail {
 
-/// The ranks of a communicator. `members` are their numbers on the transport; `context` identifies the
-/// communicator's messages.
+/// The ranks of a communicator. `members`: for each of them, its rank on the transport. `context` identifies
+/// the communicator's messages.
 struct rank_group {
   std::vector<int> members{};
   int rank = 0;
@@ -80,7 +80,7 @@ struct task final : activity {
   int rank() const { return ranks->rank; }
   /// Rank k modulo the number of ranks.
   int wrapped(int k) const;
-  /// A rank's number on the transport.
+  /// Returns the transport's rank of a rank of the communicator.
   int on_wire(int rank) const { return ranks->members[static_cast<std::size_t>(rank)]; }
 
   /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible.

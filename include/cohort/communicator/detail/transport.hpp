@@ -90,7 +90,8 @@ class transport {
   ///
   /// After     their memory is no longer accessed. An announcement has been sent, if possible.
   virtual void abandon() noexcept {}
-  /// Leaves without a failure: the others no longer expect this rank. Called once, last; not after a failure.
+  /// Ends the participation of this rank without a failure: the other ranks no longer expect its messages or
+  /// heartbeats. This is the last call to the transport. Not called after a failure.
   virtual void leave() noexcept = 0;
 };
 

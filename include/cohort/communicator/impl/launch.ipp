@@ -130,7 +130,7 @@ COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, d
       if (world) world->abort("not all ranks could be started");
   }
   detail::watch(hub, all);
-  for (std::thread& one : running) one.join();  // bounded: the threads have finished their work
+  for (std::thread& one : running) one.join();  // bounded: returns soon, the bodies have ended
   if (all.cause) std::rethrow_exception(all.cause);
   for (std::exception_ptr const& one : all.failures)
     if (one) std::rethrow_exception(one);

@@ -72,7 +72,7 @@ COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
   if (!names.empty())
     throw setting_error({.what = "the ranks of this run differ",
                          .where = names,
-                         .expected = "the same on every rank",
+                         .expected = "the same value on every rank",
                          .got = what});
 }
 

@@ -120,8 +120,8 @@ COHORT_CORE_INLINE std::vector<rank_status> thread_transport::query_ranks(
     return p.last_activity.load(std::memory_order_relaxed) >= asked - just_before;
   };
   std::vector<rank_status> all(hub_->places.size());
-  for (std::size_t r = 0; r < all.size();
-       ++r) {  // before the query: a rank that catches up during the query still counts as late
+  // Read before the query, so that a rank that catches up during the query still counts as late.
+  for (std::size_t r = 0; r < all.size(); ++r) {
     std::lock_guard const lock(hub_->places[r].mutex);
     all[r].where = hub_->places[r].where;
     all[r].waits_for = hub_->places[r].waits_for.load();

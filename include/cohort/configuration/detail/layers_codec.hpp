@@ -10,8 +10,8 @@ namespace cohort::detail {
 ///
 ///     [{input: [1, 28, 28]}, {conv2d: {filters: 20, kernel: 5}}, relu, softmax_cross_entropy]
 ///
-/// Order     a layer reads the layer above it, unless `inputs` names others above it. `name`, `inputs` and
-///           `settings` are in the same object as the kind's fields. A value that is not an object is the
+/// Order     a layer reads the layer above it, unless `inputs` names other preceding layers. `name`, `inputs`
+///           and `settings` are in the same object as the kind's fields. A value that is not an object is the
 ///           kind's first field.
 /// Errors    data_error with line and path: also if the layers do not form a network.
 /// Exact     read(write(net)) has the hash of net, except in the case that to_json(graph_view) documents.

@@ -46,7 +46,7 @@ void document_fields(Visitor& v, map_entry& s) {
 }
 inline constexpr list_codec<object_codec<map_entry>> map_entries_codec{};
 
-/// Replaces the numbered fields of a map by the entries of a list.
+/// Replaces the numbered fields of a map with the entries of a list.
 COHORT_CORE_INLINE void read_map(io::json_value from, std::vector<named_number>& numbers) {
   std::vector<map_entry> entries;
   map_entries_codec.read(from, entries);

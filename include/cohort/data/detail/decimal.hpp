@@ -100,7 +100,7 @@ char const* parse_decimal(char const* p, char const* end, T& value) {
   p += p != end && (*p == '-' || *p == '+');
   char const* const first = p;
   std::uint64_t number = 0;
-  // One digit per step: the number of digits before the point is easy to predict, the number after it is not.
+  // Reads one digit per step, because the branch predictor can predict the number of digits before the point.
   for (; p != end && static_cast<unsigned char>(*p - '0') < 10; ++p)
     number = number * 10 + static_cast<std::uint64_t>(*p - '0');
   std::ptrdiff_t digits = p - first;

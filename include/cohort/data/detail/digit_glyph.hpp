@@ -18,7 +18,7 @@ class digit_glyph {
   float at(float x, float y) const;
 
  private:
-  /// Returns the ink, 0 to 1, at a point of the strokes' coordinates.
+  /// Returns the ink, 0 to 1, at (x, y) in the coordinate system of the strokes.
   static float ink_at(char const* strokes, float x, float y);
 
   /// Returns the distance of (x, y) from a line segment.

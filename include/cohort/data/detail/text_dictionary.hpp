@@ -58,8 +58,8 @@ class text_dictionary {
 
   void clear() { *this = {}; }
 
-  /// Returns the texts sorted by bytes. Replaces each of `codes` by its text's index in the result; −1 stays
-  /// −1.
+  /// Returns the texts sorted by bytes. Replaces each of `codes`, except −1, with its text's index in the
+  /// result.
   std::vector<std::string> sort(std::vector<std::int32_t>& codes) const;
 
  private:

@@ -91,7 +91,7 @@ COHORT_CORE_INLINE tensor_view data_table::number_view(std::string_view column) 
 }
 
 COHORT_CORE_INLINE void data_table::refuse_type(element_type type) const {
-  throw shape_error({.what = "the table's numbers have another type",
+  throw shape_error({.what = "numbers were requested in another type than the table's",
                      .where = name(),
                      .expected = {name_of(number_type()), " (table_settings::number_type)"},
                      .got = {name_of(type)}});

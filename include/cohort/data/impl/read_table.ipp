@@ -289,8 +289,8 @@ class table_parser {
     return true;
   }
 
-  /// Throws data_error if a column of numbers contains a number that T cannot represent. Call it after the
-  /// last row: a column with such a number may still prove to be a column of texts.
+  /// Throws data_error if a column of numbers contains a number that T cannot represent. Called after the
+  /// last row, because a later field may show that the column is a column of texts.
   void check_range() {
     field_column* first = nullptr;
     for (field_column& one : fields_)
@@ -393,7 +393,7 @@ COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings
     return parse_table({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);
   }
   io::file_reader file(path);
-  buffer const text(static_cast<std::size_t>(file.size()));  // huge pages: half the time of read_file
+  buffer const text(static_cast<std::size_t>(file.size()));  // its huge pages halve the time of read_file
   file.read_exactly(text.data(), text.bytes());
   std::string_view const contents(text.as<char const>(), text.bytes());
   if (contents.starts_with("\x1f\x8b"))

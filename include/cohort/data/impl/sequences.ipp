@@ -127,7 +127,7 @@ COHORT_CORE_INLINE sequences::sequences(series_view const& input, sequence_setti
 COHORT_CORE_INLINE sequences::sequences(series_view const& input, array_view const& target,
                                         sequence_settings const& how)
     : sequences(input, how) {
-  array_view unused = target;  // because `arrays` requires an input
+  array_view unused = target;  // needed because `arrays` requires an input
   target_.emplace(std::vector{std::move(unused)}, std::vector{target});
   if (target_->size() != size())
     throw shape_error({.what = "the numbers of series and targets differ",

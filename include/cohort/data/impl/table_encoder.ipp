@@ -176,7 +176,7 @@ COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, enco
       if (!column(name).is_text)
         throw setting_error({.what = "an indexed column contains numbers",
                              .where = "encoder_settings::indexed",
-                             .expected = "columns of texts",
+                             .expected = "text columns",
                              .got = {"the numbers of ", name}});
     if (target_.empty()) return;
     if (settings.regression)

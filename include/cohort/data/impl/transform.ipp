@@ -11,7 +11,8 @@ namespace cohort::detail {
 /// Computes in the type `Real`.
 template <class From, class To, class Real = To>
 void scale_row(std::byte const* source, std::byte* destination, std::size_t n, double scale, double offset) {
-  // Converts blocks in local arrays: std::byte pointers may alias, which would prevent vectorisation at -O2.
+  // Converts blocks in local arrays, because std::byte pointers may alias, which would prevent vectorisation
+  // at -O2.
   constexpr std::size_t block = 16;
   auto const factor = static_cast<Real>(scale);
   auto const summand = static_cast<Real>(offset);

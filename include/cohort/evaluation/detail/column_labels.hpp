@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Labels of a report's columns: the column's number, with its name if names are given.
+/// Labels of a report's columns: the column's index, with its name if names are given.
 ///
 /// Errors    setting_error unless the number of columns is from 1 to 100000, and equal to the number of names
 ///           if there are names.

@@ -12,10 +12,12 @@ namespace cohort::detail {
 COHORT_CORE_INLINE column_labels::column_labels(int columns, std::vector<std::string> names)
     : names_(std::move(names)) {
   if (columns < 1 || columns > 100'000)
-    throw setting_error(
-        {.what = "cannot create a report", .where = "columns", .expected = "1 to 100000", .got = {columns}});
+    throw setting_error({.what = "a report has too few or too many columns",
+                         .where = "columns",
+                         .expected = "1 to 100000",
+                         .got = {columns}});
   if (!names_.empty() && names_.size() != static_cast<std::size_t>(columns))
-    throw setting_error({.what = "cannot create a report",
+    throw setting_error({.what = "the number of labels differs from the number of columns",
                          .where = "labels",
                          .expected = {columns, " names"},
                          .got = {names_.size()}});

@@ -115,7 +115,7 @@ struct onnx_model {
   bool has_sparse = false;  // sparse initializers
 };
 
-/// Reads a file of an untrusted source. `file`: its name, for errors.
+/// Reads a file from an untrusted source. `file`: its name, for error messages.
 ///
 /// Errors    data_error with file, byte and message: bytes that are no ONNX model, tensors with external data
 ///           or with another number of elements than their extents, more than 2^20 messages.

@@ -593,7 +593,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::swish() {
 COHORT_CORE_INLINE std::string onnx_exporter::mish() {
   return layer("Mul", {input(), emit("Tanh", {emit("Softplus", {input()})})});
 }
-/// ½·x·(1 + erf(x/√2)): operator Gelu exists from set 20 on.
+/// ½·x·(1 + erf(x/√2)), because the exported operator set 17 has no operator Gelu (it was added in set 20).
 COHORT_CORE_INLINE std::string onnx_exporter::gelu() {
   std::string const erf = layer("Erf", {emit("Div", {input(), number(std::numbers::sqrt2)})});
   return emit("Mul", {emit("Mul", {input(), emit("Add", {erf, number(1)})}), number(0.5)});

@@ -82,7 +82,7 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
     refuse("the batch of its input is not at the axis that layout names");
   from.push_back(reshaped(turned, checked_shape({turned.dims[1], turned.dims[2]})));
   if (turned.dims[2] != width) refuse("its weights do not fit its input");
-  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // constants: see find_lengths
+  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // constant lengths (find_lengths)
     std::optional<extents> const given = list(4, nullptr);
     for (std::int64_t const one : *given)
       if (one != turned.dims[1])

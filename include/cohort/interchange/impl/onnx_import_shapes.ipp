@@ -223,7 +223,8 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
   std::int64_t product = 1;
   for (std::int64_t const one : dims) product *= one;
   if (product != before * after) refuse("its shape does not fit its input");
-  // In memory, the axes before the batch are the first axes of the layer's output.
+  // Cohort stores the batch axis first, so the ONNX axes before the batch axis become the first axes of an
+  // example.
   onnx_value turned = x;
   std::rotate(turned.dims.begin(), turned.dims.begin() + static_cast<std::ptrdiff_t>(batch),
               turned.dims.begin() + static_cast<std::ptrdiff_t>(batch) + 1);

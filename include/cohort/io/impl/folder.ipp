@@ -63,7 +63,7 @@ COHORT_CORE_INLINE void remove_empty_folder(std::string const& path) {
 COHORT_CORE_INLINE void synchronise_folder(std::string const& folder) {
   int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) refuse_file("cannot synchronise the folder with the disk", folder, errno);
-  // EINVAL: the file system does not support fsync on folders.
+  // EINVAL means that the file system does not support fsync on folders.
   int const error_number = ::fsync(handle) == 0 || errno == EINVAL ? 0 : errno;
   ::close(handle);
   if (error_number != 0) refuse_file("cannot synchronise the folder with the disk", folder, error_number);

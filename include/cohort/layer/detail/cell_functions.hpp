@@ -12,10 +12,10 @@ namespace cohort::detail {
 /// Shapes    U = units, G = gates, in the order of the parameters (lstm i f c o, gru z r h). T: type of the
 ///           arithmetic; E: type of stored elements. Row-major. `gates`: rows × G·U; `sums`: rows × G·U,
 ///           recurrent products of the gates (null: zero); `before`, `read`, `other`, `cells`, …: rows × U.
-/// Order     forward replaces the input products in `gates` by the gates. It writes the state to `after` (the
-///           first `rows_after` rows) and to `output` (row j to row outputs[j], unless that is negative).
-///           backward replaces the gates by the gradients of their input products, and gru_after's `other`
-///           by its gradient.
+/// Order     forward replaces the input products in `gates` with the gates. It writes the state to `after`
+///           (the first `rows_after` rows) and to `output` (row j to row outputs[j], unless outputs[j] is
+///           negative). backward replaces the gates with the gradients of their input products, and
+///           gru_after's `other` with its gradient.
 /// `restarts`, `restarts_after`   per row: not 0 if the state before this step (`restarts`) or before the
 ///                                next one (`restarts_after`) is zero; null: no such row
 /// `read`    the state that the recurrent products read: `before`, or `before` after dropout

@@ -209,7 +209,7 @@ class composed_products final : public recurrent_products<float, E> {
         threads_,
         [](void const* with, int part, int parts) {
           auto const& [run, whole_step] = *static_cast<part_of_step const*>(with);
-          cell_step<float, E> const& whole = whole_step;  // clang++ 14: lambdas do not capture bindings
+          cell_step<float, E> const& whole = whole_step;  // clang++ 14 cannot capture bindings
           constexpr std::size_t vector = 16;
           std::size_t const vectors = (whole.units + vector - 1) / vector;
           auto const unit = [&](int i) {

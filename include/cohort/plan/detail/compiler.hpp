@@ -111,7 +111,7 @@ class compiler {
     return made;
   }
 
-  /// Index in the store's table of a step's parameter.
+  /// Returns the index of a step's parameter in the store's table.
   int parameter_of(plan_step const& step, int index) const { return store_.first_of(step.node) + index; }
   /// Calls visit(bucket) for each parameter gradient that a step computes.
   template <class Visit>

@@ -86,7 +86,7 @@ class open_files {
 struct record_set::content {
   struct file {
     std::uint64_t bytes = 0;
-    std::int64_t first = 0;  // number of the first record in the set
+    std::int64_t first = 0;  // index in the set of the file's first record
     record_index index;
     // For each field of the set, its column in `index`; index.fields.size() if the file does not have it.
     std::vector<std::size_t> columns;

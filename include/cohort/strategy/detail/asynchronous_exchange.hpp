@@ -101,15 +101,15 @@ class asynchronous_exchange : public compressed_exchange<C> {
     agreed = {agreed.meetings + 1, met.examples, met.weight, met.all};
   }
 
-  /// Exchanges without messages: mine() becomes the sum of all ranks' arrays, up to rounding. The residual is
-  /// unchanged.
+  /// Exchanges mine() by an allreduce instead of messages: mine() becomes the sum of all ranks' arrays, up to
+  /// rounding. The residual is unchanged.
   ///
   /// Order     collective, before the first step.
   void sum_densely(step_info const& now, agreement& agreed) {
     this->measure_dense(world_.size(), [&] { dense_.run(world_, now, mine_, agreed); });
   }
 
-  /// Waits for the other ranks' messages of all steps that this rank has made.
+  /// Waits for the other ranks' messages of all steps that this rank has executed.
   void receive_all() { receive_first(steps_); }
 
   /// Waits for all messages and restarts the count of steps. Returns the votes of all steps that `step` has
@@ -169,7 +169,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
         this->encode_step(first_ + steps_, world_.rank(), now, now.mine, residual_, mine_);
     auto const encoded = clock::now();
     slot& next = slots_[next_slot_++ % slots_.size()];
-    next.wait();  // returns at once: the receivers' later messages show that they have received it
+    next.wait();  // returns at once, because later messages of the receivers confirm its arrival
     waited_ += clock::now() - encoded;
     next.bytes.assign(own.begin(), own.end());
     for (int r = 0; r < world_.size(); ++r)
@@ -243,7 +243,7 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::vector<float> mine_;
   std::vector<float> residual_;
   std::vector<float> all_;
-  std::int64_t first_ = 0;              // number of the first step since the last synchronisation
+  std::int64_t first_ = 0;              // index of the first step since the last synchronisation
   std::int64_t steps_ = 0;              // steps since the last synchronisation
   std::vector<std::int64_t> received_;  // messages of each rank since the last synchronisation
   std::vector<agreement> votes_;        // votes of the steps that `step` has not returned

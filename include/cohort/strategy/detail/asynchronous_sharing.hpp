@@ -150,8 +150,8 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   /// Weight of each rank's step.
   double factor() const { return settings_.mean ? 1.0 / world_->size() : 1; }
 
-  /// Replaces the parameters by the mean of all ranks' parameters, and running statistics by the mean
-  /// weighted by examples; frozen parameters keep their values. Returns all ranks' votes.
+  /// Replaces the parameters with the mean of all ranks' parameters, and running statistics with the mean
+  /// weighted by examples. Frozen parameters keep their values. Returns all ranks' votes.
   votes average_replicas(replica const& mine, std::byte* dense, votes const& own) {
     buffer const mean = copy_of({dense, mine.bytes()});
     votes const all = mean_over_ranks(*world_, mine.parameters.type(), mean.data(),
@@ -168,7 +168,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   void end() noexcept {
     try {
       if (exchange_) exchange_->end();
-    } catch (...) {  // the communicator has failed: no message is in flight any more
+    } catch (...) {  // the communicator has failed, so no message is in flight
     }
   }
   /// Discards everything of an earlier run.

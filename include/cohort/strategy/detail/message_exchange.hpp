@@ -109,7 +109,7 @@ class message_exchange : public compressed_exchange<C> {
     remove_pending_votes(now.mine);
     auto const begin = clock::now();
     now.mine.not_finite |= !mine_.is_within_range();
-    step_info const own = now;  // this rank's step: its votes are sent once (remove_pending_votes)
+    step_info const own = now;  // before group_.sum adds the votes of the group's other ranks
     in_group(mine_,
              [&](std::span<float> x) { group_.sum(x, now, combination_ != combination::weighted_mean); });
     dense_.end();
@@ -183,8 +183,8 @@ class message_exchange : public compressed_exchange<C> {
     for (slot& one : slots_) one.pending.wait();
   }
 
-  /// Exchanges mine() without a message: all() is the sum or mean of all ranks' arrays, up to rounding. The
-  /// residual is unchanged.
+  /// Exchanges mine() by an allreduce instead of messages: all() becomes the sum or mean of all ranks'
+  /// arrays, up to rounding. The residual is unchanged.
   ///
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {

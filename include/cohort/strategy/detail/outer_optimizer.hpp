@@ -15,7 +15,8 @@ void for_each_trained(parameter_set const& parameters, F f) {
     if (p.trains()) f(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.spec.dims.elements()));
 }
 
-/// State of the outer step: the parameters of the last meeting, and the velocity. The same on every rank.
+/// State of the outer step: the parameters after the last meeting, and the velocity. All ranks have the same
+/// state.
 ///
 /// Shapes    two dense arrays of the canonical view; none if the outer step is the plain mean.
 /// Exact     an element is computed in double and rounded once. Parameters that are not trained are
@@ -31,10 +32,10 @@ class outer_optimizer {
   /// Returns whether the state has the type and size of the replica.
   bool fits(replica const& mine) const;
 
-  /// The parameters of the last meeting.
+  /// Returns the parameters after the last meeting.
   elements reference() const;
 
-  /// Replaces the mean of all ranks' parameters by the result of the outer step.  Before: fits.
+  /// Replaces the mean of all ranks' parameters with the result of the outer step.  Before: fits.
   void step(parameter_set const& parameters, std::byte* mean);
 
   void save(strategy_state& all) const;

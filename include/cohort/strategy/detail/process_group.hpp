@@ -41,7 +41,7 @@ class process_group {
   /// Returns whether any group has more than one rank.
   bool is_grouped() const { return members_ != nullptr; }
 
-  /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and
+  /// Replaces x with the group's Σ m_r·x_r / Σ m_r, or with Σ x_r if `unweighted`. Sums examples, weights and
   /// votes.
   ///
   /// After     if a rank's numbers are not finite, votes::not_finite is set, and the sum does not include

@@ -21,7 +21,8 @@ class shared_elements {
   explicit shared_elements(parameter_set const& parameters);
 
   tensor_table const& table() const { return table_; }
-  /// Sets whether the arrays `shared` of read and write are on the arenas' device. Initially they are not.
+  /// Sets whether the array that is passed to read() and write() as `shared` is in the memory of the arenas'
+  /// device. Initially it is not.
   void set_on_device(bool on_device) { on_device_ = on_device; }
 
   /// Copies parameters [begin, end) of an arena to the shared elements.

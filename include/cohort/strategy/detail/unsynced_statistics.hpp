@@ -30,7 +30,7 @@ class unsynced_statistics {
   /// Counts a step in which `examples` examples of this rank have updated the statistics.
   void add_step(step_info const& now, int examples);
 
-  /// Replaces this rank's statistics by the statistics of all ranks' examples.
+  /// Replaces this rank's statistics with the statistics of all ranks' examples.
   ///
   /// Shapes    `dense`: all parameters of this rank, canonical.
   /// Before    rank r has seen m_r examples since all ranks had the same statistics.

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Shares steps: the updater of each rank computes a step; all ranks then replace it by the sum of the sent
+/// Shares steps: the updater of each rank computes a step; all ranks then replace it with the sum of the sent
 /// steps (`mean`: by their mean).
 ///
 /// The ranks' updater states differ. Saved models, and checkpoints that another number of ranks continues,

@@ -79,7 +79,7 @@ class weighted_sum {
   std::chrono::steady_clock::time_point ended_{};
 };
 
-/// Replaces a dense array by the mean of all ranks' arrays. Returns all ranks' votes, if they are given.
+/// Replaces a dense array with the mean of all ranks' arrays. Returns all ranks' votes, if they are given.
 ///
 /// Order     collective: all with votes, or all without.
 /// Moves     an allreduce.

@@ -37,7 +37,7 @@ class averaging_strategy final : public strategy {
     if (in_flight_) abandon("its strategy was destroyed while averaging parameters");
     try {
       late_->discard();
-    } catch (...) {  // the communicator has failed: no operation uses its memory any more
+    } catch (...) {  // the communicator has failed, so no operation uses its memory
     }
   }
 
@@ -82,7 +82,7 @@ class averaging_strategy final : public strategy {
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
     if (late_->is_pending()) late_->apply_to(mine, outer, sum.data());
-    exchange_meter shown;  // a consensus is not a meeting and is not measured
+    exchange_meter shown;  // discarded, because a consensus is not a meeting
     bool const agree = average(mine, sum, dense.size(), outer, {}, shown).weight > 0;
     for (std::size_t array = 0; array < dense.size(); ++array)
       if (agree)
@@ -232,7 +232,7 @@ class averaging_strategy final : public strategy {
     end_period();
   }
 
-  /// Replaces this rank's elements in `sum` by the weighted mean of all ranks; undefined if no rank has
+  /// Replaces this rank's elements in `sum` with the weighted mean of all ranks; undefined if no rank has
   /// examples.
   agreement mean(weighted_sum& sum, weighted_sum::contribution const& own, std::int64_t expected,
                  votes const& wanted, exchange_meter& meter) {
@@ -245,7 +245,7 @@ class averaging_strategy final : public strategy {
     return met;
   }
 
-  /// Replaces the arenas in sum_ by the weighted mean of all ranks; frozen parameters keep their bits.
+  /// Replaces the arenas in sum_ with the weighted mean of all ranks; frozen parameters keep their bits.
   agreement average_in_place(replica const& mine) {
     weighted_sum::contribution const own{seen_, weight_};
     agreement const met = mean(*sum_, own, expected_, votes_, meter_);
@@ -260,12 +260,12 @@ class averaging_strategy final : public strategy {
     return met;
   }
 
-  /// Replaces this rank's arrays in `sum` by the weighted mean of all ranks; trained parameters take an outer
-  /// step.
+  /// Replaces this rank's arrays in `sum` with the weighted mean of all ranks. The outer step is applied to
+  /// trained parameters.
   agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_optimizer& outer,
                     votes const& wanted, exchange_meter& meter) {
     bool const met_before =
-        steps_ == 0;  // then all weights are equal, and all ranks have the same trained parameters
+        steps_ == 0;  // if so, all weights are equal, and all ranks have the same trained parameters
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
     std::int64_t const expected = met_before ? world_->size() : expected_;
     weighted_sum::contribution const own =

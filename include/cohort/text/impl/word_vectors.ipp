@@ -29,7 +29,7 @@ class vector_file {
   explicit vector_file(std::string const& path) : file_(path), chunk_(1 << 16) {}
 
   std::uint64_t size() const { return file_.size(); }
-  /// Number of the word that is read, for errors.
+  /// Sets the index of the word that is read next, for errors.
   void begin_word(std::int64_t number) { word_ = number; }
 
   /// Returns the next byte, or −1 at the end.

@@ -61,7 +61,7 @@ COHORT_CORE_INLINE word_vocabulary word_vocabulary::of(std::string_view text,
   if (kept.empty())
     throw data_error({.what = "no word of the text is frequent enough for the vocabulary",
                       .where = {text.size(), " bytes, ", counted.size(), " different words"},
-                      .expected = {"a word that occurs ", how.min_count, " times (min_count)"},
+                      .expected = {"a word that occurs at least ", how.min_count, " times (min_count)"},
                       .got = "none"});
   std::vector<std::string> words;
   std::vector<std::int64_t> counts;

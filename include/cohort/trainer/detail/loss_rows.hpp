@@ -39,7 +39,7 @@ class loss_rows {
   std::vector<std::uint8_t> mask_memory_{}, label_memory_{};
 };
 
-/// Returns the number of the first row's example. Evaluators use this number in their errors. Returns nothing
+/// Returns the index of the first row's example. Evaluators use this index in their errors. Returns nullopt
 /// if rows are steps, or if rows may be omitted.
 inline std::optional<std::int64_t> number_of_row(graph_view net, int loss, batch const& from,
                                                  std::int64_t first) {

@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// Temporarily replaces a replica by the cross-rank consensus. The destructor restores the replica bit for
+/// Temporarily replaces a replica with the cross-rank consensus. The destructor restores the replica bit for
 /// bit.
 ///
 /// Order     collective if the ranks have diverged. Exchanges the first `arrays` of the replica's arrays.

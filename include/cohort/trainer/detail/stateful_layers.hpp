@@ -19,7 +19,7 @@ std::vector<layer_states::layer> stateful_layers(graph_view net);
 /// Errors    setting_error with the first layer that cannot continue a sequence step by step.
 graph stepwise_network(graph_view net, int output, int steps);
 
-/// The tensors whose first extent stepwise_network replaces by the number of steps.
+/// The tensors whose first extent stepwise_network replaces with the number of steps.
 struct stepwise_extents {
   std::vector<char> inputs;  // in their order
   bool output;

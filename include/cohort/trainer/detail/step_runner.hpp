@@ -84,7 +84,7 @@ class step_runner {
   votes end_of_epoch();
   /// Votes of all ranks between two epochs, on requests that were made since the last meeting.
   votes meet_between_epochs() const;
-  /// Replaces this rank's examples, weight and loss by those of all ranks.
+  /// Replaces this rank's examples, weight and loss with those of all ranks.
   void sum_over_ranks(epoch_report& epoch) const;
   /// Applies reduce_on_plateau and begins the next epoch.
   void begin_next_epoch(epoch_report const& done);

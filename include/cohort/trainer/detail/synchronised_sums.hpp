@@ -30,7 +30,7 @@ class synchronised_sums {
   /// rows. If the ranks' numbers of rows are unknown (a stream that ranks share, or separate data on each
   /// rank), `examples` is below 1, and the result is `micro_batches`.
   ///
-  /// Exact     the same on all ranks.
+  /// Exact     all ranks get the same result.
   int rounds(std::int64_t examples, int micro_batches) const;
 
   /// The interface that a worker's layers use for their sums.

@@ -75,7 +75,7 @@ struct training_state {
                                    std::span<tensor_view const> masks = {});
   /// Maps the outputs of losses with rescaled targets back. `layers`: the nodes whose outputs `made` holds.
   void rescale_back(std::span<int const> layers, std::vector<predictions>& made) const;
-  /// The maps of target number `which`; none if this target is not rescaled.
+  /// Returns the maps of the target with index `which`; none if this target is not rescaled.
   std::span<channel_scaling const> target_maps(std::size_t which) const {
     auto const& maps = preparation.rescaling.targets;
     return which < maps.size() ? std::span<channel_scaling const>(maps[which])
@@ -87,7 +87,7 @@ struct training_state {
   double weight_of(batch_view const& data) const {
     return divisor.of(data.inputs, data.masks, data.targets, data.weights, data.count);
   }
-  /// Replaces inputs and targets by rescaled copies, which are valid until the next call.
+  /// Replaces inputs and targets with rescaled copies, which are valid until the next call.
   void rescale(batch_view& data);
 
   /// Finishes the buckets that the last step left pending. Thread-safe.

@@ -19,7 +19,7 @@ namespace cohort::detail {
 /// Position in the text at which the next window begins.
 ///
 /// `sentence`  first token of the sentence of the next window
-/// `centre`    number of the next window's centre among the words of the sentence that subsampling keeps
+/// `centre`    index of the next window's centre among the words of the sentence that subsampling keeps
 struct word2vec_position {
   std::int64_t step = 0, epoch = 0, sentence = 0, centre = 0;
 };
@@ -162,7 +162,7 @@ class word2vec_state {
   /// Adds the gradients of all pairs of one window with one row of the output matrix.
   void add_output(std::int32_t row, bool label);
   void read_inputs(skip_gram_windows::window const& one);
-  /// Replaces the sums of this rank by the sums over all ranks.
+  /// Replaces the sums of this rank with the sums over all ranks.
   void exchange();
   void check_ranks(token_stream const& tokens);
   double rate(std::int64_t position, std::int64_t tokens) const;

@@ -110,7 +110,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
         how.listeners[i]->restore(saved.state);
         how.listeners[i]->restore_array({saved.type, {saved.array.data(), saved.array.bytes()}});
       }
-  state.saved_listeners.clear();  // only now: after an error above, the next fit restores them
+  state.saved_listeners.clear();  // last, so that after an error above the next fit restores them
   state.has_resumed = false;
   state.class_names = names;
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();

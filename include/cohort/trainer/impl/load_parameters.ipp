@@ -10,7 +10,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE void load_parameters(training& into, model_file const& from) {
   detail::training_state& run = into.state();
-  from.check_network(run.net, run.parameters());  // first: the normalisation matches only its own network
+  from.check_network(run.net, run.parameters());  // before the normalisation, which matches only its network
   detail::data_preparation preparation = detail::preparation_in(from, run.net);
   from.read_parameters(run.net, run.parameters());
   run.preparation = std::move(preparation);

@@ -425,7 +425,7 @@ COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const&
                {all[i].size()});
       for (channel_scaling const& one : all[i])
         if (!is_finite(one.scale) || !is_finite(one.offset) || one.scale == 0)
-          throw setting_error({.what = "a map of a normalisation cannot be used",
+          throw setting_error({.what = "invalid scale or offset in a normalisation",
                                .where = net.name(nodes[i]),
                                .expected = "a finite scale other than 0 and a finite offset",
                                .got = {one.scale, " and ", one.offset}});

@@ -29,7 +29,8 @@ COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
     throw setting_error(
         {.what = "the strategy does not exchange gradients, but layers are synchronised over ranks",
          .where = "fit",
-         .expected = "a strategy such as allreduce, or batch_norm layers",
+         .expected = "a strategy that exchanges gradients, such as allreduce; or batch_norm instead of "
+                     "synchronised layers",
          .got = state_.exchange_strategy->describe()});
   state_.workers->synchronise(made.sums(), single_rank ? nullptr : state_.world->duplicate());
 }

@@ -24,7 +24,7 @@ COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<in
                                                                     std::span<tensor_view const> masks) {
   check_inputs(net, inputs, masks);
   finish_pending();
-  rescaled_parts copies;  // separate for each call: other threads may predict at the same time
+  rescaled_parts copies;  // separate for each call, because other threads may predict concurrently
   std::vector<predictions> made =
       inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs), masks);
   if (preparation.rescaling.targets.empty()) return made;

@@ -20,8 +20,7 @@ struct colour_jitter {
 
 /// Changes of colour: factors of brightness, contrast and saturation, and a shift of the hue in turns.
 ///
-/// Order     `order` lists the changes, first to last, by number: 0 brightness, 1 contrast, 2 saturation, 3
-///           hue.
+/// Order     `order` lists the changes, first to last: 0 is brightness, 1 contrast, 2 saturation, 3 hue.
 struct colour_change {
   double brightness = 1;
   double contrast = 1;

@@ -14,7 +14,7 @@ namespace cohort {
 /// The fields of a record that contain an image and its class.
 struct image_fields {
   std::vector<std::string> image = {"jpg", "jpeg", "png"};  ///< names; a record has one of them
-  std::string label = "cls";                                ///< the class number as a decimal text
+  std::string label = "cls";                                ///< the class index as a decimal text
 };
 
 /// Images in records, as an indexed data set: of a WebDataset, or Datums of Caffe. A record is read and
@@ -25,7 +25,7 @@ struct image_fields {
 /// Errors    When constructed: setting_error without settings.labels; setting_error for a record set without
 ///           these fields; data_error if there are no records.
 ///           From get: data_error naming file and record for a record without an image, a label that is not
-///           a class number, or an image that cannot be decoded; file_error.
+///           a class index, or an image that cannot be decoded; file_error.
 class image_records {
  public:
   image_records(record_set records, image_settings settings, image_fields const& fields = {});

@@ -25,7 +25,7 @@ struct image_settings {
   int width = 0;
   fitting other_sizes = fitting::refuse;
   channel_normalisation normalise = {};  ///< of the elements in the batch, which are in [0, 1] without it
-  std::vector<std::string> labels = {};  ///< the classes by number; empty: the classes found, sorted
+  std::vector<std::string> labels = {};  ///< names of the classes 0, 1, …; empty: the classes found, sorted
   bool keyed = false;                    ///< use each file's path as the example's key
   bool salvage = false;                  ///< decodes the readable part of a truncated or damaged JPEG
   std::int64_t max_pixels = std::int64_t{1} << 26;    ///< of an image; checked before memory is allocated

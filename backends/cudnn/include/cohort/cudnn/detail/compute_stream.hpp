@@ -58,8 +58,9 @@ class compute_stream final : public memory_space {
   /// Lock to hold while enqueuing work directly. It also makes the GPU's context current on this thread.
   std::shared_lock<std::shared_mutex> lock_queue() const;
 
-  /// Records what `work` enqueues, without running it, as a graph for launch(). Returns null if recording
-  /// fails: `work` waits, uploads, downloads or throws, or the driver or a library rejects the recording.
+  /// Records the operations that `work` enqueues, without running them, as a graph for launch(). Returns null
+  /// if recording fails: `work` waits, uploads, downloads or throws, or the driver or a library rejects the
+  /// recording.
   CUgraphExec record(std::function<void()> const& work) const;
   /// Number of successful recordings.
   int recorded() const { return recorded_; }

@@ -60,7 +60,7 @@ class convolution_on_gpu {
  private:
   /// Prefers a gradient widened from bf16 over an f32 gradient by a fallback engine.
   void find_engine(gpu_target const& where, convolution_extents extents, product_precision products);
-  /// Replaces the convolution's padding by a padded copy of the image.
+  /// Replaces the convolution's padding with a padded copy of the image.
   void frame(convolution_extents& extents);
   std::size_t framed_bytes() const { return round_to_alignment(framed_ * (narrow_ ? 2 : 4)); }
   /// Bytes of the weights in the engine's order and type; 0 if no copy is needed.
@@ -83,7 +83,7 @@ gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& re
                                   convolution_windows const& windows, double flops);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
-/// Forward computes what backward-data of a convolution computes.
+/// Forward is the same computation as backward-data of a convolution.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 
 }  // namespace cohort::detail

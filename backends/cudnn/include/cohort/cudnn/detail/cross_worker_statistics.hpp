@@ -18,7 +18,7 @@ class cross_worker_statistics {
  public:
   cross_worker_statistics(shared_stream on, kernels::channel_terms const& terms);
 
-  /// Replaces this part's statistics by those of all parts. The sums are centred on `running_mean` to limit
+  /// Replaces this part's statistics with those of all parts. The sums are centred on `running_mean` to limit
   /// cancellation.
   void join_statistics(batch_sums& over, float* statistics, float const* running_mean) const;
 

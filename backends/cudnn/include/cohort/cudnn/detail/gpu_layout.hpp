@@ -20,7 +20,7 @@ struct gpu_layout {
   element_type type = element_type::f32;
 
   gpu_layout() = default;
-  gpu_layout(shape const& of) : dims(of) {}  // implicit: most kernels use f32, channels first
+  gpu_layout(shape const& of) : dims(of) {}  // implicit, because most kernels use f32, channels first
   gpu_layout(shape const& of, bool last, element_type as);
   bool operator==(gpu_layout const&) const = default;
 

@@ -3,21 +3,21 @@
 #include <bit>
 #include <cmath>
 
-/// The kernels are compiled twice from one text: here for the processor, and as a string by NVRTC for the
-/// GPU.
+/// The kernels' source is compiled twice: here for the processor, and as a string by NVRTC for the GPU.
 ///
 /// A kernel is a struct whose members are its arguments; a launch passes such an object. Its element function
 /// is one of these:
-/// `operator()(i)`  computes element i; no other element writes the same memory.
-/// `term(i)`        returns what element i adds to its chunk's sum; finish(slot, sum) receives the sum.
+/// `operator()(i)`  call i computes element i, which may be a value, a channel or a block. Calls run in
+///                  parallel and write different memory.
+/// `term(i)`        returns the term of element i in its chunk's sum; finish(slot, sum) receives the sum.
 ///                  `terms`, if present, defines the layout of the terms and the addresses of their sums;
 ///                  otherwise each chunk has one sum (channels.inc).
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
-/// Several elements may write to one word by or_into, or write the same value. The texts may use the language
-/// subset of updater_formulas.inc, templates, pointers, block_threads, sum_chunk, `size`, and the functions
-/// below, such as exponential. pattern_of and number_of convert an f32 to its bits and back; wide_pattern_of
-/// and wide_number_of convert a double.
+/// Exceptions: several calls may write to one word by or_into, or write the same value. The source may use
+/// the language subset of updater_formulas.inc, templates, pointers, block_threads, sum_chunk, `size`, and
+/// the functions below, such as exponential. pattern_of and number_of convert an f32 to its bits and back;
+/// wide_pattern_of and wide_number_of convert a double.
 namespace cohort::detail {
 
 /// Number of threads per block, and number of elements whose terms one block sums.

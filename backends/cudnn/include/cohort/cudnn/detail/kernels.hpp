@@ -28,7 +28,7 @@ concept marking_kernel = requires(Kernel const& k) {
 
 namespace kernels {
 
-/// Calls visit.operator()<Kernel>(type) for each kernel; `type` is the kernel's type name in the source text.
+/// Calls visit.operator()<Kernel>(type) for each kernel; `type` is the kernel's type name in the source.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<convert>("convert");
@@ -166,7 +166,7 @@ inline constexpr int kernel_index = [] {
 /// Returns the name of the module's function for a kernel type.
 std::string kernel_symbol(std::string_view type);
 
-/// Returns the program for NVRTC: the kernels' source text and one __global__ function per kernel.
+/// Returns the program for NVRTC: the kernels' source and one __global__ function per kernel.
 std::string kernel_program();
 
 }  // namespace cohort::detail

@@ -29,7 +29,7 @@ class staging_memory {
   std::uint64_t given() const { return given_; }
   /// Frees all pieces.  Before: the GPU has finished with them.
   void clear() { used_ = 0; }
-  /// Leaks the memory: a GPU that did not finish may still write to it.
+  /// Leaks the memory, because a GPU that did not finish may still write to it.
   void abandon() noexcept { memory_ = nullptr; }
 
  private:

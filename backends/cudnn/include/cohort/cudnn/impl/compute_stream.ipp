@@ -205,7 +205,7 @@ COHORT_CUDNN_INLINE std::span<std::byte> compute_stream::staging_piece(std::uniq
                                                                        std::size_t bytes) const {
   for (;;) {
     {
-      auto const held = lock_queue();  // the first piece allocates memory
+      auto const held = lock_queue();  // reserve() allocates page-locked memory on the first call
       if (std::span<std::byte> const piece = staging_.reserve(bytes); !piece.empty()) return piece;
     }
     free_staging(lock);

@@ -71,7 +71,7 @@ void resize_planes(image const& from, image& to, resize_axis const& rows, resize
   auto const width = static_cast<std::size_t>(from.width());
   auto const new_width = static_cast<std::size_t>(to.width());
   std::vector<Sum> sums(width * lanes);
-  Sum totals[lanes];  // as sums: lanes beyond the last rows keep earlier values
+  Sum totals[lanes];  // of the rows' weights; unused lanes keep earlier values
   std::fill_n(totals, lanes, Sum{1});
   for (int channel = 0; channel < from.channels(); ++channel)
     for (int y = 0; y < to.height(); y += lanes) {

@@ -58,7 +58,7 @@ COHORT_KERAS_INLINE bool keras_fields::flag(names of, bool otherwise) const {
 
 COHORT_KERAS_INLINE std::int64_t keras_whole_number(io::json_value from, std::int64_t most) {
   double const number = from.number();
-  // The bound is checked first: converting a number that 64 bits cannot represent is undefined.
+  // Checks the bound first, because converting a number that 64 bits cannot represent is undefined.
   if (!(std::abs(number) <= static_cast<double>(most)) || number != std::floor(number))
     from.refuse("a whole number of at most " + std::to_string(most));
   return static_cast<std::int64_t>(number);

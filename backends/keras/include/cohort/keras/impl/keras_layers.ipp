@@ -559,7 +559,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
     bool const has_mean = f.has("mean"), has_variance = f.has("variance");
     if (has_mean != has_variance) refuse("mean and variance are given together", "both", "one of them");
     if (!has_mean) {
-      // Adapted to data: mean, variance and their count are arrays of the layer.
+      // The layer was adapted to data, so the file has arrays for mean, variance and their count.
       if (!has_channel_axis) refuse("an adapted normalisation is imported for each channel", "axis -1");
       int const id = record_fixed(x);
       fill(id, "scale", 1);

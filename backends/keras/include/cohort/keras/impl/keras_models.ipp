@@ -722,7 +722,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
   }
 
-  // For each layer, the number of calls that read it, and how many of these are calls of Masking.
+  // For each layer, the number of calls that read it, and the number of calls of Masking among them.
   std::map<std::string_view, std::pair<std::size_t, std::size_t>> readers;
   for (auto const& [other, entry] : entries) {
     std::string_view const reader = entry.json.at("class_name").string();
@@ -828,7 +828,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
              "the mask of the layer's input");
   };
 
-  // Depth-first search from the outputs, without recursion: orders the needed calls, inputs before readers.
+  // Orders the needed calls, inputs before readers: a depth-first search from the outputs, without recursion.
   std::map<node_key, std::set<std::size_t>> read;
   std::map<node_key, int> colour;  // 1: being visited, 2: done
   std::vector<node_key> order, pending;

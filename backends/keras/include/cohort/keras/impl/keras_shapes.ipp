@@ -364,7 +364,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(c
   keras_value made = value(record(flatten{}, {id_of(x)}), {count});
   if (x.dims.size() == 3 && !images_first_ && !keras_orders::is_same(x.dims))
     made.order = order_of_image(x.dims);
-  // channels_first: Keras moves the channels to the end before it flattens.
+  // With channels_first, Keras moves the channels to the end before it flattens.
   bool const moves = x.dims.size() == 3 && images_first_
                      && c.fields.text({"data_format"}, "channels_last") == "channels_first";
   if (moves) {

@@ -222,7 +222,7 @@ COHORT_MPI_INLINE void mpi_control::send(int to, tag what, std::vector<char> con
 
 COHORT_MPI_INLINE void mpi_control::free_completed_sends() {
   int worst = MPI_SUCCESS;
-  std::erase_if(sent_, [&](message& one) {  // must not throw: a partial erase would duplicate a request
+  std::erase_if(sent_, [&](message& one) {  // must not throw, since a partial erase would duplicate a request
     int done = 0;
     int const code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) worst = code;

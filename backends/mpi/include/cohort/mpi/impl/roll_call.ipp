@@ -81,7 +81,8 @@ COHORT_MPI_INLINE std::string roll_call::describe() const {
                    : std::string()});
 }
 
-/// If the socket's queue of waiting connections is full, connect fails with EAGAIN: the process is alive.
+/// If the socket's queue of waiting connections is full, connect fails with EAGAIN. The process is then
+/// alive.
 COHORT_MPI_INLINE bool roll_call::is_alive(int rank) const {
   int const probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return true;

@@ -6,9 +6,9 @@
 
 namespace cohort::detail {
 
-/// diff_output ← diff_output · derivative, in place. Reads the output or the input:
-/// dnnl_activation::reads_output. Runs in `layout`, or dense if oneDNN has only a reference implementation
-/// for `layout` (for padded blocks if f(0) is not 0).
+/// Multiplies diff_output by the derivative of `f`, in place. The derivative is computed from the output if
+/// f.reads_output, otherwise from the input. Runs in `layout`, or in the dense layout if oneDNN has only a
+/// reference implementation for `layout` (for example for padded blocks if f(0) is not 0).
 ///
 /// Errors    backend_error naming the request's layer if there is no optimised implementation.
 invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,

@@ -29,7 +29,7 @@ class shared_object {
   std::shared_ptr<void> held_;
 };
 
-/// A shared_object that knows the type of its object.
+/// A shared_object with the type of its object.
 template <class T, dnnl_status_t (*Destroy)(T*)>
 class dnnl_shared : shared_object {
  public:

@@ -29,7 +29,7 @@ struct activation_layouts {
   memory_layout dst;
 };
 
-/// Prepares a layer with weights. Chooses the layouts of forward, then tries the same for backward:
+/// Prepares a layer with weights. Chooses the layouts of forward, then tries these layouts for backward:
 /// activations keep their layout, and the weights' gradient has the layout of the weights. If oneDNN has no
 /// optimised implementation for these, oneDNN chooses the layouts.
 ///

@@ -98,7 +98,7 @@ COHORT_ONEDNN_INLINE onednn::kernel onednn::accumulate(layout const& l) const {
   made.engine = on_.engine;
   made.arguments = {DNNL_ARG_SRC_1, DNNL_ARG_SRC_0};
   made.layouts = {l, l};
-  // In place: the destination is the second operand too.
+  // The sum is computed in place, so the destination is also the second operand.
   made.arguments.push_back(DNNL_ARG_DST);
   made.layouts.push_back(l);
   return made;

@@ -26,7 +26,7 @@ struct adapted_request {
   adapted_request& operator=(adapted_request const&) = delete;
 };
 
-/// Replaces the layouts of inputs, output and their gradients by `changed(layout)`.
+/// Replaces the layouts of inputs, output and their gradients with `changed(layout)`.
 template <class Change>
 void change_layouts(backend_operation<onednn>& made, Change changed) {
   using enum operand_role;
