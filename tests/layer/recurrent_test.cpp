@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cohort/random/stream.hpp>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -120,6 +123,60 @@ TEST(recurrent, a_masked_step_resets_the_state_on_request) {
   compare("lstm_peepholes_resets", lstm{.units = units, .peepholes = true, .resets_masked = true});
   compare("gru_resets", gru{.units = units, .resets_masked = true});
   compare("gru_before_resets", gru{.units = units, .reset_after = false, .resets_masked = true});
+}
+
+/// Compares the gradient of the inputs with difference quotients of the sum of output · diff_output, in which
+/// masked steps count, too.
+template <layer L>
+void compare_with_differences(L l) {
+  masked_steps const mask({1, 0, 0, 1, 1, 0, 1, 1, 0, 0,  //
+                           1, 1, 1, 0, 1, 0, 0, 0, 1, 1,  //
+                           0, 0, 1, 1, 0, 1, 1, 1, 1, 1},
+                          steps);
+  auto const drawn = [](char const* purpose, std::int64_t count) {
+    random_stream const numbers(5, purpose);
+    std::vector<double> made;
+    for (std::int64_t i = 0; i < count; ++i)
+      made.push_back(numbers.normal<double>(static_cast<std::uint64_t>(i)));
+    return made;
+  };
+  shape const sequence{steps, features};
+  for (bool const reverse : {false, true}) {
+    SCOPED_TRACE(reverse);
+    l.reverse = reverse;
+    std::vector<std::vector<double>> parameters;
+    for (parameter_spec const& spec : l.parameters({&sequence, 1}))
+      parameters.push_back(drawn("parameters", spec.dims.elements()));
+    lone_layer<> whole(l, batch, {sequence}, {drawn("input", batch * steps * features)}, parameters);
+    whole.mask = &mask.mask;
+    std::vector<double> const diff = drawn("diff", batch * steps * units);
+    auto const sum = [&] {
+      std::vector<double> const& out = whole.forward();
+      return std::inner_product(out.begin(), out.end(), diff.begin(), 0.0);
+    };
+    whole.forward();
+    std::vector<double> const gradient = whole.differentiate(diff);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      double& x = whole.inputs[0][i];
+      double const before = x, distance = 1e-5;
+      x = before + distance;
+      double const above = sum();
+      x = before - distance;
+      double const below = sum();
+      x = before;
+      EXPECT_NEAR(gradient[i], (above - below) / (2 * distance), 1e-7 * (1 + std::abs(gradient[i]))) << i;
+    }
+  }
+}
+
+TEST(recurrent, an_output_of_a_masked_step_passes_its_gradient_to_the_step_that_it_repeats) {
+  for (bool const resets : {false, true}) {
+    SCOPED_TRACE(resets);
+    compare_with_differences(simple_rnn{.units = units, .resets_masked = resets});
+    compare_with_differences(lstm{.units = units, .peepholes = true, .resets_masked = resets});
+    compare_with_differences(gru{.units = units, .resets_masked = resets});
+    compare_with_differences(gru{.units = units, .reset_after = false, .resets_masked = resets});
+  }
 }
 
 }  // namespace recurrent_test
