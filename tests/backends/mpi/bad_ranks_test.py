@@ -40,7 +40,7 @@ class run:
             watchdog.cancel()
 
     def read(self, output, deed):
-        processes, deed_at = {}, 0.0
+        processes, deed_at = {}, None
         for line in output:
             if found := re.search(r"^rank (\d) is process (\d+)$", line):
                 processes[int(found.group(1))] = int(found.group(2))
@@ -48,11 +48,14 @@ class run:
                 deed_at = time.monotonic()
                 if deed == ALL_SLEEP:
                     self.put_to_sleep(processes.values())
-            self.lines.append((time.monotonic() - deed_at, line.rstrip()))
+            self.lines.append((time.monotonic(), line.rstrip()))
             if found := re.search(r"^rank (\d) ended with status (\d+)", line):
                 self.statuses[int(found.group(1))] = int(found.group(2))
                 if deed in ("stops", "hangs") and len(self.statuses) == RANKS - 1:
                     os.kill(processes[BAD], signal.SIGKILL)
+        # mpirun may print another rank's line before "now".
+        begin = deed_at if deed_at is not None else self.lines[0][0] if self.lines else 0
+        self.lines = [(at - begin, line) for at, line in self.lines]
 
     @staticmethod
     def put_to_sleep(processes):
