@@ -6,6 +6,11 @@
 
 namespace cohort::detail {
 
+/// Opens a file without a name in a folder, for reading and writing. The caller closes it.
+///
+/// Errors    file_error naming the folder.
+int open_scratch_file(std::string const& folder);
+
 /// Zeroed memory of a fixed size, either of the process or in a file without a name. The system writes the
 /// pages of such a file to the disk when it needs memory, and frees the file when the process ends, in
 /// whatever way.

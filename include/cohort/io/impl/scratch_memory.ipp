@@ -16,7 +16,6 @@
 
 namespace cohort::detail {
 
-/// Opens a file without a name.  Errors: file_error naming the folder.
 COHORT_CORE_INLINE int open_scratch_file(std::string const& folder) {
   char const* const what = "cannot make a temporary file in the folder";
   int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
