@@ -125,15 +125,15 @@ TEST(recurrent, a_masked_step_resets_the_state_on_request) {
   compare("gru_before_resets", gru{.units = units, .reset_after = false, .resets_masked = true});
 }
 
-/// Compares the gradient of the inputs with difference quotients of the sum of output · diff_output, in which
-/// masked steps count, too.
+/// Compares the gradients of inputs and parameters with difference quotients of the sum of output ·
+/// diff_output, in which masked steps count, too.
 template <layer L>
 void compare_with_differences(L l) {
   masked_steps const mask({1, 0, 0, 1, 1, 0, 1, 1, 0, 0,  //
                            1, 1, 1, 0, 1, 0, 0, 0, 1, 1,  //
                            0, 0, 1, 1, 0, 1, 1, 1, 1, 1},
                           steps);
-  auto const drawn = [](char const* purpose, std::int64_t count) {
+  auto const drawn = [](std::uint64_t purpose, std::int64_t count) {
     random_stream const numbers(5, purpose);
     std::vector<double> made;
     for (std::int64_t i = 0; i < count; ++i)
@@ -146,25 +146,33 @@ void compare_with_differences(L l) {
     l.reverse = reverse;
     std::vector<std::vector<double>> parameters;
     for (parameter_spec const& spec : l.parameters({&sequence, 1}))
-      parameters.push_back(drawn("parameters", spec.dims.elements()));
-    lone_layer<> whole(l, batch, {sequence}, {drawn("input", batch * steps * features)}, parameters);
+      parameters.push_back(drawn(10 + parameters.size(), spec.dims.elements()));
+    lone_layer<> whole(l, batch, {sequence}, {drawn(0, batch * steps * features)}, parameters);
     whole.mask = &mask.mask;
-    std::vector<double> const diff = drawn("diff", batch * steps * units);
+    whole.scalars = {.seed = 3, .step = 7};
+    std::vector<double> const diff = drawn(1, batch * steps * units);
     auto const sum = [&] {
       std::vector<double> const& out = whole.forward();
       return std::inner_product(out.begin(), out.end(), diff.begin(), 0.0);
     };
+    auto const compare_each = [&](std::vector<double>& numbers, std::vector<double> const& gradient) {
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        double const before = numbers[i], distance = 1e-5;
+        numbers[i] = before + distance;
+        double const above = sum();
+        numbers[i] = before - distance;
+        double const below = sum();
+        numbers[i] = before;
+        EXPECT_NEAR(gradient[i], (above - below) / (2 * distance), 1e-7 * (1 + std::abs(gradient[i]))) << i;
+      }
+    };
     whole.forward();
-    std::vector<double> const gradient = whole.differentiate(diff);
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      double& x = whole.inputs[0][i];
-      double const before = x, distance = 1e-5;
-      x = before + distance;
-      double const above = sum();
-      x = before - distance;
-      double const below = sum();
-      x = before;
-      EXPECT_NEAR(gradient[i], (above - below) / (2 * distance), 1e-7 * (1 + std::abs(gradient[i]))) << i;
+    whole.differentiate(diff);
+    auto const diff_inputs = whole.diff_inputs, diff_parameters = whole.diff_parameters;
+    compare_each(whole.inputs[0], diff_inputs[0]);
+    for (std::size_t p = 0; p < diff_parameters.size(); ++p) {
+      SCOPED_TRACE(p);
+      compare_each(whole.parameters[p], diff_parameters[p]);
     }
   }
 }
@@ -177,6 +185,14 @@ TEST(recurrent, an_output_of_a_masked_step_passes_its_gradient_to_the_step_that_
     compare_with_differences(gru{.units = units, .resets_masked = resets});
     compare_with_differences(gru{.units = units, .reset_after = false, .resets_masked = resets});
   }
+}
+
+TEST(recurrent, gradients_with_dropout_agree_with_differences) {
+  compare_with_differences(simple_rnn{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
+  compare_with_differences(lstm{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
+  compare_with_differences(gru{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
+  compare_with_differences(
+      gru{.units = units, .reset_after = false, .dropout = 0.3, .recurrent_dropout = 0.4});
 }
 
 }  // namespace recurrent_test
