@@ -29,7 +29,7 @@ class network(nn.Module):
 
     def initialise(self):
         first = 0
-        # in_proj contains queries, keys and values; Cohort's three layers of `decode` have weights and biases in turn.
+        # in_proj contains queries, keys and values, which are three layers in Cohort.
         decode = self.decode
         parts = [part for pair in zip(decode.in_proj_weight.data.chunk(3), decode.in_proj_bias.data.chunk(3)) for part in pair]
         for one in [self.source.weight, *self.encode.parameters(), self.target.weight, *parts, *decode.out_proj.parameters(),

@@ -18,9 +18,9 @@ namespace cohort {
 /// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of the rotary position embedding
 ///           (10000 as in the source; 0: none), which rotates columns k and k + d/2 of each head's queries
 ///           and keys by the angle t / base^(2k / d) at step t.
-/// After     no query attends to a masked key. If all keys that a query could attend to are masked, its output
-///           is 0. With three inputs, keys and values have one mask, or one of them has none; the queries may
-///           have another mask, which is that of the output.
+/// After     no query attends to a masked key. If all keys that a query could attend to are masked, its
+///           output is 0. With three inputs, keys and values have the same mask, or one of them has none; the
+///           queries may have another mask, which is also the output's.
 /// Cost      memory for training: `heads` elements per query. No S×T matrix is stored.
 /// Source    Vaswani et al., NeurIPS 2017; without the matrix: Rabe and Staats, 2021, and Dao et al., NeurIPS
 ///           2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and 2k + 1.
