@@ -107,7 +107,7 @@ int main(int argc, char** argv) try {
   int const status = launch<threads>(2, [&](communicator& world) {
     train(world, pieces, tokens_per_byte, epochs, reads_gpt2 ? "runs_gpt2" : "runs");
   });
-  if (status == 0) print_samples("the king ");
+  if (status == 0) print_samples("the king");
   return status;
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
