@@ -9,6 +9,7 @@ further lines before, between and after them. In the page, `…` matches any tex
 command must succeed, unless the next command is `echo $?`. PREPARED are the pages whose program reads files of the user; the test
 writes these files first.
 """
+import json
 import os
 import pathlib
 import random
@@ -24,6 +25,7 @@ NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
 LONGEST = 120  # seconds of a command
 PREPARED = {"your_images": lambda folder: guide_images.write(folder / "photographs"),
             "your_text": lambda folder: (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8"),
+            "language_model": lambda folder: write_language(folder),
             "word_vectors": lambda folder: (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8")}
 
 
@@ -33,6 +35,22 @@ def sentences(count):
     parts = (("the king", "a sailor", "my lady", "the old clerk"), ("sees", "hears", "has found", "remembers"),
              ("the sea", "a letter", "his sword", "an honest word"))
     return "".join(" ".join(numbers.choice(some) for some in parts) + ".\n" for _ in range(count))
+
+
+def write_language(folder):
+    """Sentences, and a vocabulary of a few words in the format of GPT-2's files."""
+    (folder / "sentences.txt").write_text(sentences(2000), encoding="utf-8")
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    names = {**{byte: chr(byte) for byte in printable}, **{byte: chr(256 + k) for k, byte in enumerate(others)}}
+    merges = {}
+    for word in (" the", " king", " sees", " sea", " letter", " sailor", " my", " lady"):
+        letters = [names[byte] for byte in word.encode()]
+        merges.update({f"{''.join(letters[:k])} {letters[k]}": None for k in range(1, len(letters))})
+    pieces = [*names.values(), *(merge.replace(" ", "") for merge in merges), "<|endoftext|>"]
+    (folder / "gpt2").mkdir()
+    (folder / "gpt2/vocab.json").write_text(json.dumps({piece: k for k, piece in enumerate(pieces)}), encoding="utf-8")
+    (folder / "gpt2/merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
 
 
 def blocks(text, language):

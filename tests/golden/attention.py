@@ -46,7 +46,7 @@ def case(name, packed, causal=False, rotary=0, masked=False):
         allowed = allowed & torch.ones(q.shape[2], k.shape[2]).tril().bool()
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed).transpose(1, 2).reshape(BATCH, QUERIES, -1)
     diff = torch.randn_like(out)
-    if masked:
+    if masked and packed:
         diff = diff * mask[:, :, None]
     out.backward(diff)
     lines = [(f"input{i}", one) for i, one in enumerate(inputs)] + [("mask", mask), ("output", out), ("diff_output", diff)]
@@ -57,7 +57,8 @@ def main():
     torch.manual_seed(1)
     cases = [case("self", True), case("causal", True, causal=True), case("cross", False), case("cross_causal", False, causal=True),
              case("rotary", True, rotary=10000), case("cross_rotary", False, rotary=100), case("masked", True, masked=True),
-             case("masked_causal", True, causal=True, masked=True)]
+             case("masked_causal", True, causal=True, masked=True), case("cross_masked", False, masked=True),
+             case("cross_masked_causal", False, causal=True, rotary=100, masked=True)]
     with open(pathlib.Path(__file__).with_suffix(".txt"), "w", encoding="utf-8") as file:
         for name, lines in cases:
             file.write(f"case {name} batch {BATCH}\n")

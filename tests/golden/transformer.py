@@ -5,7 +5,8 @@ python3 tests/golden/transformer.py    (made with PyTorch 2.x; any version gives
 
 The network is that of trainer/transformer_training_test.cpp: two blocks of 4 heads and 32 units, learned positions, GELU in tanh
 form, and an output layer with the embedding's weights. Element i of all parameters, in the order of the layers, begins as
-sin(1.1 i) / 10, plus 1 for the scales of the norms. Adam, rate 3e-3, a new batch in each step.
+sin(1.1 i) / 10, plus 1 for the scales of the norms. Rate 3e-3, a new batch in each step. Cases: Adam; AdamW with a weight decay of 2
+for all parameters; for matrices only, by parameter groups; and for matrices except the embedding.
 """
 import math
 import pathlib
@@ -23,15 +24,18 @@ for _ in range(BLOCKS):
 shapes += [(UNITS,), (UNITS,)]
 scales = {2 + 12 * block + at for block in range(BLOCKS) for at in (0, 6)} | {2 + 12 * BLOCKS}
 
-parameters, first = [], 0
-for number, shape in enumerate(shapes):
-    count = math.prod(shape)
-    values = torch.tensor([math.sin(1.1 * i) / 10 for i in range(first, first + count)]).reshape(shape)
-    parameters.append((values + (number in scales)).requires_grad_())
-    first += count
+
+def initial():
+    made, first = [], 0
+    for number, shape in enumerate(shapes):
+        count = math.prod(shape)
+        values = torch.tensor([math.sin(1.1 * i) / 10 for i in range(first, first + count)]).reshape(shape)
+        made.append((values + (number in scales)).requires_grad_())
+        first += count
+    return made
 
 
-def network(tokens):
+def network(parameters, tokens):
     own = iter(parameters)
     words = next(own)
     x = words[tokens] + next(own)
@@ -45,15 +49,40 @@ def network(tokens):
     return functional.linear(norm(x), words)
 
 
-losses = []
-adam = torch.optim.Adam(parameters, 3e-3)
-for step in range(20):
-    tokens = torch.tensor([[(31 * step + 17 * n + 7 * t + t * t % 5) % WORDS for t in range(STEPS)] for n in range(BATCH)])
-    labels = (3 * tokens + 1 + torch.arange(STEPS)) % WORDS
-    loss = functional.cross_entropy(network(tokens).reshape(-1, WORDS), labels.reshape(-1))
-    adam.zero_grad()
-    loss.backward()
-    adam.step()
-    losses.append(loss.item())
-path = pathlib.Path(__file__).with_suffix(".txt")
-path.write_text("case adam\nlosses " + " ".join(f"{loss:.13g}" for loss in losses) + "\n")
+def losses(optimizer):
+    parameters, made = initial(), []
+    update = optimizer(parameters)
+    for step in range(20):
+        tokens = torch.tensor([[(31 * step + 17 * n + 7 * t + t * t % 5) % WORDS for t in range(STEPS)] for n in range(BATCH)])
+        labels = (3 * tokens + 1 + torch.arange(STEPS)) % WORDS
+        loss = functional.cross_entropy(network(parameters, tokens).reshape(-1, WORDS), labels.reshape(-1))
+        update.zero_grad()
+        loss.backward()
+        update.step()
+        made.append(loss.item())
+    return made
+
+
+def adamw(decays):
+    """AdamW with two groups of parameters: decays(number of the parameter, its rank) selects those with weight decay."""
+    def of(parameters):
+        groups = {True: [], False: []}
+        for number, one in enumerate(parameters):
+            groups[decays(number, one.dim())].append(one)
+        return torch.optim.AdamW([{"params": groups[True], "weight_decay": 2.0}, {"params": groups[False], "weight_decay": 0.0}],
+                                 3e-3)
+    return of
+
+
+def main():
+    cases = {"adam": lambda parameters: torch.optim.Adam(parameters, 3e-3),
+             "adamw": adamw(lambda number, rank: True),
+             "adamw_matrices": adamw(lambda number, rank: rank >= 2),
+             "adamw_without_embedding": adamw(lambda number, rank: rank >= 2 and number > 0)}
+    with open(pathlib.Path(__file__).with_suffix(".txt"), "w", encoding="utf-8") as file:
+        for name, optimizer in cases.items():
+            file.write(f"case {name}\nlosses " + " ".join(f"{loss:.13g}" for loss in losses(optimizer)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,7 @@ std::string exported(training& run, onnx_export_settings const& how = {}) {
 /// Exported networks that are not imported, with a part of the reason.
 std::map<std::string, std::string> const not_imported{
     {"attention_causal", "transposed value"},
+    {"attention_to_a_masked_sequence", "transposed value"},
     {"mask_zero_attention", "transposed value"},
     {"masked_attention", "transposed value"},
     {"masked_attention_causal", "transposed value"},

@@ -172,6 +172,10 @@ inline std::vector<network_case> all_cases() {
       {"attention_with_three_inputs", [](builder& b) {
          return join(attention{.heads = 2}, b.input({4, 6}, "q"), b.input({3, 6}, "k"), b.input({3, 8}, "v"));
        }},
+      {"attention_to_a_masked_sequence", [](builder& b) {
+         auto const x = b.masked_input({5, 3}, "x") | dense{.units = 6};
+         return join(attention{.heads = 2}, b.input({4, 6}, "q"), x, x);
+       }},
       {"encoder_and_decoder", [](builder& b) {
          auto const from = with_state(lstm{.units = 4, .last_step = true}, b.input({5, 3}, "source"));
          return join(lstm{.units = 4}, b.input({2, 3}, "target"), from.state(), from.cells()) | dense{.units = 2};

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/layer/attention.hpp>
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "../data/refused.hpp"
@@ -131,6 +135,29 @@ TEST(mask, of_a_join_is_the_only_one_of_its_inputs) {
                {"a layer that passes a mask must keep the number of steps (input 1x2, output 6x2)"});
 }
 
+TEST(mask, of_attention_is_that_of_the_queries) {
+  auto const attend = [](tensor q, tensor k, tensor v) { return join(attention{.heads = 1}, q, k, v); };
+  graph const net = graph::build([&](builder& b) {
+    tensor const x = b.masked_input({6, 2}), y = b.masked_input({4, 2}), z = b.input({6, 2}),
+                 w = b.input({4, 2});
+    return std::tuple{attend(x, y, y), attend(z, y, w), attend(x, w, w), attend(x, z, x)};
+  });
+  graph_view const v = net;
+  struct row {
+    int output, kernels;  // the inputs whose masks the output has and the kernels get
+  };
+  row const expected[]{{0, 1}, {-1, 1}, {0, -1}, {0, 0}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(v[4 + i].mask, expected[i].output) << i;
+    EXPECT_EQ(v.input_mask(4 + i), expected[i].kernels) << i;
+  }
+  expect_parts(
+      refusal([&](builder& b) {
+        attend(b.input({6, 2}), b.masked_input({6, 2}), b.masked_input({6, 2}));
+      }),
+      {"attention: the inputs of this layer have different masks (mask of layer 1, mask of layer 2)"});
+}
+
 TEST(mask, of_a_loss_gives_all_losses_one_divisor) {
   auto const two = [](bool sum) {
     return [=](builder& b) {
@@ -244,6 +271,49 @@ TEST(mask, of_full_sequences_changes_nothing) {
     for (std::size_t g = 0; g < masked.gradients.size(); ++g)
       EXPECT_NEAR(masked.gradients[g], plainly.gradients[g], 1e-14) << g;
   }
+}
+
+/// Loss and gradients of a network that attends from one masked sequence to another one.
+///
+/// `longest`  steps of both inputs, which have up to 3 and 4 unmasked steps
+result attended(int longest, double padding) {
+  graph const net = graph::build([=](builder& b) {
+    tensor const target = b.masked_input({longest, 2}) | dense{.units = 4},
+                 source = b.masked_input({longest, 2}) | dense{.units = 4};
+    return join(attention{.heads = 2}, target, source, source) | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  constexpr int batch = 2, lengths[2][batch]{{3, 1}, {2, 4}};
+  trial<B> t(net, {.batch = batch});
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::vector<std::uint8_t> mask;
+    std::vector<double>& x = t.batch.inputs[i];
+    for (int n = 0; n < batch; ++n)
+      for (int step = 0; step < longest; ++step) {
+        bool const exists = step < lengths[i][n];
+        mask.push_back(exists);
+        for (int c = 0; c < 2; ++c)
+          x[static_cast<std::size_t>((n * longest + step) * 2 + c)] =
+              exists ? std::sin(1.0 + step + 3 * c + 7 * n) : padding;
+      }
+    auto& to = *std::next(t.batch.masks.begin(), static_cast<std::ptrdiff_t>(i));
+    to = mask;
+    t.batch.mask_views[i].data = reinterpret_cast<std::byte const*>(to.data());
+  }
+  for (auto& labels : t.batch.indices) std::fill(labels.begin(), labels.end(), 1);
+  t.batch.divisor =
+      detail::loss_divisor(net).of(t.batch.input_views, t.batch.mask_views, t.batch.target_views, {}, batch);
+  double const mean = t.step();
+  return {mean, t.all_gradients()};
+}
+
+TEST(mask, of_keys_keeps_their_padding_out_of_attention) {
+  result const shortest = attended(4, 0), longer = attended(7, 0), dirty = attended(7, 1e3);
+  EXPECT_EQ(longer.loss, dirty.loss) << "the same bits with other numbers in the padding";
+  EXPECT_EQ(longer.gradients, dirty.gradients);
+  EXPECT_NEAR(shortest.loss, longer.loss, 1e-14);
+  ASSERT_EQ(shortest.gradients.size(), longer.gradients.size());
+  for (std::size_t g = 0; g < longer.gradients.size(); ++g)
+    EXPECT_NEAR(shortest.gradients[g], longer.gradients[g], 1e-14) << g;
 }
 
 TEST(mask, makes_the_loss_a_mean_over_steps_or_a_sum_per_example) {

@@ -5,7 +5,6 @@
 #include <cohort/graph/with_state.hpp>
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/positions.hpp>
-#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/stateful_predictions.hpp>
 #include <cohort/trainer/trainer.hpp>
@@ -176,6 +175,10 @@ TEST(stateful_predictions, refuse_layers_that_need_all_steps_by_name) {
                      | gru{.units = 2};
             }),
             text("smooth", reads));
+  EXPECT_EQ(refusal([](builder& b) {
+              return b.input({4, 6}) | layer_norm{.axes = 2} | gru{.units = 2};
+            }),
+            text("layer_norm_1", reads));
   EXPECT_EQ(refusal([](builder& b) {
               return b.input({4, 6}) | gru{.units = 2} | flatten{};
             }),

@@ -131,6 +131,70 @@ TEST(token_decoder, computes_the_same_with_every_instruction_set) {
   }
 }
 
+/// A layer of a program, which says by in_place that it computes each element separately.
+struct doubling {
+  static constexpr std::string_view kind_name = "doubling";
+  static constexpr bool in_place = true;
+
+  std::string_view name{};
+  source_line at = source_line::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_input(); ++i) a.output[i] = 2 * a.inputs[0][i];
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_input(); ++i) a.diff_inputs[0][i] = 2 * a.diff_output[i];
+  }
+};
+
+TEST(token_decoder, runs_every_layer_that_computes_each_step_separately) {
+  using body = tensor (*)(tensor x);
+  std::vector<body> const bodies{
+      [](tensor x) { return concat(x, x | dense{.units = 3}, x | relu{}); },
+      [](tensor x) { return x | subset{.first = 1, .last = 5}; },
+      [](tensor x) { return x + (x | relu{}) + (x | dense{.units = 6}); },
+      [](tensor x) { return join(multiply{}, x, x | leaky_relu{}); },
+      [](tensor x) { return join(average{}, x, x | dense{.units = 6}); },
+      [](tensor x) { return join(maximum{}, x, x | dense{.units = 6}); },
+      [](tensor x) { return x | softmax{}; },
+      [](tensor x) { return x | cohort::scale{.factor = 2, .learned = true}; },
+      [](tensor x) { return x | prelu{}; },
+      [](tensor x) { return x | batch_norm{}; },
+      [](tensor x) { return x | synchronised_batch_norm{}; },
+      [](tensor x) { return x | layer_norm{}; },
+      [](tensor x) { return x | rms_norm{}; },
+      [](tensor x) { return x | dropout{} | spatial_dropout{} | gaussian_noise{}; },
+      [](tensor x) { return x | relu6{} | elu{}; },
+      [](tensor x) { return x | selu{} | sigmoid{}; },
+      [](tensor x) { return x | hard_sigmoid{} | tanh_activation{}; },
+      [](tensor x) { return x | hard_tanh{} | softplus{}; },
+      [](tensor x) { return x | softsign{} | swish{}; },
+      [](tensor x) { return x | gelu{} | gelu_tanh{}; },
+      [](tensor x) { return x | mish{} | identity_activation{}; },
+      [](tensor x) { return x | doubling{}; },
+  };
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    SCOPED_TRACE(i);
+    graph const described = graph::build([&](builder& b) {
+      tensor const x = b.input({5}) | embedding{.vocabulary = words, .width = 6};
+      return bodies[i](x) | dense{.units = words} | softmax_cross_entropy{};
+    });
+    training const net = made_of(described);
+    std::vector<std::int32_t> const tokens = some_tokens(5);
+    predictions const whole = net.predict(tensor_view{tokens.data(), shape(1, 5)});
+    token_decoder decoder(net);
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+      std::span<float const> const made = decoder.advance(std::span(tokens).subspan(t, 1));
+      for (std::size_t w = 0; w < made.size(); ++w)
+        ASSERT_NEAR(made[w], whole.values[t * words + w], 1e-6) << t << ' ' << w;
+    }
+  }
+}
+
 TEST(token_decoder, generates_the_tokens_of_whole_predictions) {
   training const net = made_of(transformer(false));
   std::vector<std::int32_t> const prompt = some_tokens(4);
@@ -166,7 +230,7 @@ TEST(token_decoder, refuses_networks_by_the_name_of_a_layer) {
               return b.input({6}) | embedding{.vocabulary = 4, .width = 6} | layer_norm{.axes = 2}
                      | softmax_cross_entropy{};
             })),
-            expected + "layer_norm_1, a norm over several steps");
+            expected + "layer_norm_1, a layer that reads several steps, or one of your own");
   EXPECT_EQ(refused(graph::build([](builder& b) {
               return b.input({3, 4}) | dense{.units = 2} | softmax_cross_entropy{};
             })),

@@ -61,10 +61,9 @@ void initialise(training& net) {
   all.mark_changed();
 }
 
-/// The losses of 20 steps of Adam.
+/// The losses of 20 steps.
 template <class B>
-std::vector<double> losses(training_settings settings) {
-  settings.updater = adam{.rate = 3e-3};
+std::vector<double> losses(training_settings const& settings) {
   training net = trainer<B>(transformer(), settings);
   initialise<typename B::scalar>(net);
   constexpr int batch = 2;
@@ -82,18 +81,39 @@ std::vector<double> losses(training_settings settings) {
   return made;
 }
 
-/// Compares the losses of the first steps: rounding errors grow with each step, tenfold at the last ones.
-void expect_golden(std::vector<double> const& got, std::size_t steps, double tolerance) {
-  std::vector<double> const wanted = numbers_of(read_golden_cases("transformer.txt").at("adam"), "losses");
+/// Compares the losses of the first steps with a case of the file: rounding errors grow with each step,
+/// tenfold at the last ones.
+void expect_golden(std::vector<double> const& got, std::string const& name, std::size_t steps,
+                   double tolerance) {
+  std::vector<double> const wanted = numbers_of(read_golden_cases("transformer.txt").at(name), "losses");
   ASSERT_EQ(got.size(), wanted.size());
-  for (std::size_t k = 0; k < steps; ++k) EXPECT_NEAR(got[k], wanted[k], tolerance) << "step " << k;
+  for (std::size_t k = 0; k < steps; ++k) EXPECT_NEAR(got[k], wanted[k], tolerance) << name << ", step " << k;
 }
 
 TEST(transformer_training, has_the_losses_of_pytorch) {
-  expect_golden(losses<reference<double>>({}), 20, 1e-9);
-  for (training_settings const& f32 : {training_settings{}, {.workers = 2}, {.threads = 2}})
-    expect_golden(losses<onednn>(f32), 15, 1e-5);
-  if (onednn_bf16::probe().usable) expect_golden(losses<onednn_bf16>({}), 12, 0.03);  // 8 significant bits
+  adam const updater{.rate = 3e-3};
+  expect_golden(losses<reference<double>>({.updater = updater}), "adam", 20, 1e-9);
+  for (training_settings const& f32 :
+       {training_settings{.updater = updater}, training_settings{.updater = updater, .workers = 2},
+        training_settings{.updater = updater, .threads = 2}})
+    expect_golden(losses<onednn>(f32), "adam", 15, 1e-5);
+  if (onednn_bf16::probe().usable)
+    expect_golden(losses<onednn_bf16>({.updater = updater}), "adam", 12, 0.03);  // 8 significant bits
+}
+
+TEST(transformer_training, excludes_parameters_from_weight_decay_as_groups_of_pytorch) {
+  adamw const updater{.rate = 3e-3, .decay = 2};
+  struct row {
+    char const* name;
+    training_settings settings;
+  };
+  for (auto const& [name, settings] :
+       {row{"adamw", {.updater = updater}}, row{"adamw_matrices", {.updater = updater, .decay_from_rank = 2}},
+        row{"adamw_without_embedding",
+            {.updater = updater, .decay_from_rank = 2, .layers = {{.layer = "words", .decays = false}}}}}) {
+    expect_golden(losses<reference<double>>(settings), name, 20, 1e-9);
+    expect_golden(losses<onednn>(settings), name, 10, 1e-5);
+  }
 }
 
 /// Crops of a periodic text.

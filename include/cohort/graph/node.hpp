@@ -112,10 +112,15 @@ struct graph_view {
     for (int id = 0; id < begin; ++id) number += (*this)[id].mask == id ? 1 : 0;
     return begin < 0 ? -1 : number;
   }
-  /// The node at which the mask of a node's inputs begins; −1 if they have none.
+  /// The node at which the mask begins that a node's kernels get: the mask of its inputs, without those that
+  /// have a mask of their own (mask_rule::queries). −1 if there is none.
   constexpr int input_mask(int id) const {
-    for (int from : inputs(id))
-      if ((*this)[from].mask >= 0) return (*this)[from].mask;
+    std::span<int const> const from = inputs(id);
+    for (std::size_t i = from.size(); i-- > 0;)
+      if (int const begin = (*this)[from[i]].mask; begin >= 0) {
+        auto const shapes = input_shapes(id);
+        return static_cast<int>(i) < kind(id).masks(fields(id), shapes).queries ? -1 : begin;
+      }
     return -1;
   }
   /// Whether a node has readers and all of them have `reads_indices`. Batches may then contain the node as

@@ -18,8 +18,9 @@ namespace cohort {
 /// Units     `causal`: step i only attends to steps 0 … i. `rotary`: base of the rotary position embedding
 ///           (10000 as in the source; 0: none), which rotates columns k and k + d/2 of each head's queries
 ///           and keys by the angle t / base^(2k / d) at step t.
-/// After     no step attends to a masked step. If all steps that a query could attend to are masked, the
-///           query's output is 0.
+/// After     no query attends to a masked key. If all keys that a query could attend to are masked, its
+///           output is 0. With three inputs, keys and values have the same mask, or one of them has none; the
+///           queries may have another mask, which is also the output's.
 /// Cost      memory for training: `heads` elements per query. No S×T matrix is stored.
 /// Source    Vaswani et al., NeurIPS 2017; without an S×T matrix: Rabe and Staats, 2021, and Dao et al.,
 ///           NeurIPS 2022; rotary positions: Su et al., "RoFormer", 2021, where the pairs are columns 2k and
@@ -69,8 +70,9 @@ struct attention {
     return shape{s.queries, s.value_columns};
   }
   constexpr mask_rule masks(std::span<shape const> inputs) const {
-    if (inputs.size() > 1) return "attention with three inputs does not accept a masked sequence";
-    return mask_use::passes;
+    mask_rule rule = mask_use::passes;
+    rule.queries = inputs.size() == 3 ? 1 : 0;
+    return rule;
   }
   constexpr double flops(std::span<shape const> inputs) const {
     detail::attention_sizes const s = sizes(inputs);

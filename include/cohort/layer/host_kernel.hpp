@@ -134,9 +134,10 @@ namespace detail {
 ///           loss layer: no diff_output; `target` has element type i32 or T, and forward writes `loss`. Both
 ///           are null at inference.
 ///           frozen layer: `training` is false in both passes, which compute as at inference.
-///           `mask`: for a layer with `reads_mask`, the mask of its inputs; null if they have none. Elements
-///           at padding are undefined, but finite; diff_output is 0 there. A layer whose step t depends on
-///           other steps does not read padding, and writes 0 to diff_inputs there.
+///           `mask`: for a layer with `reads_mask`, the mask of its inputs; null if they have none. With
+///           mask_rule::queries, the mask of the inputs after the queries. Elements at padding are undefined,
+///           but finite; diff_output is 0 there. A layer whose step t depends on other steps does not read
+///           padding, and writes 0 to diff_inputs there.
 template <class T>
 struct host_arguments {
   int batch = 0;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 #include <cohort/layer/detail/loss.hpp>
+#include <cohort/layer/detail/softmax_row.hpp>
 #include <cohort/layer/kind.hpp>
 #include <cstdint>
 
@@ -64,24 +65,19 @@ struct softmax_cross_entropy {
   template <class T>
   void forward(host_arguments<T> const& a) const {
     int const classes = channels_of(a.output_shape);
+    detail::softmax_of_row<T> const softmax(static_cast<std::size_t>(classes));
     double sum = 0;
     each_row(a, [&](int n, std::size_t row, bool counts) {
       T const* const logits = a.inputs[0] + row * std::size_t(classes);
-      T* const p = a.output + row * std::size_t(classes);
-      T largest = logits[0];
-      for (int c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
-      T total = 0;
-      for (int c = 0; c < classes; ++c) total += p[c] = std::exp(logits[c] - largest);
+      auto const [most, total] = softmax(logits, a.output + row * std::size_t(classes));
       if (a.target && counts) {
         double const log_total = static_cast<double>(std::log(total));
         double loss = 0;
         each_target(a, row, [&](int c, double target) {
-          if (target != 0) loss += target * (log_total - static_cast<double>(logits[c] - largest));
+          if (target != 0) loss += target * (log_total - static_cast<double>(logits[c] - most));
         });
         sum += a.scalars->weight(n) * loss;
       }
-      T const factor = 1 / total;
-      for (int c = 0; c < classes; ++c) p[c] *= factor;
     });
     if (a.loss) a.loss->sum = weight * step_factor(a) * sum;
   }

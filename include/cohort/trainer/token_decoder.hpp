@@ -17,7 +17,7 @@ namespace cohort {
 ///           next advance.
 /// Exact     computes in f32; equal to training::predict of this sequence up to rounding.
 /// Errors    setting_error for a network of another shape, or with the first layer that cannot run step by
-///           step: recurrent layers, convolutions, attention that is not causal, user-defined layers.
+///           step: recurrent layers, convolutions, non-causal attention, own layers without `in_place`.
 /// Cost      memory: a copy of the parameters in f32, and 2·T·C f32 elements for each attention layer of C
 ///           columns.
 /// Source    Shazeer, "Fast Transformer Decoding", 2019.

@@ -51,6 +51,19 @@ inline constexpr row attention_layers[]{
        tensor const z = y + y;
        return (z + (y | relu{}) + (x | tanh_activation{}) + x) | dense{.units = 3};
      }},
+    {"attention_08_of_two_masked_sequences",
+     [](builder& net, draw& d) {
+       tensor const queries = masked_sequence(net, 3, d.between(1, 9)) | dense{.units = 6};
+       tensor const memory = masked_sequence(net, 4, d.between(1, 9));
+       return join(attention{.heads = 3}, queries, memory | dense{.units = 6}, memory | dense{.units = 9})
+              | dense{.units = 2};
+     }},
+    {"attention_09_of_masked_keys",
+     [](builder& net, draw& d) {
+       tensor const queries = dense_sequence(net, 8, d.between(1, 60));
+       tensor const memory = masked_sequence(net, 4, d.between(1, 60)) | dense{.units = 8};
+       return join(attention{.heads = 2}, queries, memory, memory);
+     }},
 };
 
 }  // namespace operations

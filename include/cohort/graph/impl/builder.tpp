@@ -194,34 +194,36 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
 constexpr void builder::derive_mask(node& made, double const* values, std::vector<int>& inputs) {
   if (problem_.found()) return;
   std::vector<shape> shapes;
-  int mask = -1;
+  for (int id : inputs) shapes.push_back(nodes_[static_cast<std::size_t>(id)].output);
+  mask_rule const rule = made.kind->masks(values, shapes);
+  int of_queries = -1, of_others = -1;  // masks
   auto const refuse = [&](char const* sentence, labelled_shape first = {}, labelled_shape second = {}) {
     report({.sentence = sentence, .layer = made.kind->name.data(), .at = made.at, .shapes = {first, second}});
   };
-  for (int id : inputs) {
-    node const& from = nodes_[static_cast<std::size_t>(id)];
-    shapes.push_back(from.output);
-    if (from.mask < 0) continue;
-    if (mask >= 0 && mask != from.mask)
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    int const found = nodes_[static_cast<std::size_t>(inputs[i])].mask;
+    int& mask = static_cast<int>(i) < rule.queries ? of_queries : of_others;
+    if (found < 0) continue;
+    if (mask >= 0 && mask != found)
       return refuse("the inputs of this layer have different masks", labelled_number("mask of layer", mask),
-                    labelled_number("mask of layer", from.mask));
-    mask = from.mask;
+                    labelled_number("mask of layer", found));
+    mask = found;
   }
-  mask_rule const rule = made.kind->masks(values, shapes);
+  int const mask = rule.queries > 0 ? of_queries : of_others;  // of the output
   if (rule.use == mask_use::begins) {
-    if (mask >= 0)
+    if (of_queries >= 0 || of_others >= 0)
       return refuse("a mask begins at this layer, but its input already has one", {"input", shapes[0]});
     if (!inputs.empty() && nodes_[static_cast<std::size_t>(inputs[0])].kind->role != layer_role::input)
       return refuse("a mask begins at this layer, but it does not read an input of the network",
                     {"input", shapes[0]});
     made.mask = static_cast<int>(nodes_.size());
   }
-  if (mask < 0) return;
+  if (of_queries < 0 && of_others < 0) return;
   if (rule.use == mask_use::refuses) return refuse(rule.sentence, {"input", shapes[0]});
-  int const steps = nodes_[static_cast<std::size_t>(mask)].output[0];
+  auto const steps_of = [&](int begin) { return nodes_[static_cast<std::size_t>(begin)].output[0]; };
   for (int const id : inputs) {
     node const& from = nodes_[static_cast<std::size_t>(id)];
-    if (from.mask >= 0 && from.output[0] - steps != std::max(-rule.state_rows, 0))
+    if (from.mask >= 0 && from.output[0] - steps_of(from.mask) != std::max(-rule.state_rows, 0))
       return refuse("this layer reads the steps and the state together: use the members of with_state",
                     {"input", from.output});
   }
@@ -233,8 +235,8 @@ constexpr void builder::derive_mask(node& made, double const* values, std::vecto
     if (!rule.needs_zeros || from.mask < 0 || *from.kind == kind_of<zero_masked>) continue;
     id = append(kind_of<zero_masked>, nullptr, {&id, 1}, {}, {}, made.at);
   }
-  if (rule.use != mask_use::passes) return;
-  if (made.output[0] != steps + std::max(rule.state_rows, 0))
+  if (mask < 0 || rule.use != mask_use::passes) return;
+  if (made.output[0] != steps_of(mask) + std::max(rule.state_rows, 0))
     return refuse("a layer that passes a mask must keep the number of steps", {"input", shapes[0]},
                   {"output", made.output});
   made.mask = mask;

@@ -5,6 +5,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/trainer/detail/separate_steps.hpp>
 #include <cohort/trainer/detail/stateful_layers.hpp>
 #include <string>
 
@@ -34,28 +35,10 @@ COHORT_CORE_INLINE std::vector<layer_states::layer> stateful_layers(graph_view n
   return found;
 }
 
-/// Whether a kind computes each step of a sequence from this step only.
-COHORT_CORE_INLINE bool treats_steps_alike(kind const& what) {
-  // clang-format off
-  constexpr std::string_view kinds[]{
-      "dense", "embedding", "concatenate", "subset",
-      "add", "multiply", "average", "maximum",
-      "softmax", "scale", "prelu", "batch_norm",
-      "synchronised_batch_norm", "layer_norm", "rms_norm", "dropout",
-      "spatial_dropout", "gaussian_noise", "relu", "leaky_relu",
-      "relu6", "elu", "selu", "sigmoid",
-      "hard_sigmoid", "tanh", "hard_tanh", "softplus",
-      "softsign", "swish", "gelu", "gelu_tanh",
-      "mish", "identity"};
-  // clang-format on
-  return what.in_place || what.role == layer_role::loss
-         || std::ranges::find(kinds, what.name) != std::end(kinds);
-}
-
 /// Returns why a layer whose input has steps cannot continue a sequence; empty if it can.
 COHORT_CORE_INLINE std::string_view why_not_stepwise(graph_view net, int id) {
   if (!net.kind(id).carries_state)
-    return treats_steps_alike(net.kind(id)) ? "" : "a layer that reads several steps, or step indices";
+    return computes_steps_separately(net, id) ? "" : "a layer that reads several steps, or step indices";
   if (has_field(net, id, "reverse")) return "a layer that begins with the last step";
   if (net.inputs(id).size() > 1) return "a layer with an initial state";
   if (has_field(net, id, "returns_state")) return "a layer that returns its state";

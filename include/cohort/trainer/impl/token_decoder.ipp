@@ -9,9 +9,10 @@
 #include <cohort/layer/attention.hpp>
 #include <cohort/layer/dense.hpp>
 #include <cohort/layer/embedding.hpp>
-#include <cohort/layer/layer_norm.hpp>
+#include <cohort/layer/join.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/trainer/detail/decoder_passes.hpp>
+#include <cohort/trainer/detail/separate_steps.hpp>
 #include <cohort/trainer/token_decoder.hpp>
 #include <string>
 #include <string_view>
@@ -21,13 +22,12 @@ namespace cohort {
 
 namespace detail {
 
-/// Whether the host kernel of a kind computes each step of a sequence from this step only.
-COHORT_CORE_INLINE bool decodes_each_step_alone(kind const& what) {
-  constexpr std::string_view kinds[]{"add",       "multiply", "average",  "maximum", "layer_norm",
-                                     "rms_norm",  "dropout",  "relu6",    "elu",     "selu",
-                                     "sigmoid",   "tanh",     "softplus", "swish",   "gelu",
-                                     "gelu_tanh", "mish",     "identity", "softmax", "softmax_cross_entropy"};
-  return std::ranges::find(kinds, what.name) != std::end(kinds);
+inline bool adds_positions(kind const& what) {
+  return what.name == learned_positions::kind_name || what.name == sinusoidal_positions::kind_name;
+}
+
+inline bool rectifies(kind const& what) {
+  return what.name == relu::kind_name || what.name == leaky_relu::kind_name;
 }
 
 /// Returns why a node cannot run step by step; empty if it can.
@@ -43,14 +43,13 @@ COHORT_CORE_INLINE std::string_view why_not_decoded(graph_view net, int id) {
     if (net.inputs(id).size() != 1) return "attention with three inputs";
     return l.causal ? "" : "attention that is not causal";
   }
-  if (what.name == layer_norm::kind_name && decode<layer_norm>(net.fields(id)).axes != 1)
-    return "a norm over several steps";
   if (what.name == embedding::kind_name)
     return decode<embedding>(net.fields(id)).mask_zero ? "an embedding with a mask" : "";
-  for (std::string_view const one : {dense::kind_name, relu::kind_name, leaky_relu::kind_name,
-                                     learned_positions::kind_name, sinusoidal_positions::kind_name})
-    if (what.name == one) return {};
-  return decodes_each_step_alone(what) ? "" : "a layer that reads several steps, or a user-defined layer";
+  bool const has_kernel = what.float_kernel.forward != nullptr || what.name == dense::kind_name
+                          || what.name == concatenate::kind_name || rectifies(what);
+  return (has_kernel && computes_steps_separately(net, id)) || adds_positions(what)
+             ? ""
+             : "a layer that reads several steps, or a user-defined layer";
 }
 
 COHORT_CORE_INLINE std::string why_not_decoded(graph_view net) {
@@ -212,6 +211,18 @@ struct token_decoder::state {
     });
   }
 
+  /// Appends the columns of the inputs.
+  void concatenate_columns(int id, std::size_t rows, std::vector<float>& to) const {
+    auto const width = static_cast<std::size_t>(width_of(id));
+    std::size_t column = 0;
+    for (std::size_t i = 0; i < net.inputs(id).size(); ++i) {
+      auto const columns = static_cast<std::size_t>(width_of(net.inputs(id)[i]));
+      for (std::size_t r = 0; r < rows; ++r)
+        std::copy_n(input_of(id, i).data() + r * columns, columns, to.data() + r * width + column);
+      column += columns;
+    }
+  }
+
   void rectify(int id, std::vector<float>& to) const {
     bool const leaks = net.kind(id).name == leaky_relu::kind_name;
     float const slope = leaks ? static_cast<float>(detail::decode<leaky_relu>(net.fields(id)).slope) : 0.0F;
@@ -251,9 +262,11 @@ struct token_decoder::state {
         multiply(id, rows, to);
       else if (what.name == attention::kind_name)
         attend(id, rows, to);
-      else if (what.name == learned_positions::kind_name || what.name == sinusoidal_positions::kind_name)
+      else if (detail::adds_positions(what))
         add_positions(id, rows, to);
-      else if (what.name == relu::kind_name || what.name == leaky_relu::kind_name)
+      else if (what.name == concatenate::kind_name)
+        concatenate_columns(id, rows, to);
+      else if (detail::rectifies(what))
         rectify(id, to);
       else
         run_on_host(id, static_cast<int>(rows), to);

@@ -84,8 +84,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     if (!is_self || value_width != width || key_heads != heads)
       refuse("attention to a masked sequence is imported for query = key = value of equal width",
              "self-attention with value_dim = key_dim");
-    // One dense layer computes query, key and value, because only this form of Cohort's attention accepts
-    // masks.
+    // One dense layer computes query, key and value.
     int const columns = heads * width, channels = query->dims[1];
     int const packed = record(dense{.units = 3 * columns, .bias = bias}, {id_of(*query)}, "query_key_value");
     has_other_groups_ = true;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// flags: -ffast-math
+// Softmax and attention in a program that is compiled with -ffast-math. The compiler then reorders sums and
+// assumes that NaN and infinity do not occur.
+#include <gtest/gtest.h>
+#include <cohort/layer/attention.hpp>
+#include <cohort/layer/detail/softmax_row.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lone_layer.hpp"
+#include "masked_steps.hpp"
+
+namespace softmax_row_fast_math_test {
+
+using namespace cohort;
+
+bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fffffffU) > 0x7f800000U; }
+
+TEST(softmax_row_fast_math, is_accurate_and_returns_nan_for_invalid_logits) {
+  for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
+    if (which > machine_isa()) continue;
+    SCOPED_TRACE(name_of(which));
+    constexpr std::size_t count = 77;
+    std::vector<float> x(count), p(count);
+    double total = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      x[i] = static_cast<float>(10 * std::sin(2.0 * static_cast<double>(i)));
+      total += std::exp(static_cast<double>(x[i]));
+    }
+    detail::softmax_in_vectors(which, x.data(), p.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      double const wanted = std::exp(static_cast<double>(x[i])) / total;
+      EXPECT_NEAR(static_cast<double>(p[i]), wanted, 1e-5 * wanted) << i;
+    }
+    for (std::uint32_t const invalid : {0x7fc00000U, 0xffc00000U, 0x7f800000U})  // NaN, −NaN, ∞
+      for (std::size_t const at : {std::size_t{0}, std::size_t{9}, count - 1}) {
+        std::vector<float> one(count, 1.0F);
+        one[at] = std::bit_cast<float>(invalid);
+        EXPECT_TRUE(is_nan(detail::softmax_in_vectors(which, one.data(), p.data(), count).total)) << at;
+      }
+  }
+}
+
+TEST(softmax_row_fast_math, attention_reads_only_unmasked_keys) {
+  constexpr int batch = 2, steps = 50, columns = 12;
+  std::vector<double> exists(std::size_t{batch} * steps, 1);
+  exists[0] = exists[1] = exists[17] = 0;
+  std::fill_n(exists.begin() + steps, 4, 0.0);
+  masked_steps const mask(exists, steps);
+  std::vector<double> wide(std::size_t{batch} * steps * 3 * columns),
+      diff(std::size_t{batch} * steps * columns);
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    wide[i] = static_cast<double>(static_cast<float>(std::sin(1.3 * static_cast<double>(i))));
+  for (std::size_t i = 0; i < diff.size(); ++i)
+    diff[i] = exists[i / columns] * (static_cast<double>(i % 5) - 2);
+  for (bool const causal : {false, true}) {  // causal: the first queries read no key
+    attention const l{.heads = 2, .causal = causal};
+    lone_layer<> exact(l, batch, {{steps, 3 * columns}}, {wide});
+    lone_layer<float> made(l, batch, {{steps, 3 * columns}}, {{wide.begin(), wide.end()}});
+    exact.mask = made.mask = &mask.mask;
+    exact.forward();
+    made.forward();
+    for (std::size_t i = 0; i < exact.output.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(made.output[i]), exact.output[i], 1e-4) << causal << ' ' << i;
+    exact.differentiate(diff);
+    made.differentiate({diff.begin(), diff.end()});
+    for (std::size_t i = 0; i < wide.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(made.diff_inputs[0][i]), exact.diff_inputs[0][i], 1e-4)
+          << causal << ' ' << i;
+  }
+}
+
+}  // namespace softmax_row_fast_math_test
