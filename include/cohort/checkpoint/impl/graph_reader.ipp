@@ -258,6 +258,45 @@ COHORT_CORE_INLINE void graph_reader::check_size(layer_entry const& layer, shape
   check_layer_size(dims, where(layer));
 }
 
+COHORT_CORE_INLINE void write_field(io::json_writer& out, field_info const& info, double const* from) {
+  auto const integer = [&](int slot) { return static_cast<std::int64_t>(from[slot]); };
+  auto const list = [&](int first, int count) {
+    out.begin_array(io::json_lines::one);
+    for (int i = first; i < first + count; ++i) out.value(integer(i));
+    out.end_array();
+  };
+  out.key(info.name);
+  switch (info.type) {
+    case field_type::integer:
+      out.value(integer(0));
+      return;
+    case field_type::boolean:
+      out.value(from[0] != 0);
+      return;
+    case field_type::real:
+      out.value(from[0]);
+      return;
+    case field_type::extent:
+      if (from[0] == from[1])
+        out.value(integer(0));
+      else
+        list(0, 2);
+      return;
+    case field_type::padding:
+      if (static_cast<std::size_t>(from[0]) < padding_names.size())
+        out.value(padding_names[static_cast<std::size_t>(from[0])]);
+      else
+        list(1, 4);
+      return;
+    case field_type::shape:
+      list(1, static_cast<int>(from[0]));
+      return;
+    case field_type::choice:
+      out.value(info.choices[static_cast<std::size_t>(from[0])]);
+      return;
+  }
+}
+
 COHORT_CORE_INLINE void check_layer_size(shape const& dims, std::string const& where) {
   std::int64_t product = 1;
   for (int axis = 0; axis < dims.rank; ++axis) {

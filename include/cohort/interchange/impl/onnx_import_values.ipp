@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/checkpoint/detail/read_graph.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/json_string.hpp>
