@@ -25,7 +25,8 @@ EXPECTED = {
 }
 
 
-# A message states the fault, the place, what was expected, what was found, and what to do if a user can do something.
+# A message states the fault, the place, what was expected, what was found, and what to do if a user can do
+# something.
 MESSAGE = (r"^cannot import the ONNX network: .+ \(model\.onnx.*\): expected .+, got .+; .+$"
            r"|^cannot read the ONNX file \(.+\): expected .+, got .+$")
 

@@ -113,7 +113,8 @@ class onnx_importer {
   /// Throws an error about the current node, or about the file if there is none.
   [[noreturn]] void refuse(clause what, clause expected, clause got, std::string_view remedy) const;
   [[noreturn]] void refuse_transposed(onnx_value const& value) const;
-  /// Describes an input of the current node, for errors: "N x 3 x 5", "a constant of type float, 3 x 4", "none".
+  /// Describes an input of the current node, for errors: "N x 3 x 5", "a constant of type float, 3 x 4",
+  /// "none".
   std::string input_text(std::size_t which) const;
   fusion const* fused() const {
     auto const found = fusions_.find(node_);
@@ -242,7 +243,8 @@ std::string name_of(onnx_node const& node);
 bool is_recurrent_operator(std::string_view op);
 /// Returns whether the program knows a kind of layer: see load_trained.
 bool has_kind(std::string_view name);
-/// Returns extents for errors: "N x 3 x 5", where N is a batch of any size; or numbers: "0, -1" with `between` ", ".
+/// Returns extents for errors: "N x 3 x 5", where N is a batch of any size; or numbers: "0, -1" with
+/// `between` ", ".
 std::string extents_text(std::vector<std::int64_t> const& dims, char const* between = " x ");
 /// Returns the extents of a value without the first one.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);

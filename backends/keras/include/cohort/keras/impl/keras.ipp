@@ -67,7 +67,7 @@ inline std::string_view text_of(std::span<std::byte const> bytes) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
-/// Throws file_error for a missing or too large file. HDF5 would report a missing file as damaged.
+/// Throws file_error for a missing or too large file.
 inline void expect_file(std::string const& path, std::size_t max_bytes) {
   io::file_reader(path).expect_at_most(max_bytes);
 }
@@ -114,6 +114,17 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
   return translation.run(model, compile, weights);
 }
 
+COHORT_KERAS_INLINE imported_model import_keras(hdf5_file const& file, keras_options const& how) {
+  auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
+             version = file.text("/", "keras_version"), backend = file.text("/", "backend");
+  if (!config)
+    refuse_keras(file.name(), "the file has no model_config: it has weights only", "a file of model.save()");
+  hdf5_weights const weights(file);
+  return import_keras(*config, file.name(), how,
+                      version ? keras_files::read_version(*version) : keras_version{},
+                      training ? &*training : nullptr, &weights, backend.value_or(""));
+}
+
 }  // namespace detail
 
 COHORT_KERAS_INLINE imported_model from_keras_config(std::string_view json, keras_options const& how,
@@ -144,16 +155,7 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
                          "the model's configuration .json, with keras_options::weights");
   if (path.ends_with(".h5") || path.ends_with(".hdf5")) {
     expect_file(path, how.max_bytes);
-    detail::hdf5_file const file(path, path);
-    auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
-               version = file.text("/", "keras_version"), backend = file.text("/", "backend");
-    if (!config)
-      detail::refuse_keras(path, "the file has no model_config: it has weights only",
-                           "a file of model.save()");
-    detail::hdf5_weights const weights(file);
-    return detail::import_keras(*config, path, how,
-                                version ? read_version(*version) : detail::keras_version{},
-                                training ? &*training : nullptr, &weights, backend.value_or(""));
+    return detail::import_keras(detail::hdf5_file(path, path), how);
   }
   detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json");
 }
