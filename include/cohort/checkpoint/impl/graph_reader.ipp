@@ -199,7 +199,6 @@ COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
       layer.value.at("inputs").refuse("inputs of at most " + std::to_string(max_layer_elements) + " elements",
                                       "more");
   }
-  if (!inputs.empty()) check_enlargement(layer, values.data(), net_.view()[inputs[0]].output);
   layer_settings const settings{.weights = read_initialiser(layer.value, "weights"),
                                 .bias = read_initialiser(layer.value, "bias"),
                                 .recurrent = read_initialiser(layer.value, "recurrent")};
@@ -235,23 +234,6 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
   }
   for (field_info const& info : fields)
     if (info.required) object.at(info.name);
-}
-
-/// The kinds whose outputs are larger than their inputs by a factor: the extents must fit into 31 bits.
-COHORT_CORE_INLINE void graph_reader::check_enlargement(layer_entry const& layer, double const* values,
-                                                        shape const& input) const {
-  std::string_view const field = layer.kind->name == "upsampling"          ? "factor"
-                                 : layer.kind->name == "conv2d_transposed" ? "stride"
-                                                                           : "";
-  if (field.empty() || input.rank != 3) return;
-  auto const info = std::ranges::find(layer.kind->fields, field, &field_info::name);
-  for (int axis = 0; axis < 2; ++axis)
-    if (double const extent = input[axis + 1] * values[info->first_slot + axis];
-        extent > static_cast<double>(max_layer_elements))
-      throw graph_error({.what = "a layer is too large",
-                         .where = where(layer),
-                         .expected = {"tensors of 1 to ", max_layer_elements, " elements"},
-                         .got = {"an extent of ", static_cast<std::int64_t>(extent)}});
 }
 
 COHORT_CORE_INLINE void graph_reader::check_size(layer_entry const& layer, shape const& dims) const {
