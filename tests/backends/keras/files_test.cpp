@@ -15,8 +15,10 @@
 #include <fstream>
 
 #include "keras_cases.hpp"
+#include "keras_models.hpp"
 
 using namespace cohort;
+using keras_models::without_remedy;
 
 namespace {
 
@@ -55,7 +57,7 @@ std::string refusal_of(std::string const& path, keras_options const& how = {}) {
     load_keras(path, how);
     return "imported";
   } catch (error const& problem) {
-    return problem.what();
+    return without_remedy(problem.what());
   }
 }
 
@@ -95,10 +97,10 @@ TEST(keras_files, without_weights_have_no_parameters) {
 TEST(keras_files, of_other_kinds_are_refused) {
   EXPECT_EQ(refusal_of("model.pt"),
             "cannot import the Keras model: the file's kind is unknown (model.pt): expected .keras, .h5, "
-            ".hdf5 or .json");
+            ".hdf5 or .json, got another name");
   EXPECT_EQ(refusal_of(folder + "cnn.weights.h5"),
             "cannot import the Keras model: a file of weights has no layers (" + folder
-                + "cnn.weights.h5): expected the model's configuration .json, with keras_options::weights");
+                + "cnn.weights.h5): expected the model's configuration .json, got a file of weights");
   EXPECT_EQ(refusal_of("/nowhere/a.keras"),
             "cannot open the file (/nowhere/a.keras): No such file or directory");
   EXPECT_EQ(refusal_of("/nowhere/a.h5"), "cannot open the file (/nowhere/a.h5): No such file or directory");
@@ -420,7 +422,7 @@ std::string refusal_of_config(std::string const& text) {
     from_keras_config(text);
     return "imported";
   } catch (data_error const& problem) {
-    return problem.what();
+    return without_remedy(problem.what());
   }
 }
 

@@ -120,7 +120,7 @@ TEST(keras_normalization, has_means_for_each_channel) {
   EXPECT_EQ(of(R"("axis": [], "mean": 1, "variance": 2)"), "imported");
   EXPECT_EQ(of(R"("mean": [1, 2, 3], "variance": [1, 1, 1])"), "imported");
   EXPECT_EQ(of(R"("axis": [1])"), config_message("an adapted normalisation is imported for each channel",
-                                                 ", layer n", ": expected axis -1"));
+                                                 ", layer n", ": expected axis -1, got other axes"));
 }
 
 // ---- options that were dropped ---------------------------------------------------------------------------
@@ -137,17 +137,18 @@ TEST(keras_options, of_keras_1_are_not_dropped) {
         keras_1("Dense", R"("output_dim": 2, ")" + std::string(field) + "\": " + penalty);
     EXPECT_EQ(config_refusal(config), config_message("penalties and constraints of Keras 1 are not imported ("
                                                          + std::string(field) + ")",
-                                                     ", layer l"));
+                                                     ", layer l", ": expected null or false, got a value"));
     EXPECT_EQ(config_refusal(config, {.training = false}), "imported");
   }
-  EXPECT_EQ(
-      config_refusal(keras_1("Embedding", R"("input_dim": 5, "output_dim": 2, "dropout": 0.5)")),
-      config_message("the field dropout is not imported", ", layer l", ": expected no such field, or null"));
+  EXPECT_EQ(config_refusal(keras_1("Embedding", R"("input_dim": 5, "output_dim": 2, "dropout": 0.5)")),
+            config_message("the field dropout is not imported", ", layer l",
+                           ": expected no such field, or null, got a value"));
   EXPECT_EQ(config_refusal(
                 R"({"class_name": "Sequential", "keras_version": "1.2.2", "config": [{"class_name": "LSTM",
                         "config": {"name": "l", "batch_input_shape": [null, 4, 3], "output_dim": 2, "U_regularizer": )"
                 + penalty + "}}]}"),
-            config_message("penalties of Keras 1 are not imported (U_regularizer)", ", layer l"));
+            config_message("penalties of Keras 1 are not imported (U_regularizer)", ", layer l",
+                           ": expected null or false, got a value"));
 }
 
 TEST(keras_options, that_are_unknown_are_refused_unless_unset) {
@@ -156,20 +157,21 @@ TEST(keras_options, that_are_unknown_are_refused_unless_unset) {
         sequential({input_json("x", "[null,4]"), layer_json("l", "Dense", R"("units": 2, )" + config)}));
   };
   EXPECT_EQ(of(R"("future": true)"), config_message("the field future is not imported", ", layer l",
-                                                    ": expected no such field, or null"));
+                                                    ": expected no such field, or null, got a value"));
   for (char const* const unset : {"false", "null", "0", "\"\"", "[]", "{}"})
     EXPECT_EQ(of(R"("future": )" + std::string(unset)), "imported");
   EXPECT_EQ(of(R"("kernel_initializer": "zeros", "seed": 5, "trainable": true)"), "imported");
   std::string const inner = R"("layer": {"class_name": "Dense", "config": {"units": 2, "future": true}})";
   EXPECT_EQ(
       config_refusal(sequential({input_json("x", "[null,3,4]"), layer_json("l", "TimeDistributed", inner)})),
-      config_message("the field future is not imported", ", layer l", ": expected no such field, or null"));
-  EXPECT_EQ(
-      config_refusal(
-          sequential({input_json("x", "[null,3,4]"),
-                      layer_json("l", "Bidirectional",
-                                 R"("layer": {"class_name": "GRU", "config": {"units": 2, "future": 1}})")})),
-      config_message("the field future is not imported", ", layer l", ": expected no such field, or null"));
+      config_message("the field future is not imported", ", layer l",
+                     ": expected no such field, or null, got a value"));
+  EXPECT_EQ(config_refusal(sequential(
+                {input_json("x", "[null,3,4]"),
+                 layer_json("l", "Bidirectional",
+                            R"("layer": {"class_name": "GRU", "config": {"units": 2, "future": 1}})")})),
+            config_message("the field future is not imported", ", layer l",
+                           ": expected no such field, or null, got a value"));
 }
 
 // ---- metrics ---------------------------------------------------------------------------------------------
@@ -198,7 +200,7 @@ TEST(keras_metrics, have_their_options_or_are_refused) {
                            ": expected summation_method interpolation, got minoring"));
   EXPECT_EQ(of("AUC", R"("multi_label": true)"),
             config_message("the field multi_label is not imported", ", metric AUC",
-                           ": expected no such field, or null"));
+                           ": expected no such field, or null, got a value"));
   EXPECT_EQ(of("BinaryAccuracy", R"("threshold": 0.5)"), "imported");
   EXPECT_EQ(of("BinaryAccuracy", R"("threshold": 0.7)"),
             config_message("Cohort's accuracy has the threshold 0.5", ", metric BinaryAccuracy",
@@ -254,7 +256,7 @@ std::string refusal_of_file(std::string const& path, keras_options const& how = 
     load_keras(path, how);
     return "imported";
   } catch (error const& problem) {
-    return problem.what();
+    return without_remedy(problem.what());
   }
 }
 
