@@ -112,7 +112,6 @@ has_cuda() {
 }
 has_nccl() { has_cuda_headers nccl.h && has_cuda_libraries 'libnccl.so.2'; }
 
-has_hdf5() { has_header hdf5.h || has_header hdf5/serial/hdf5.h; }
 has_mpi() { has_header mpi.h || compgen -G '/usr/include/*/mpi/mpi.h' >/dev/null; }
 has_boost_mpi() {
   local folder
@@ -187,7 +186,6 @@ want libturbojpeg0-dev has_header turbojpeg.h
 want libpng-dev has_header png.h
 want libzip-dev has_header zip.h
 want libyaml-cpp-dev has_header yaml-cpp/yaml.h
-want libhdf5-dev has_hdf5
 want libxtensor-dev has_header xtensor
 want libboost-mpi-dev has_boost_mpi
 want libopenmpi-dev has_mpi

@@ -91,12 +91,13 @@ class registry {
   std::shared_ptr<Object> find(Handle const* handle, char const* what) const {
     if (!handle)
       throw cohort::setting_error(
-          {.what = {"the ", what, " is a null pointer"}, .expected = {"an open ", what}});
+          {.what = {"the ", what, " is a null pointer"}, .expected = {"an open ", what}, .got = "NULL"});
     std::shared_lock const lock(mutex_);
     auto const found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
     if (found == objects_.end())
       throw cohort::setting_error({.what = {"the handle does not refer to an open ", what},
-                                   .expected = {"a handle that was not closed"}});
+                                   .expected = {"a handle that was not closed"},
+                                   .got = {"another number; open the ", what, " again"}});
     return found->second;
   }
   void remove(Handle const* handle, char const* what) {
@@ -181,7 +182,7 @@ template <class T>
 void demand(T const* pointer, char const* name) {
   if (!pointer)
     throw cohort::setting_error(
-        {.what = "an argument is a null pointer", .where = name, .expected = "an address"});
+        {.what = "an argument is a null pointer", .where = name, .expected = "an address", .got = "NULL"});
 }
 
 void demand_range(std::int64_t value, std::int64_t lowest, std::int64_t highest, char const* name) {
@@ -241,8 +242,10 @@ std::vector<tensor_view> views_of(std::vector<tensor_facts> const& facts, std::v
                                             : cohort::element_type::f32;
     tensor_view const view(static_cast<std::byte const*>(given[i].data), type, dims[i]);
     if (!given[i].data)
-      throw cohort::setting_error(
-          {.what = {one_of, " is a null pointer"}, .where = {what, ' ', i}, .expected = "an address"});
+      throw cohort::setting_error({.what = {one_of, " is a null pointer"},
+                                   .where = {what, ' ', i},
+                                   .expected = "an address",
+                                   .got = "NULL"});
     if (std::size_t const past = reinterpret_cast<std::uintptr_t>(given[i].data) % bytes_of(type); past != 0)
       throw cohort::setting_error({.what = {one_of, " is not aligned"},
                                    .where = {what, ' ', i},
@@ -449,7 +452,9 @@ std::int32_t cohort_advance(cohort_stream* stream, std::int32_t steps, cohort_in
     demand_range(steps, 1, most_examples, "steps");
     std::unique_lock const lock(opened->busy, std::try_to_lock);
     if (!lock)
-      throw busy_error({.what = "another thread advances this stream", .expected = "one call at a time"});
+      throw busy_error({.what = "another thread advances this stream",
+                        .expected = "one call at a time",
+                        .got = "a second one; open a stream for each thread"});
     cohort::batch_view const call = batch_of(opened->model.inputs, opened->states.sequences(), steps, inputs,
                                              input_count, masks, mask_count);
     opened->output = opened->states.advance(call).values;
@@ -464,7 +469,9 @@ std::int32_t cohort_reset(cohort_stream* stream, std::int32_t sequence) {
     demand_range(sequence, -1, opened->states.sequences() - 1, "sequence");
     std::unique_lock const lock(opened->busy, std::try_to_lock);
     if (!lock)
-      throw busy_error({.what = "another thread advances this stream", .expected = "one call at a time"});
+      throw busy_error({.what = "another thread advances this stream",
+                        .expected = "one call at a time",
+                        .got = "a second one; open a stream for each thread"});
     sequence < 0 ? opened->states.reset() : opened->states.reset(sequence);
   });
 }

@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-cohort_dependency(LibHdf5::LibHdf5
-  GET "HDF5's C library (libhdf5-dev on Debian and Ubuntu)"
-  FIND LibHdf5)
+# None: the component reads HDF5 files and zip archives itself.

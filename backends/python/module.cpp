@@ -359,7 +359,9 @@ struct stream {
   void close() {
     std::unique_lock const one_call(busy, std::try_to_lock);
     if (!one_call)
-      raise(cohort_busy_error, "another thread advances this stream: expected one call at a time");
+      raise(cohort_busy_error,
+            "another thread advances this stream: expected one call at a time, got a second one; open a "
+            "stream for each thread");
     if (std::exchange(is_open, false)) check(cohort_close_stream(handle.get()));
   }
 
@@ -369,7 +371,9 @@ struct stream {
     std::int64_t const steps = arrays.steps < 0 ? 1 : arrays.steps;
     std::unique_lock const one_call(busy, std::try_to_lock);
     if (!one_call)
-      raise(cohort_busy_error, "another thread advances this stream: expected one call at a time");
+      raise(cohort_busy_error,
+            "another thread advances this stream: expected one call at a time, got a second one; open a "
+            "stream for each thread");
     float const* output = nullptr;
     std::size_t bytes = 0;
     std::unique_ptr<float[]> memory;

@@ -304,13 +304,43 @@ TEST(graph_json, names_the_refused_layer) {
 TEST(graph_json, refuses_extents_of_more_than_31_bits) {
   std::string const tall =
       R"({"kind": "upsampling", "name": "u", "inputs": ["in"], "fields": {"factor": [32767, 1]}})";
-  for (char const* const next :
-       {R"(, {"kind": "upsampling", "name": "v", "inputs": ["u"], "fields": {"factor": [32767, 1]}})",
-        R"(, {"kind": "conv2d_transposed", "name": "v", "inputs": ["u"],
-            "fields": {"filters": 1, "kernel": 1, "stride": [32767, 1]}})"})
-    EXPECT_EQ(refusal_of<graph_error>([&] { from_json(layers(tall + next)); }),
-              "a layer is too large ($.layers[2], layer \"v\"): expected tensors of 1 to 1073741824 "
-              "elements, got an extent of 8589410312");
+  auto const refused_next = [&](std::string const& next) {
+    return refusal_of<graph_error>([&] { from_json(layers(tall + next)); });
+  };
+  // Also a factor whose product has 31 bits again: 262136·16385 is 131,064 modulo 2^32.
+  for (std::string const factor : {"32767", "16385"}) {
+    EXPECT_EQ(
+        refused_next(R"(, {"kind": "upsampling", "name": "v", "inputs": ["u"], "fields": {"factor": [)"
+                     + factor + ", 1]}}"),
+        "the network is not well formed: graph: upsampling: an extent of the output is more than 2^30 (input "
+        "1x262136x8, factor "
+            + factor + "x1) ($.layers[2], layer \"v\")");
+    EXPECT_EQ(
+        refused_next(R"(, {"kind": "conv2d_transposed", "name": "v", "inputs": ["u"],
+                  "fields": {"filters": 1, "kernel": 1, "stride": [)"
+                     + factor + ", 1]}}"),
+        "the network is not well formed: graph: conv2d_transposed: an extent of the output is more than 2^30 "
+        "(input 1x262136x8, stride "
+            + factor + "x1) ($.layers[2], layer \"v\")");
+  }
+}
+
+TEST(graph_json, refuses_products_of_fields_that_overflow) {
+  // A dilated kernel of 2^32 + 1 steps, and extents whose product is 64 + 24·2^64.
+  std::string const sequence =
+      R"({"kind": "reshape", "name": "s", "inputs": ["in"], "fields": {"extents": [64, 1]}}, )";
+  EXPECT_EQ(refusal_of<graph_error>([&] {
+              from_json(layers(sequence + R"({"kind": "conv1d", "name": "c", "inputs": ["s"],
+                  "fields": {"filters": 1, "kernel": 65537, "dilation": 65536}})"));
+            }),
+            "the network is not well formed: graph: conv1d: the dilated kernel is too large (kernel 1x65537, "
+            "dilation 1x65536) ($.layers[2], layer \"c\")");
+  EXPECT_EQ(refusal_of<graph_error>([&] {
+              from_json(layers(R"({"kind": "reshape", "name": "r", "inputs": ["in"],
+                  "fields": {"extents": [5135573, 8678056, 9933896]}})"));
+            }),
+            "the network is not well formed: graph: reshape: reshape must keep the number of elements (input "
+            "1x8x8, extents 5135573x8678056x9933896) ($.layers[1], layer \"r\")");
 }
 
 TEST(graph_json, reads_a_long_chain_without_recursion) {

@@ -245,6 +245,21 @@ TEST(run_document, has_the_limits_of_model_files) {
   EXPECT_EQ(of(R"(, {"dense": 16777216}, {"concatenate": {"inputs": [)" + wide + "]}}"),
             "cannot read the document (run.json:1:76, $.network.layers[2]): expected inputs of at most "
             "1073741824 elements, got more");
+  // An extent of 2^32 + 131064, which has 17 bits modulo 2^32.
+  auto const of_image = [](std::string const& layer) {
+    return refused(R"({"version": 1, "network": {"layers": [{"input": [1, 262136, 8]}, )" + layer + "]}}");
+  };
+  std::string const begin =
+      "cannot read the document (run.json:1:66, $.network.layers[1]): expected a layer that fits its inputs, "
+      "got ";
+  EXPECT_EQ(
+      of_image(R"({"upsampling": {"factor": [16385, 1]}})"),
+      begin
+          + "upsampling: an extent of the output is more than 2^30 (input 1x262136x8, factor "
+            "16385x1)");
+  EXPECT_EQ(of_image(R"({"conv2d_transposed": {"filters": 1, "kernel": 1, "stride": [16385, 1]}})"),
+            begin + "conv2d_transposed: an extent of the output is more than 2^30 (input 1x262136x8, stride "
+                    "16385x1)");
 }
 
 TEST(run_document, names_its_strategy) {

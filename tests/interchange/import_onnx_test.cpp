@@ -30,13 +30,14 @@ std::map<std::string, std::string> const not_imported{
     {"mask_zero_attention", "transposed value"},
     {"masked_attention", "transposed value"},
     {"masked_attention_causal", "transposed value"},
-    {"masked_conv1d", "\"Less\"): Cohort has no layer for this operator"},
-    {"masked_flatten", "\"Less\"): Cohort has no layer for this operator"},
-    {"masked_global_avg_pool", "\"Less\"): Cohort has no layer for this operator"},
-    {"masked_global_max_pool", "\"Less\"): Cohort has no layer for this operator"},
-    {"masked_gru", "input \"x.lengths\" is read by other nodes than as sequence_lens"},
-    {"gru_with_state", "input \"x.lengths\" is read by other nodes than as sequence_lens"},
-    {"mask_zero_lstm", "its sequence_lens are computed: they must be an input of the graph"}};
+    {"masked_conv1d", "expected an operator that docs/onnx.md lists, got \"Less\""},
+    {"masked_flatten", "expected an operator that docs/onnx.md lists, got \"Less\""},
+    {"masked_global_avg_pool", "expected an operator that docs/onnx.md lists, got \"Less\""},
+    {"masked_global_max_pool", "expected an operator that docs/onnx.md lists, got \"Less\""},
+    {"masked_gru", "the lengths are read by other nodes than as sequence_lens (a.onnx, input \"x.lengths\")"},
+    {"gru_with_state",
+     "the lengths are read by other nodes than as sequence_lens (a.onnx, input \"x.lengths\")"},
+    {"mask_zero_lstm", "sequence_lens are computed"}};
 
 TEST(import_onnx, computes_what_the_exported_network_computes) {
   std::mt19937 random(5);
@@ -160,12 +161,12 @@ TEST(import_onnx, recognises_gelu_in_its_usual_spellings) {
                  op("Add", {"one", "b"}, {"c"}), op("Mul", {"h", "c"}, {"y"})},
                 constants)),
             "input gelu ");
-  std::string const no_layer = ", node \"b\" of operator \"Erf\"): Cohort has no layer for this operator";
   EXPECT_EQ(refused(model_of({4},
                              {op("Div", {"x", "root"}, {"a"}), op("Erf", {"a"}, {"b"}),
                               op("Add", {"b", "one"}, {"c"}), op("Mul", {"c", "c"}, {"y"})},
                              constants)),
-            "the ONNX network cannot be imported (a.onnx" + no_layer);
+            message(1, "b", "Erf", "no layer computes this operator", "an operator that docs/onnx.md lists",
+                    "\"Erf\"", replace));
 }
 
 TEST(import_onnx, joins_a_product_and_a_sum_to_a_dense_layer) {
@@ -180,41 +181,72 @@ TEST(import_onnx, skips_nodes_that_no_output_needs) {
   EXPECT_EQ(kinds_of(model_of({4}, {op("Sqrt", {"x"}, {"a"}), op("Relu", {"x"}, {"y"})})), "input relu ");
 }
 
-TEST(import_onnx, refuses_with_node_and_reason) {
-  auto const of_relu = [](std::string reason) {
-    return "the ONNX network cannot be imported (a.onnx, node \"y\" of operator \"Relu\"): " + reason;
+TEST(import_onnx, refuses_with_place_and_remedy) {
+  auto const of_relu = [](std::string const& what, std::string const& expected, std::string const& got,
+                          std::string const& remedy) {
+    return message(0, "y", "Relu", what, expected, got, remedy);
   };
-  std::string const begin = "the ONNX network cannot be imported (a.onnx";
-  EXPECT_EQ(refused(model_of({4}, {op("Relu", {"x"}, {"y"}, {list("alpha", {1})})})),
-            of_relu("attribute \"alpha\" is unknown"));
+  EXPECT_EQ(
+      refused(model_of({4}, {op("Relu", {"x"}, {"y"}, {list("alpha", {1})})})),
+      of_relu("attribute \"alpha\" is unknown", "an attribute of Relu in operator set 17", "INTS", replace));
   EXPECT_EQ(refused(model_of({4}, {op("Relu", {"z"}, {"y"})})),
-            of_relu("it reads \"z\", which no earlier node computes"));
-  EXPECT_EQ(refused(model_of({4}, {op("Relu", {}, {"y"})})), of_relu("input 0 is missing"));
+            of_relu("input 0 is unknown", "an input of the graph, a constant or an output of an earlier node",
+                    "\"z\"", check));
+  EXPECT_EQ(refused(model_of({4}, {op("Relu", {}, {"y"})})),
+            of_relu("input 0 is missing", "at least 1 inputs", "0", check));
   EXPECT_EQ(refused(model_of({4}, {op("Relu", {"k"}, {"y"})}, {onnx_tensor::of("k", {1}, {1.0F})})),
-            of_relu("input 0 is a constant"));
+            of_relu("input 0 is a constant", "a value that depends on an input",
+                    "a constant of type float, 1", fold));
   EXPECT_EQ(refused(model_of({4, 5}, {op("Transpose", {"x"}, {"a"}, {list("perm", {0, 2, 1})}),
                                       op("Relu", {"a"}, {"y"})})),
-            begin + "): output \"y\" is transposed: the batch must be its first axis");
+            message_at(", output 0 \"y\"", "the output is transposed",
+                       "the batch first and the elements in row-major order", "N x 5 x 4",
+                       "export the model without the Transpose before this output"));
   onnx_model old = model_of({4}, {op("Relu", {"x"}, {"y"})});
   old.opsets[0].second = 29;
-  EXPECT_EQ(refused(old),
-            "the ONNX network cannot be imported: its operator set is unknown (a.onnx): expected sets 1 to "
-            "28, got 29");
+  EXPECT_EQ(refused(old), message_at("", "the operator set is unknown", "sets 1 to 28", "29",
+                                     "convert the file by onnx.version_converter.convert_version"));
   onnx_model other = model_of({4}, {op("Relu", {"x"}, {"y"})});
   other.nodes[0].domain = "com.example";
-  EXPECT_EQ(refused(other), of_relu("its operator is of domain \"com.example\""));
+  EXPECT_EQ(refused(other),
+            of_relu("no layer computes operators of this domain", "ai.onnx", "\"com.example\"", replace));
   EXPECT_EQ(refused(model_of({-1}, {op("Relu", {"x"}, {"y"})})),
-            begin + "): input \"x\" has an extent that is known at run time only, beside the batch");
+            message_at(", input 0 \"x\"", "an extent of the input is known at run time only",
+                       "a number of at least 1 for each extent but the batch", "-1 at axis 1",
+                       "export the model with fixed extents, or set them by onnx.tools.update_model_dims"));
   EXPECT_EQ(refused(model_of({4}, {op("Relu", {"x"}, {"y"}), op("Tanh", {"x"}, {"y"})})),
-            begin + ", node \"y\" of operator \"Tanh\"): it computes \"y\" a second time");
-  EXPECT_EQ(
-      refused(
-          model_of({3, 5, 5}, {op("Conv", {"x", "w"}, {"y"})}, {onnx_tensor::of("w", {1, 2, 1, 1}, {1, 2})})),
-      "the ONNX network cannot be imported: its weights do not fit its input (a.onnx, node \"y\" of operator "
-      "\"Conv\"): expected 1x3x1x1, got 1x2x1x1");
+            message(1, "y", "Tanh", "the value \"y\" is computed a second time", "one node", "two", check));
+  EXPECT_EQ(refused(model_of({3, 5, 5}, {op("Conv", {"x", "w"}, {"y"})},
+                             {onnx_tensor::of("w", {1, 2, 1, 1}, {1, 2})})),
+            message(0, "y", "Conv", "the weights do not fit the input", "1x3x1x1", "1x2x1x1", check));
   EXPECT_EQ(refused(model_of({3, 5, 5}, {op("MaxPool", {"x"}, {"y"}, {list("kernel_shape", {9, 9})})})),
-            begin + ", node \"y\" of operator \"MaxPool\"): graph: max_pool: the kernel is larger than its input (input "
-                    "3x5x5, kernel 9x9)");
+            message(0, "y", "MaxPool", "the layer max_pool cannot be built", "inputs and attributes that fit",
+                    "graph: max_pool: the kernel is larger than its input (input 3x5x5, kernel 9x9)", check));
+  EXPECT_EQ(refused(model_of({3, 5, 5}, {op("MaxPool", {"x"}, {"y"}, {whole("kernel_shape", 9)})})),
+            message(0, "y", "MaxPool", "attribute kernel_shape has another type", "INTS", "INT", check));
+}
+
+TEST(import_onnx, names_inputs_and_outputs_of_the_file) {
+  onnx_model made = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  made.inputs[0].type = onnx_type::f16;
+  EXPECT_EQ(refused(made),
+            message_at(", input 0 \"x\"", "the input has an unsupported type",
+                       "float, or int32 or int64 for indices", "float16", "convert the model to float32"));
+  made.inputs[0] = {"x", onnx_type::f32, false, {}};
+  EXPECT_EQ(refused(made), message_at(", input 0 \"x\"", "the input has no batch",
+                                      "a shape whose first extent is the batch", "no shape", batch_first));
+  made.inputs[0].has_shape = true;
+  EXPECT_EQ(refused(made), message_at(", input 0 \"x\"", "the input has no batch",
+                                      "a shape whose first extent is the batch", "a scalar", batch_first));
+  EXPECT_EQ(refused(model_of({2, 2, 2, 2}, {op("Relu", {"x"}, {"y"})})),
+            message_at(", input 0 \"x\"", "the input has too many axes", "at most 3 after the batch", "4",
+                       replace));
+  made = model_of({4}, {op("Relu", {"x"}, {"y"})});
+  made.outputs.push_back({"z", onnx_type::f32, false, {}});
+  EXPECT_EQ(refused(made), message_at(", output 1 \"z\"", "no node computes the output",
+                                      "an output of a node", "none", check));
+  made.outputs.clear();
+  EXPECT_EQ(refused(made), message_at("", "the graph has no outputs", "at least 1", "0", check));
 }
 
 }  // namespace import_onnx_test

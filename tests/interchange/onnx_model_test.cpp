@@ -148,7 +148,7 @@ TEST(onnx_model, refuses_tensors_that_are_too_large_or_elsewhere) {
       "extent of 1048576");
   EXPECT_EQ(refused_tensor(field(2, 1) + field(14, 1)),
             "cannot read the ONNX file (a.pb, byte 2): expected a tensor whose elements are in the file, got "
-            "external data, in a file of its own");
+            "external data in another file; load the model and call onnx.save without external data");
   EXPECT_EQ(refused_tensor(field(2, 14)),
             "cannot read the ONNX file (a.pb, byte 0): expected elements of a known type, got complex64");
   EXPECT_EQ(refused_tensor(field(2, 1) + field(4, "abc")),

@@ -43,13 +43,39 @@ inline onnx_model model_of(std::vector<std::int64_t> const& x, std::vector<detai
   made.outputs.push_back({"y", onnx_type::f32, false, {}});
   return made;
 }
+/// Text of the error that an import throws; empty if it throws nothing. Each error has all parts: the fault,
+/// the place, what was expected, what was found and what to do.
 inline std::string refused(onnx_model const& model) {
-  return refusal_of<graph_error>([&] { imported(write_onnx_model(model)); });
+  try {
+    imported(write_onnx_model(model));
+  } catch (graph_error const& why) {
+    auto const& [what, where, expected, got] = why.why();
+    std::size_t const remedy = got.find("; ");
+    bool const is_whole = what.starts_with("cannot import the ONNX network: ") && where.starts_with("a.onnx")
+                          && !expected.empty() && remedy != 0 && remedy != std::string::npos
+                          && remedy + 2 < got.size();
+    return is_whole ? why.what() : "a part is missing: " + std::string(why.what());
+  }
+  return {};
+}
+inline std::string const check = "check the file by onnx.checker.check_model, and export the model again",
+                         replace =
+                             "replace this part of the model before the export; docs/onnx.md lists what is "
+                             "imported",
+                         fold = "export the model with constant parameters, or compute constants by onnxsim",
+                         batch_first = "export the model with the batch as the first axis of each value",
+                         reduce = "export a smaller model, or divide it into several files";
+/// The message about a place of the file.
+inline std::string message_at(std::string const& where, std::string const& what, std::string const& expected,
+                              std::string const& got, std::string const& remedy) {
+  return "cannot import the ONNX network: " + what + " (a.onnx" + where + "): expected " + expected + ", got "
+         + got + "; " + remedy;
 }
 /// The message about a node.
-inline std::string message(std::string const& name, std::string const& op, std::string const& reason) {
-  return "the ONNX network cannot be imported (a.onnx, node \"" + name + "\" of operator \"" + op
-         + "\"): " + reason;
+inline std::string message(int node, std::string const& name, std::string const& op, std::string const& what,
+                           std::string const& expected, std::string const& got, std::string const& remedy) {
+  return message_at(", node " + std::to_string(node) + " \"" + name + "\" of operator \"" + op + '"', what,
+                    expected, got, remedy);
 }
 inline std::string kinds_of(onnx_model const& model) {
   imported_model const made = imported(write_onnx_model(model));

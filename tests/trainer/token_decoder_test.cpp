@@ -230,7 +230,7 @@ TEST(token_decoder, refuses_networks_by_the_name_of_a_layer) {
               return b.input({6}) | embedding{.vocabulary = 4, .width = 6} | layer_norm{.axes = 2}
                      | softmax_cross_entropy{};
             })),
-            expected + "layer_norm_1, a layer that reads several steps, or one of your own");
+            expected + "layer_norm_1, a layer that reads several steps, or a user-defined layer");
   EXPECT_EQ(refused(graph::build([](builder& b) {
               return b.input({3, 4}) | dense{.units = 2} | softmax_cross_entropy{};
             })),

@@ -40,8 +40,13 @@ struct conv2d_transposed {
     shape const input = inputs[0];
     if (input.rank != 3) return detail::slide(window(), input, filters);
     extent2 const k = kernel;
-    shape output{filters.value, extent(input[1], k.height, stride.height, dilation.height, true),
-                 extent(input[2], k.width, stride.width, dilation.width, false)};
+    std::int64_t const height = extent(input[1], k.height, stride.height, dilation.height, true),
+                       width = extent(input[2], k.width, stride.width, dilation.width, false);
+    if (height > detail::largest_extent || width > detail::largest_extent)
+      return {"an extent of the output is more than 2^30",
+              {"input", input},
+              {"stride", {stride.height, stride.width}}};
+    shape const output{filters.value, static_cast<int>(height), static_cast<int>(width)};
     bool const is_window_valid = stride.height > 0 && stride.width > 0 && k.height > 0 && k.width > 0;
     if (is_window_valid && (output[1] < 1 || output[2] < 1))
       return {"the padding removes the whole output",
@@ -74,9 +79,9 @@ struct conv2d_transposed {
   }
 
  private:
-  constexpr int extent(int in, int k, int s, int d, bool vertical) const {
-    if (padding.mode == padding_mode::same) return in * s;
-    int const whole = (in - 1) * s + detail::dilated(k, d);
+  constexpr std::int64_t extent(int in, int k, int s, int d, bool vertical) const {
+    if (padding.mode == padding_mode::same) return std::int64_t{in} * s;
+    std::int64_t const whole = (std::int64_t{in} - 1) * s + detail::dilated(k, d);
     return whole - (vertical ? padding.top + padding.bottom : padding.left + padding.right);
   }
   detail::convolution_loops loops(shape const& input, shape const& output) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/layer/detail/sliding_window.hpp>
 #include <cohort/layer/kind.hpp>
 #include <cstddef>
 
@@ -24,7 +25,13 @@ struct upsampling {
       return {"upsampling needs an input of channels x height x width", {"input", inputs[0]}};
     if (by.height < 1 || by.width < 1)
       return {"the factor must be at least 1", {"factor", {by.height, by.width}}};
-    return shape{inputs[0][0], inputs[0][1] * by.height, inputs[0][2] * by.width};
+    std::int64_t const height = std::int64_t{inputs[0][1]} * by.height,
+                       width = std::int64_t{inputs[0][2]} * by.width;
+    if (height > detail::largest_extent || width > detail::largest_extent)
+      return {"an extent of the output is more than 2^30",
+              {"input", inputs[0]},
+              {"factor", {by.height, by.width}}};
+    return shape{inputs[0][0], static_cast<int>(height), static_cast<int>(width)};
   }
 
   template <class T>

@@ -162,7 +162,7 @@ static void compare(char const* name, char const* backend, int count, int masked
     REFUSED(cohort_predict_outputs(model, count, given, (size_t)inputs, NULL, 0, outside, to, 2),
             cohort_argument_error, "an argument is out of range (indices): expected 0 to 1, got 2");
     REFUSED(cohort_predict_outputs(model, count, given, (size_t)inputs, NULL, 0, NULL, to, 2),
-            cohort_argument_error, "an argument is a null pointer (indices): expected an address");
+            cohort_argument_error, "an argument is a null pointer (indices): expected an address, got NULL");
   }
   CODE(cohort_close(model), cohort_ok);
 }
@@ -215,20 +215,20 @@ static void test_streams_continue_sequences(void) {
   REFUSED(cohort_advance(stream, 0, &wrong, 1, NULL, 0, &output, &bytes), cohort_argument_error,
           "an argument is out of range (steps): expected 1 to 16777216, got 0");
   REFUSED(cohort_advance(stream, 2, NULL, 1, NULL, 0, &output, &bytes), cohort_argument_error,
-          "an argument is a null pointer (inputs): expected an address");
+          "an argument is a null pointer (inputs): expected an address, got NULL");
   REFUSED(cohort_advance(stream, 2, &wrong, 1, NULL, 0, NULL, &bytes), cohort_argument_error,
-          "an argument is a null pointer (output): expected an address");
+          "an argument is a null pointer (output): expected an address, got NULL");
   REFUSED(cohort_reset(stream, 2), cohort_argument_error,
           "an argument is out of range (sequence): expected -1 to 1, got 2");
   CODE(cohort_close_stream(stream), cohort_ok);
   REFUSED(cohort_reset(stream, 0), cohort_argument_error,
-          "the handle does not refer to an open stream: expected a handle that was not closed");
+          "the handle does not refer to an open stream: expected a handle that was not closed, got another number; open the stream again");
   model = opened("series", "reference");
   REFUSED(cohort_open_stream(model, 0, &stream), cohort_argument_error,
           "an argument is out of range (sequences): expected 1 to 16777216, got 0");
   TRUE(stream == NULL);
   REFUSED(cohort_advance((cohort_stream*)model, 1, NULL, 0, NULL, 0, &output, &bytes), cohort_argument_error,
-          "the handle does not refer to an open stream: expected a handle that was not closed");
+          "the handle does not refer to an open stream: expected a handle that was not closed, got another number; open the stream again");
   CODE(cohort_close(model), cohort_ok);
   model = opened("backward", "reference");
   CODE(cohort_open_stream(model, 1, &stream), cohort_argument_error);
@@ -292,7 +292,7 @@ static void test_streams_of_other_models(void) {
           "a mask has the wrong size (mask 0): expected 10 bytes for 2x5 u8, got 4");
   cohort_input const no_mask = {NULL, sizeof mask};
   REFUSED(cohort_advance(stream, steps, &input, 1, &no_mask, 1, &output, &bytes), cohort_argument_error,
-          "a mask is a null pointer (mask 0): expected an address");
+          "a mask is a null pointer (mask 0): expected an address, got NULL");
   CODE(cohort_close_stream(stream), cohort_ok);
   CODE(cohort_close(model), cohort_ok);
 }
@@ -318,7 +318,7 @@ static void* predict_until_closed(void* argument) {
     __atomic_add_fetch(&own->calls, 1, __ATOMIC_SEQ_CST);
   }
   own->wrong += strcmp(cohort_last_error(),
-                       "the handle does not refer to an open model: expected a handle that was not closed")
+                       "the handle does not refer to an open model: expected a handle that was not closed, got another number; open the model again")
                 != 0;
   return NULL;
 }
@@ -365,7 +365,7 @@ static void test_a_stream_belongs_to_one_call(void) {
   CODE(cohort_open_stream(model, 1, &work.stream), cohort_ok);
   TRUE(pthread_create(&thread, NULL, advance_until_stopped, &work) == 0);
   while (code == cohort_ok) code = cohort_reset(work.stream, -1);  // until the other call is running
-  REFUSED(code, cohort_busy_error, "another thread advances this stream: expected one call at a time");
+  REFUSED(code, cohort_busy_error, "another thread advances this stream: expected one call at a time, got a second one; open a stream for each thread");
   __atomic_store_n(&work.stop, 1, __ATOMIC_SEQ_CST);
   pthread_join(thread, NULL);
   TRUE(work.wrong == 0);
@@ -380,10 +380,10 @@ static void test_refuses_wrong_arguments(void) {
   int32_t count = 0;
   cohort_tensor_info info;
   REFUSED(cohort_open(NULL, "auto", 1, &model), cohort_argument_error,
-          "an argument is a null pointer (path): expected an address");
+          "an argument is a null pointer (path): expected an address, got NULL");
   TRUE(model == NULL);
   REFUSED(cohort_open(path_of("image"), "auto", 1, NULL), cohort_argument_error,
-          "an argument is a null pointer (model): expected an address");
+          "an argument is a null pointer (model): expected an address, got NULL");
   REFUSED(cohort_open(path_of("image"), "auto", 0, &model), cohort_argument_error,
           "an argument is out of range (threads): expected 1 to 1024, got 0");
   REFUSED(cohort_open(path_of("image"), "gpu", 1, &model), cohort_backend_error,
@@ -391,21 +391,21 @@ static void test_refuses_wrong_arguments(void) {
   REFUSED(cohort_open("/no/such/file", NULL, 1, &model), cohort_file_error,
           "cannot open the file (/no/such/file): No such file or directory");
   REFUSED(cohort_backend(NULL, &name), cohort_argument_error,
-          "the model is a null pointer: expected an open model");
+          "the model is a null pointer: expected an open model, got NULL");
   REFUSED(cohort_backend((cohort_model const*)&info, &name), cohort_argument_error,
-          "the handle does not refer to an open model: expected a handle that was not closed");
+          "the handle does not refer to an open model: expected a handle that was not closed, got another number; open the model again");
   CODE(cohort_close(NULL), cohort_ok);
   CODE(cohort_close_stream(NULL), cohort_ok);
 
   model = opened("image", "reference");
   REFUSED(cohort_count(model, NULL, &count), cohort_argument_error,
-          "an argument is a null pointer (inputs): expected an address");
+          "an argument is a null pointer (inputs): expected an address, got NULL");
   REFUSED(cohort_describe_input(model, 1, &info), cohort_argument_error,
           "an argument is out of range (index): expected 0 to 0, got 1");
   REFUSED(cohort_describe_output(model, -1, &info), cohort_argument_error,
           "an argument is out of range (index): expected 0 to 1, got -1");
   REFUSED(cohort_describe_output(model, 0, NULL), cohort_argument_error,
-          "an argument is a null pointer (info): expected an address");
+          "an argument is a null pointer (info): expected an address, got NULL");
 
   float image[pixels] = {0}, classes[3];
   cohort_input input = {image, sizeof image};
@@ -421,7 +421,7 @@ static void test_refuses_wrong_arguments(void) {
   REFUSED(cohort_predict(model, 2, &input, 1, NULL, 0, &output, 1), cohort_shape_error,
           "an input has the wrong size (input 0): expected 288 bytes for 2x1x6x6 f32, got 144");
   REFUSED(cohort_predict(model, 1, NULL, 1, NULL, 0, &output, 1), cohort_argument_error,
-          "an argument is a null pointer (inputs): expected an address");
+          "an argument is a null pointer (inputs): expected an address, got NULL");
   REFUSED(cohort_predict(model, 1, &input, 2, NULL, 0, &output, 1), cohort_shape_error,
           "a call has the wrong number of inputs: expected 1, got 2");
   REFUSED(cohort_predict(model, 1, &input, 0, NULL, 0, &output, 1), cohort_shape_error,
@@ -429,7 +429,7 @@ static void test_refuses_wrong_arguments(void) {
   REFUSED(cohort_predict(model, 1, &input, 1, &steps, 1, &output, 1), cohort_shape_error,
           "a call has the wrong number of masks: expected 0, one for each masked input, or none, got 1");
   REFUSED(cohort_predict(model, 1, &input, 1, NULL, 0, NULL, 1), cohort_argument_error,
-          "an argument is a null pointer (outputs): expected an address");
+          "an argument is a null pointer (outputs): expected an address, got NULL");
   REFUSED(cohort_predict(model, 1, &input, 1, NULL, 0, &output, 0), cohort_argument_error,
           "an argument is out of range (output_count): expected 1 to 2, got 0");
   REFUSED(cohort_predict(model, 1, &input, 1, NULL, 0, &output, 3), cohort_argument_error,
@@ -445,10 +445,10 @@ static void test_refuses_wrong_arguments(void) {
       "an input is not aligned (input 0): expected an address that is a multiple of 4, got a remainder of 1");
   input.data = NULL;
   REFUSED(cohort_predict(model, 1, &input, 1, NULL, 0, &output, 1), cohort_argument_error,
-          "an input is a null pointer (input 0): expected an address");
+          "an input is a null pointer (input 0): expected an address, got NULL");
   CODE(cohort_close(model), cohort_ok);
   REFUSED(cohort_close(model), cohort_argument_error,
-          "the handle does not refer to an open model: expected a handle that was not closed");
+          "the handle does not refer to an open model: expected a handle that was not closed, got another number; open the model again");
 
   model = opened("words", "reference");
   int32_t const words[4] = {0, 1, 7, 2};

@@ -8,8 +8,10 @@
 #include <cohort/keras/detail/import_keras.hpp>
 
 #include "keras_cases.hpp"
+#include "keras_models.hpp"
 
 using namespace cohort;
+using keras_models::without_remedy;
 
 namespace {
 
@@ -68,7 +70,8 @@ TEST(keras_training, refuses_what_has_no_equivalent) {
       from_keras_config(one.config);
       ADD_FAILURE() << one.name << " was imported";
     } catch (data_error const& problem) {
-      EXPECT_EQ(std::string(problem.what()), "cannot import the Keras model: " + one.refused) << one.name;
+      std::string const text = without_remedy(problem.what());
+      EXPECT_TRUE(text.starts_with("cannot import the Keras model: " + one.refused)) << one.name << ": " << text;
     }
     EXPECT_NO_THROW(from_keras_config(one.config, {.training = false})) << one.name;
   }

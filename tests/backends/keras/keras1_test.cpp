@@ -77,9 +77,11 @@ TEST(keras_1, with_theano_is_refused) {
           {"class_name": "Convolution2D", "config": {"name": "c"}}]})");
     FAIL();
   } catch (data_error const& problem) {
-    EXPECT_EQ(std::string(problem.what()),
-              "cannot import the Keras model: Theano flips the kernels of convolutions (Keras "
-              "configuration): expected a model that TensorFlow trained, got theano");
+    EXPECT_EQ(
+        std::string(problem.what()),
+        "cannot import the Keras model: Theano flips the kernels of convolutions (Keras "
+        "configuration): expected a model that TensorFlow trained, got theano; save the model again with the "
+        "backend tensorflow");
   }
 }
 

@@ -45,13 +45,23 @@ inline std::string functional(std::vector<std::string> const& layers, std::strin
          + rest + '}';
 }
 
-/// The message of the error; "imported" if there is none.
+/// The message of an importer's error, which has all parts, without the last one: what to do.
+inline std::string without_remedy(std::string const& message) {
+  if (!message.starts_with("cannot import the Keras model: ")) return message;
+  std::size_t const expected = message.find("): expected "), got = message.find(", got ", expected),
+                    remedy = message.rfind("; ");
+  bool const is_whole = expected != std::string::npos && got != std::string::npos
+                        && remedy != std::string::npos && remedy > got && remedy + 10 < message.size();
+  return is_whole ? message.substr(0, remedy) : "a part is missing: " + message;
+}
+
+/// The message of the error without the remedy; "imported" if there is none.
 inline std::string config_refusal(std::string const& config, cohort::keras_options const& how = {}) {
   try {
     cohort::from_keras_config(config, how);
     return "imported";
   } catch (cohort::error const& problem) {
-    return problem.what();
+    return without_remedy(problem.what());
   }
 }
 inline std::string config_message(std::string const& what, std::string const& where,

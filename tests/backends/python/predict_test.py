@@ -116,12 +116,12 @@ class module(unittest.TestCase):
         with self.model("series") as model, model.stream(3) as stream:
             self.assertEqual(stream.sequences, 3)
             model.close()
-            self.refused("argument_error", "the handle does not refer to an open model: expected a handle that was not closed", model.predict,
+            self.refused("argument_error", "the handle does not refer to an open model: expected a handle that was not closed, got another number; open the model again", model.predict,
                          numbers(3, 5, 2))
-            self.refused("argument_error", "the handle does not refer to an open model: expected a handle that was not closed", model.stream)
+            self.refused("argument_error", "the handle does not refer to an open model: expected a handle that was not closed, got another number; open the model again", model.stream)
             model.close()
             stream.advance(numbers(3, 5, 2))
-        self.refused("argument_error", "the handle does not refer to an open stream: expected a handle that was not closed", stream.advance,
+        self.refused("argument_error", "the handle does not refer to an open stream: expected a handle that was not closed, got another number; open the stream again", stream.advance,
                      numbers(3, 5, 2))
         stream.close()
 
@@ -173,7 +173,7 @@ class module(unittest.TestCase):
         stop.set()
         thread.join(60)
         self.assertFalse(thread.is_alive())
-        self.assertEqual((seen.code, str(seen)), ("busy_error", "another thread advances this stream: expected one call at a time"))
+        self.assertEqual((seen.code, str(seen)), ("busy_error", "another thread advances this stream: expected one call at a time, got a second one; open a stream for each thread"))
         self.assertLessEqual(codes, {"busy_error"})
 
     def test_outputs_own_their_memory(self):
@@ -264,6 +264,23 @@ class module(unittest.TestCase):
         self.refused("argument_error", "the array is not aligned (input pixels): expected array.copy(), because it is read without a copy, got "
                      "an address with a remainder of 1", predict, unaligned)
         predict(unaligned.copy())
+
+    def test_says_why_an_object_is_not_exported(self):
+        class with_gradient(exported):
+            def __dlpack__(self, **settings):
+                raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+
+        self.refused("shape_error", "the array cannot be read in place (input pixels): expected float32 in the processor's byte order, got "
+                     "dtype unknown: Can't export tensors that require gradient, use tensor.detach()", self.model("image").predict,
+                     with_gradient(numbers(2, 1, 6, 6)))
+
+    def test_reads_no_more_than_a_view(self):
+        predict, wide = self.model("image").predict, numbers(4, 1, 6, 6)
+        numpy.testing.assert_array_equal(predict(wide[1:3], outputs="digit"), predict(wide[1:3].copy(), outputs="digit"))
+        for strange in (wide[::2], wide[::-1], wide.transpose(0, 1, 3, 2), numpy.broadcast_to(wide[:1], (4, 1, 6, 6))):
+            self.refused("shape_error", "the array is not contiguous (input pixels): expected numpy.ascontiguousarray(…), because it is read "
+                         "without a copy, got strides", predict, strange)
+            predict(numpy.ascontiguousarray(strange))
 
     def test_threads_run_without_the_lock_of_the_interpreter(self):
         model, wanted, wrong = self.model("image"), self.expected("digits"), []

@@ -4,7 +4,7 @@
 
 int main() {
   try {
-    cohort::load_keras("nowhere.h5");  // links HDF5
+    cohort::load_keras("nowhere.h5");
   } catch (cohort::file_error const&) {
     std::puts("no file: as expected");
     return 0;

@@ -82,7 +82,6 @@ class graph_reader {
   /// Reads a layer's fields. Omitted fields keep their default; required fields must be present.
   void read_fields(layer_entry const& layer, double* values) const;
 
-  void check_enlargement(layer_entry const& layer, double const* values, shape const& input) const;
   void check_size(layer_entry const& layer, shape const& dims) const;
 
   std::string path(std::size_t i) const { return layers_[i].value.path(); }

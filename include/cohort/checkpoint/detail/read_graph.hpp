@@ -10,6 +10,9 @@
 
 namespace cohort::detail {
 
+inline constexpr std::string_view graph_format = "cohort graph";
+inline constexpr std::int64_t graph_format_version = 1;
+
 /// Returns the text of a hash in files: 16 hexadecimal digits.
 std::string hash_text(std::uint64_t hash);
 
@@ -26,3 +29,7 @@ graph read_graph(std::string_view text, std::string_view name, std::span<kind co
 std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/read_graph.ipp>
+#endif

@@ -199,7 +199,6 @@ COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
       layer.value.at("inputs").refuse("inputs of at most " + std::to_string(max_layer_elements) + " elements",
                                       "more");
   }
-  if (!inputs.empty()) check_enlargement(layer, values.data(), net_.view()[inputs[0]].output);
   layer_settings const settings{.weights = read_initialiser(layer.value, "weights"),
                                 .bias = read_initialiser(layer.value, "bias"),
                                 .recurrent = read_initialiser(layer.value, "recurrent")};
@@ -237,26 +236,47 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
     if (info.required) object.at(info.name);
 }
 
-/// Checks the kinds whose outputs are larger than their inputs by a factor: the extents must fit into 31
-/// bits.
-COHORT_CORE_INLINE void graph_reader::check_enlargement(layer_entry const& layer, double const* values,
-                                                        shape const& input) const {
-  std::string_view const field = layer.kind->name == "upsampling"          ? "factor"
-                                 : layer.kind->name == "conv2d_transposed" ? "stride"
-                                                                           : "";
-  if (field.empty() || input.rank != 3) return;
-  auto const info = std::ranges::find(layer.kind->fields, field, &field_info::name);
-  for (int axis = 0; axis < 2; ++axis)
-    if (double const extent = input[axis + 1] * values[info->first_slot + axis];
-        extent > static_cast<double>(max_layer_elements))
-      throw graph_error({.what = "a layer is too large",
-                         .where = where(layer),
-                         .expected = {"tensors of 1 to ", max_layer_elements, " elements"},
-                         .got = {"an extent of ", static_cast<std::int64_t>(extent)}});
-}
-
 COHORT_CORE_INLINE void graph_reader::check_size(layer_entry const& layer, shape const& dims) const {
   check_layer_size(dims, where(layer));
+}
+
+COHORT_CORE_INLINE void write_field(io::json_writer& out, field_info const& info, double const* from) {
+  auto const integer = [&](int slot) { return static_cast<std::int64_t>(from[slot]); };
+  auto const list = [&](int first, int count) {
+    out.begin_array(io::json_lines::one);
+    for (int i = first; i < first + count; ++i) out.value(integer(i));
+    out.end_array();
+  };
+  out.key(info.name);
+  switch (info.type) {
+    case field_type::integer:
+      out.value(integer(0));
+      return;
+    case field_type::boolean:
+      out.value(from[0] != 0);
+      return;
+    case field_type::real:
+      out.value(from[0]);
+      return;
+    case field_type::extent:
+      if (from[0] == from[1])
+        out.value(integer(0));
+      else
+        list(0, 2);
+      return;
+    case field_type::padding:
+      if (static_cast<std::size_t>(from[0]) < padding_names.size())
+        out.value(padding_names[static_cast<std::size_t>(from[0])]);
+      else
+        list(1, 4);
+      return;
+    case field_type::shape:
+      list(1, static_cast<int>(from[0]));
+      return;
+    case field_type::choice:
+      out.value(info.choices[static_cast<std::size_t>(from[0])]);
+      return;
+  }
 }
 
 COHORT_CORE_INLINE void check_layer_size(shape const& dims, std::string const& where) {

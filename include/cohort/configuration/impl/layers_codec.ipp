@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/checkpoint/detail/read_graph.hpp>
-#include <cohort/checkpoint/graph_json.hpp>  // its definitions, in header-only programs
 #include <cohort/configuration/detail/layers_codec.hpp>
 #include <cohort/configuration/detail/optimizer_fields.hpp>
 #include <cohort/detail/config.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/builder.hpp>
 #include <cohort/interchange/detail/onnx_model.hpp>
@@ -22,6 +23,17 @@ inline constexpr std::int64_t max_onnx_extent = std::int64_t{1} << 24;
 inline constexpr std::int64_t max_onnx_window = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_onnx_layer_elements = std::int64_t{1} << 30;
 inline constexpr std::size_t max_onnx_nodes = 10'000;
+
+/// What a user can do about a refused file: the last part of each message.
+namespace onnx_remedy {
+inline constexpr std::string_view
+    check = "check the file by onnx.checker.check_model, and export the model again",
+    replace = "replace this part of the model before the export; docs/onnx.md lists what is imported",
+    fold = "export the model with constant parameters, or compute constants by onnxsim",
+    inference = "export the model in inference mode (PyTorch: model.eval())",
+    batch_first = "export the model with the batch as the first axis of each value",
+    reduce = "export a smaller model, or divide it into several files";
+}  // namespace onnx_remedy
 
 /// A value of an ONNX graph: a constant, or a view of a layer's output with permuted axes.
 ///
@@ -98,7 +110,12 @@ class onnx_importer {
   std::vector<int> add_outputs();
 
   // The current node.
-  [[noreturn]] void refuse(std::string reason, std::string expected = {}, std::string got = {}) const;
+  /// Throws an error about the current node, or about the file if there is none.
+  [[noreturn]] void refuse(clause what, clause expected, clause got, std::string_view remedy) const;
+  [[noreturn]] void refuse_transposed(onnx_value const& value) const;
+  /// Describes an input of the current node, for errors: "N x 3 x 5", "a constant of type float, 3 x 4",
+  /// "none".
+  std::string input_text(std::size_t which) const;
   fusion const* fused() const {
     auto const found = fusions_.find(node_);
     return found == fusions_.end() ? nullptr : &found->second;
@@ -215,6 +232,7 @@ class onnx_importer {
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
+  std::string place_{};  // the input or output that is read, for errors; it precedes the node
   std::set<std::string, std::less<>> read_{};  // attributes of the node
   std::string layer_{};                        // the layer appended last
 };
@@ -225,6 +243,9 @@ std::string name_of(onnx_node const& node);
 bool is_recurrent_operator(std::string_view op);
 /// Returns whether the program includes a kind of layer: see load_trained.
 bool has_kind(std::string_view name);
+/// Returns extents for errors: "N x 3 x 5", where N is a batch of any size; or numbers: "0, -1" with
+/// `between` ", ".
+std::string extents_text(std::vector<std::int64_t> const& dims, char const* between = " x ");
 /// Returns the extents of a value without the first one.
 std::vector<std::int64_t> behind_batch_of(onnx_value const& value);
 /// Returns the values of a field of type padding.

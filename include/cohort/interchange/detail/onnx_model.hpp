@@ -76,6 +76,9 @@ struct onnx_attribute {
   std::vector<std::string> strings{};
 };
 
+/// Returns "FLOAT", "INTS" …, as ONNX names the type of an attribute.
+std::string name_of(onnx_attribute::kind type);
+
 struct onnx_node {
   std::string op{};
   std::vector<std::string> inputs{};  // "": an optional input that is omitted

@@ -36,7 +36,8 @@ COHORT_CORE_INLINE void onnx_importer::selu() {
 COHORT_CORE_INLINE void onnx_importer::hard_sigmoid() {
   double const alpha = real("alpha", 0.2), beta = real("beta", 0.5);
   if (std::abs(alpha - 0.2) > 1e-7 || std::abs(beta - 0.5) > 1e-7)
-    refuse("Cohort's hard_sigmoid has alpha 0.2 and beta 0.5");
+    refuse("no layer has these slopes", "alpha 0.2 and beta 0.5", {"alpha ", alpha, " and beta ", beta},
+           onnx_remedy::replace);
   set(like(data(0), append("hard_sigmoid", {data(0).id})));
 }
 COHORT_CORE_INLINE void onnx_importer::clip() {
@@ -50,7 +51,9 @@ COHORT_CORE_INLINE void onnx_importer::clip() {
                            : is(low, -1) && is(high, 1)             ? "hard_tanh"
                            : is(low, 0) && (!high || *high >= most) ? "relu"
                                                                     : nullptr;
-  if (!kind) refuse("Cohort clips to [0, 6], to [-1, 1] and from 0 only");
+  if (!kind)
+    refuse("no layer clips to these bounds", "0 to 6, -1 to 1, or 0 and no upper bound",
+           {low ? text_of({*low}) : "none", " to ", high ? text_of({*high}) : "none"}, onnx_remedy::replace);
   set(like(data(0), append(kind, {data(0).id})));
 }
 COHORT_CORE_INLINE void onnx_importer::prelu() {
@@ -62,15 +65,20 @@ COHORT_CORE_INLINE void onnx_importer::prelu() {
     return set(like(x, made));
   }
   std::size_t const rank = x.dims.size();
-  if (slope.dims.size() > rank) refuse("its slope has more axes than its input");
+  if (slope.dims.size() > rank)
+    refuse("the slope has more axes than the input", {"at most ", rank, " axes"}, input_text(1),
+           onnx_remedy::check);
   int axis = version_ < 7 && slope.dims.size() == 1 ? 1 : -1;
   for (std::size_t i = 0; i < slope.dims.size() && axis < 0; ++i) {
     if (slope.dims[i] != 1) axis = static_cast<int>(rank - slope.dims.size() + i);
   }
   auto const [before, along, after] = split_at(x, axis);
   if (static_cast<std::size_t>(along) != slope.values.size())
-    refuse("its slope varies along several axes, or does not fit its input");
-  if (before > 1 && after > 1) refuse("its slope varies along a middle axis");
+    refuse("the slope varies along several axes, or does not fit the input",
+           {along, " elements along axis ", axis}, input_text(1), onnx_remedy::replace);
+  if (before > 1 && after > 1)
+    refuse("the slope varies along a middle axis", "the first or last axis after the batch",
+           {"axis ", axis, " of ", input_text(0)}, onnx_remedy::replace);
   int const channels = static_cast<int>(along);
   int const made = append(
       "prelu", {reshaped(x, before > 1 ? checked_shape({before, along}) : checked_shape({along, after, 1}))});
@@ -79,12 +87,13 @@ COHORT_CORE_INLINE void onnx_importer::prelu() {
 }
 COHORT_CORE_INLINE void onnx_importer::gelu() {
   std::string const how = text("approximate", "none");
-  if (how != "none" && how != "tanh") refuse("approximate is unknown", "none or tanh", quote_for_error(how));
+  if (how != "none" && how != "tanh")
+    refuse("attribute approximate is unknown", "none or tanh", quote_for_error(how), onnx_remedy::check);
   set(like(data(0), append(how == "none" ? "gelu" : "gelu_tanh", {data(0).id})));
 }
 COHORT_CORE_INLINE void onnx_importer::swish() {
   if (real("alpha", 1) != 1)
-    refuse("Cohort's swish has another alpha", "1", std::to_string(real("alpha", 1)));
+    refuse("no layer has this slope", "alpha 1", {"alpha ", real("alpha", 1)}, onnx_remedy::replace);
   set(like(data(0), append("swish", {data(0).id})));
 }
 COHORT_CORE_INLINE void onnx_importer::softmax() {
@@ -92,7 +101,9 @@ COHORT_CORE_INLINE void onnx_importer::softmax() {
   int const axis = axis_of(integer("axis", version_ < 13 ? 1 : -1), x.dims.size());
   around part = split_at(x, axis);
   if (version_ < 13) part.along *= std::exchange(part.after, 1);
-  if (part.before > 1 && part.after > 1) refuse("it works along a middle axis");
+  if (part.before > 1 && part.after > 1)
+    refuse("the softmax is computed along a middle axis", "the first or last axis after the batch",
+           {"axis ", axis, " of ", input_text(0)}, onnx_remedy::replace);
   // Extents after the batch: C, T×C or C×P×1.
   bool const keeps = x.axes.back() == 1 && shape_of(x.id).rank == 2 && part.after == 1;
   if (keeps && shape_of(x.id)[1] == part.along) return set(like(x, append("softmax", {x.id})));
@@ -106,22 +117,28 @@ COHORT_CORE_INLINE void onnx_importer::softmax() {
 COHORT_CORE_INLINE void onnx_importer::identity() { set(any(0)); }
 COHORT_CORE_INLINE void onnx_importer::dropout() {
   real("ratio", 0.5), integer("seed", 0);
-  if (integer("is_test", 0) == 0 && version_ < 7) refuse("it is in training mode");
-  if (is_used(1)) refuse("its mask is read");
+  if (integer("is_test", 0) == 0 && version_ < 7)
+    refuse("the node is in training mode", "is_test 1", "is_test 0", onnx_remedy::inference);
+  if (is_used(1))
+    refuse("the mask of the dropout is read", "no reader",
+           {"readers of ", quote_for_error(node_->outputs[1])}, onnx_remedy::inference);
   if (has_input(2)) {
     onnx_value const& training = any(2);
     if (!training.constant || training.constant->raw != std::string(1, '\0'))
-      refuse("it is in training mode");
+      refuse("the node is in training mode", "the constant false as input 2", input_text(2),
+             onnx_remedy::inference);
   }
   set(any(0));
 }
 COHORT_CORE_INLINE void onnx_importer::cast() {
   auto const to = static_cast<onnx_type>(integer("to", 0));
   onnx_value value = any(0);
-  if (value.constant) refuse("its input is a constant");
+  if (value.constant)
+    refuse("the node casts a constant", "a value that depends on an input", input_text(0), onnx_remedy::fold);
   bool const to_integer = to == onnx_type::i32 || to == onnx_type::i64;
   if (!(to_integer || (to == onnx_type::f32 && !value.is_integer)))
-    refuse("it casts to " + name_of(to) + (value.is_integer ? " from integers" : ""));
+    refuse("no layer casts to this type", "float to float, or to int32 or int64",
+           {value.is_integer ? "integers" : "float", " to ", name_of(to)}, onnx_remedy::replace);
   // Cohort accepts indices as f32; an embedding refuses numbers that are not integers.
   value.is_integer = to_integer;
   set(value);
@@ -140,7 +157,11 @@ COHORT_CORE_INLINE void onnx_importer::constant() {
   } else if (onnx_attribute const* const is = attribute("value_ints", onnx_attribute::integers)) {
     made = onnx_tensor::of("", is->ints);
   } else {
-    refuse("its constant is not a tensor of numbers");
+    refuse(
+        "the constant is not a tensor of numbers",
+        "value, value_float, value_floats, value_int or value_ints",
+        node_->attributes.empty() ? std::string("no attribute") : quote_for_error(node_->attributes[0].name),
+        onnx_remedy::replace);
   }
   set_constant(std::move(made));
 }

@@ -13,12 +13,20 @@ namespace cohort::detail {
 COHORT_CORE_INLINE void onnx_importer::batch_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F), momentum = real("momentum", 0.9F);
-  if (integer("training_mode", 0) != 0) refuse("it is in training mode");
-  if (integer("is_test", 0) == 0 && version_ < 7) refuse("it is in training mode");
-  if (integer("spatial", 1) != 1) refuse("it normalises each position");
+  if (integer("training_mode", 0) != 0)
+    refuse("the node is in training mode", "training_mode 0", {integer("training_mode", 0)},
+           onnx_remedy::inference);
+  if (integer("is_test", 0) == 0 && version_ < 7)
+    refuse("the node is in training mode", "is_test 1", "is_test 0", onnx_remedy::inference);
+  if (integer("spatial", 1) != 1)
+    refuse("each position is normalised separately", "spatial 1", {"spatial ", integer("spatial", 1)},
+           onnx_remedy::replace);
   for (std::size_t output = 1; output < node_->outputs.size(); ++output)
-    if (is_used(output)) refuse("its statistics are read");
-  if (x.dims.size() < 2) refuse("its input has no channels");
+    if (is_used(output))
+      refuse("the statistics of the batch are read", "no reader",
+             {"readers of ", quote_for_error(node_->outputs[output])}, onnx_remedy::inference);
+  if (x.dims.size() < 2)
+    refuse("the input has no channels", "N x C or more axes", input_text(0), onnx_remedy::check);
   ::cohort::shape const have = shape_of(x.id);
   bool const keeps = x.axes[1] >= 0 && have.rank > 0 && x.axes[1] == channel_axis(have)
                      && have[x.axes[1]] == x.dims[1] && !(have.rank == 2 && x.dims.size() < 3);
@@ -42,13 +50,18 @@ COHORT_CORE_INLINE void onnx_importer::layer_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F);
   int const axis = axis_of(integer("axis", -1), x.dims.size());
-  if (integer("stash_type", 1) != 1) refuse("it computes in another type than float");
-  if (is_used(1) || is_used(2)) refuse("its statistics are read");
+  if (integer("stash_type", 1) != 1)
+    refuse("the node computes in another type than float", "stash_type 1",
+           {"stash_type ", integer("stash_type", 1)}, onnx_remedy::replace);
+  if (is_used(1) || is_used(2))
+    refuse("the statistics of the input are read", "no reader",
+           {"readers of ", quote_for_error(node_->outputs[is_used(1) ? 1 : 2])}, onnx_remedy::replace);
   around const part = split_at(x, axis);
   std::int64_t const width = part.along * part.after;
   tensor_float const scale = numbers(1);
   bool const has_shift = has_input(2);
-  if (static_cast<std::int64_t>(scale.values.size()) != width) refuse("its scale does not fit its input");
+  if (static_cast<std::int64_t>(scale.values.size()) != width)
+    refuse("the scale does not fit the input", {width, " elements"}, input_text(1), onnx_remedy::check);
   ::cohort::shape const have = shape_of(x.id);
   int const axes = static_cast<int>(x.dims.size()) - axis;
   bool const keeps = have.rank == static_cast<int>(x.dims.size()) - 1 && is_row_major(x)
@@ -68,7 +81,9 @@ COHORT_CORE_INLINE void onnx_importer::rms_normalization() {
   onnx_value const& x = data(0);
   double const epsilon = real("epsilon", 1e-5F);
   int const axis = axis_of(integer("axis", -1), x.dims.size());
-  if (integer("stash_type", 1) != 1) refuse("it computes in another type than float");
+  if (integer("stash_type", 1) != 1)
+    refuse("the node computes in another type than float", "stash_type 1",
+           {"stash_type ", integer("stash_type", 1)}, onnx_remedy::replace);
   around const part = split_at(x, axis);
   int const width = static_cast<int>(part.along * part.after);
   int const from =
@@ -83,8 +98,9 @@ COHORT_CORE_INLINE void onnx_importer::lrn() {
   double const alpha = real("alpha", 0.0001F), beta = real("beta", 0.75), k = real("bias", 1);
   std::int64_t const size = integer("size", 0);
   if (size < 1 || size > max_onnx_window)
-    refuse("its size is out of range", "1 to " + std::to_string(max_onnx_window), std::to_string(size));
-  if (x.dims.size() < 2) refuse("its input has no channels");
+    refuse("the size is out of range", {"1 to ", max_onnx_window}, {size}, onnx_remedy::check);
+  if (x.dims.size() < 2)
+    refuse("the input has no channels", "N x C or more axes", input_text(0), onnx_remedy::check);
   around const part = split_at(x, 1);
   int const made = append("lrn", {reshaped(x, checked_shape({part.along, part.after, 1}))},
                           {{"k", {k}},
@@ -101,12 +117,15 @@ COHORT_CORE_INLINE void onnx_importer::gemm() {
   bool const turns_a = integer("transA", 0) != 0, turned = integer("transB", 0) != 0;
   onnx_value const& x = data(0);
   tensor_float weights = numbers(1);
-  if (turns_a) refuse("it transposes its input: the batch must be the first axis");
+  if (turns_a) refuse("the node transposes its input", "transA 0", "transA 1", onnx_remedy::batch_first);
   if (x.dims.size() != 2 || weights.dims.size() != 2 || x.axes[0] != onnx_value::batch)
-    refuse("its operands are not matrices, or the batch is not the first axis");
+    refuse("the operands are not matrices, or the batch is not the first axis", "N x C and a constant matrix",
+           {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
   ::cohort::shape const matrix = checked_shape(weights.dims);
   int const units = matrix[turned ? 0 : 1], width = matrix[turned ? 1 : 0];
-  if (width != x.dims[1]) refuse("its weights do not fit its input");
+  if (width != x.dims[1])
+    refuse("the weights do not fit the input", {x.dims[1], " elements for each unit"}, {width},
+           onnx_remedy::check);
   if (!turned) weights.values = permute_axes(weights.values, {width, units}, {1, 0});
   if (alpha != 1)
     for (float& one : weights.values) one = static_cast<float>(alpha * static_cast<double>(one));
@@ -116,7 +135,8 @@ COHORT_CORE_INLINE void onnx_importer::gemm() {
     bool const is_row =
         with.dims.empty() || (with.dims.size() == 1 || (with.dims.size() == 2 && with.dims[0] == 1));
     if (!is_row || (with.values.size() != 1 && static_cast<int>(with.values.size()) != units))
-      refuse("its C has an axis for the batch, or does not fit its output");
+      refuse("C has an axis for the batch, or does not fit the output", {"1 or ", units, " elements"},
+             input_text(2), onnx_remedy::replace);
     for (int u = 0; u < units; ++u)
       bias.push_back(static_cast<float>(
           beta
@@ -135,7 +155,9 @@ COHORT_CORE_INLINE void onnx_importer::matmul() {
     onnx_value const& y = data(1);
     if (x.dims.size() != y.dims.size() || x.dims.size() < 3 || x.axes[0] != onnx_value::batch
         || y.axes[0] != onnx_value::batch || x.dims[0] != y.dims[0])
-      refuse("its operands are not matrices of each example");
+      refuse("the operands are not matrices of each example",
+             "two operands with N first and equal numbers of axes, three or more",
+             {input_text(0), " and ", input_text(1)}, onnx_remedy::batch_first);
     // The layer reads transposed matrices; no elements are moved.
     std::array<bool, 2> turned{};
     std::vector<int> from;
@@ -154,10 +176,13 @@ COHORT_CORE_INLINE void onnx_importer::matmul() {
     return set(row_major(made, {out.extents.begin(), out.extents.begin() + out.rank}, x.dims[0]));
   }
   tensor_float const weights = numbers(1);
-  if (weights.dims.size() != 2 || x.dims.size() < 2) refuse("its weights are not a matrix");
+  if (weights.dims.size() != 2 || x.dims.size() < 2)
+    refuse("the weights are not a matrix", "N x C and a constant matrix",
+           {input_text(0), " and ", input_text(1)}, onnx_remedy::replace);
   ::cohort::shape const matrix = checked_shape(weights.dims);
   int const width = matrix[0], units = matrix[1];
-  if (x.dims.back() != width) refuse("its weights do not fit its input");
+  if (x.dims.back() != width)
+    refuse("the weights do not fit the input", {x.dims.back(), " rows"}, {width}, onnx_remedy::check);
   bool const bias = fused() && fused()->has_bias;
   fields const with{{"units", {static_cast<double>(units)}}, {"bias", {bias ? 1.0 : 0.0}}};
   auto const parameters = [&] {
@@ -189,20 +214,26 @@ COHORT_CORE_INLINE void onnx_importer::neg() {
 COHORT_CORE_INLINE void onnx_importer::binary() {
   std::string const& op = node_->op;
   integer("broadcast", 0);  // before set 7; without `axis` it has no effect
-  if (is_constant(0) && is_constant(1)) refuse("its operands are constants");
+  if (is_constant(0) && is_constant(1))
+    refuse("all operands are constants", "a value that depends on an input",
+           {input_text(0), " and ", input_text(1)}, onnx_remedy::fold);
   if (is_constant(0) || is_constant(1)) {
     bool const first = is_constant(0);
     tensor_float with = numbers(first ? 0 : 1);
     onnx_value x = data(first ? 1 : 0);
     if (op == "Add") return set(affine(x, nullptr, &with));
     if (op == "Mul") return set(affine(x, &with, nullptr));
-    if (op == "Div" && first) refuse("it divides by a value that is not a constant");
+    if (op == "Div" && first)
+      refuse("the node divides by a value that is not a constant", "a constant divisor", input_text(1),
+             onnx_remedy::replace);
     for (float& one : with.values) one = op == "Div" ? 1 / one : first ? one : -one;
     if (op == "Div") return set(affine(x, &with, nullptr));
     if (first) x = like(x, append("scale", {x.id}, {{"factor", {-1}}}, false));
     return set(affine(x, nullptr, &with));
   }
-  if (op == "Div") refuse("it divides by a value that is not a constant");
+  if (op == "Div")
+    refuse("the node divides by a value that is not a constant", "a constant divisor", input_text(1),
+           onnx_remedy::replace);
   joined();
 }
 
@@ -210,7 +241,7 @@ COHORT_CORE_INLINE void onnx_importer::joined() {
   std::string const& op = node_->op;
   std::vector<onnx_value> from;
   for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
-  if (from.empty()) refuse("it has no inputs");
+  if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
   if (from.size() == 1) return set(from[0]);
   if (op == "Sub") from[1].id = append("scale", {from[1].id}, {{"factor", {-1}}}, false);
   std::string_view const kind = op == "Mul"    ? "multiply"
@@ -228,7 +259,8 @@ COHORT_CORE_INLINE void onnx_importer::joined() {
   for (onnx_value const& one : from) {
     if (one.dims.size() != from[0].dims.size() || one.axes[0] != onnx_value::batch
         || one.dims[0] != from[0].dims[0])
-      refuse("its inputs have different batches, or different numbers of axes");
+      refuse("the inputs have different batches or different numbers of axes", extents_text(from[0].dims),
+             extents_text(one.dims), onnx_remedy::batch_first);
     ids.push_back(reshaped(one, checked_shape(one.dims.size() == 1 ? extents{1} : behind_batch_of(one))));
   }
   int const made = append(kind, ids);

@@ -23,7 +23,9 @@ COHORT_CORE_INLINE onnx_importer::fields onnx_importer::recurrent_functions(std:
       if (each > 1) names.push_back("Sigmoid");
       for (std::size_t i = each == 1 ? 0 : 1; i < each; ++i) names.push_back("Tanh");
     }
-  if (names.size() != each * directions) refuse("its activations do not fit its directions");
+  if (names.size() != each * directions)
+    refuse("activations has another length than the functions of all directions", {each * directions},
+           {names.size()}, onnx_remedy::check);
   std::size_t alpha = 0, beta = 0;
   std::vector<double> kinds;
   for (std::string const& one : names) {
@@ -44,11 +46,17 @@ COHORT_CORE_INLINE onnx_importer::fields onnx_importer::recurrent_functions(std:
     else if (lower == "affine" && parameter(alphas, alpha, 1) == 1 && parameter(betas, beta, 0) == 0)
       kinds.push_back(5);
     else
-      refuse("Cohort has no function " + quote_for_error(one) + " with these parameters for its cells");
+      refuse("no cell has this function with these parameters",
+             "Tanh, Sigmoid, Relu, HardSigmoid of 0.2 and 0.5, or Affine of 1 and 0", quote_for_error(one),
+             onnx_remedy::replace);
   }
   auto const first = kinds.begin() + static_cast<std::ptrdiff_t>(direction * each);
   fields made{{"activation", {first[each == 1 ? 0 : 1]}}};
-  if (each == 3 && first[1] != first[2]) refuse("the functions of its cells and outputs differ");
+  if (each == 3 && first[1] != first[2])
+    refuse(
+        "the functions of cells and outputs differ", "equal functions",
+        {quote_for_error(names[direction * each + 1]), " and ", quote_for_error(names[direction * each + 2])},
+        onnx_remedy::replace);
   if (each > 1) made.push_back({"gate_activation", {first[0]}});
   return made;
 }
@@ -61,52 +69,68 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
   std::size_t const gates = is_lstm ? 4 : is_gru ? 3 : 1;
   std::int64_t const layout = integer("layout", 0);
   tensor_float const weights = numbers(1), recurrent = numbers(2);
-  if (weights.dims.size() != 3 || recurrent.dims.size() != 3) refuse("its weights do not have three axes");
+  if (weights.dims.size() != 3 || recurrent.dims.size() != 3)
+    refuse("the weights do not have three axes", "directions x columns x width",
+           {input_text(1), " and ", input_text(2)}, onnx_remedy::check);
   checked_shape(weights.dims), checked_shape(recurrent.dims);
   std::int64_t const units = recurrent.dims[2], width = weights.dims[2];
   std::int64_t const columns = units * static_cast<std::int64_t>(gates);
   if (integer("hidden_size", units) != units || weights.dims[1] != columns || recurrent.dims[1] != columns
       || weights.dims[0] != static_cast<std::int64_t>(directions) || recurrent.dims[0] != weights.dims[0])
-    refuse("its weights do not fit its hidden size");
+    refuse("the weights do not fit hidden_size and direction",
+           {directions, " x ", columns, " x C and ", directions, " x ", columns, " x ", units},
+           {input_text(1), " and ", input_text(2)}, onnx_remedy::check);
   std::string const towards = text("direction", "forward");
   bool const reset_after = is_gru && integer("linear_before_reset", 0) != 0;
   bool const peepholes = is_lstm && has_input(7);
-  if (is_lstm && integer("input_forget", 0) != 0) refuse("its input and forget gates are coupled");
+  if (is_lstm && integer("input_forget", 0) != 0)
+    refuse("input and forget gates are coupled", "input_forget 0", {integer("input_forget", 0)},
+           onnx_remedy::replace);
   integer("output_sequence", 0);
-  if (attribute("clip", onnx_attribute::real)) refuse("it clips its cells");
+  if (attribute("clip", onnx_attribute::real))
+    refuse("the cells are clipped", "no attribute clip", {"clip ", real("clip", 0)}, onnx_remedy::replace);
 
   std::vector<int> from;
   onnx_value turned = x;
   if (layout == 0) std::swap(turned.dims[0], turned.dims[1]), std::swap(turned.axes[0], turned.axes[1]);
   if (turned.axes[0] != onnx_value::batch)
-    refuse("the batch of its input is not at the axis that layout names");
+    refuse("the batch of the input is not the axis that layout names",
+           {layout == 0 ? "T x N x C" : "N x T x C"}, input_text(0), onnx_remedy::batch_first);
   from.push_back(reshaped(turned, checked_shape({turned.dims[1], turned.dims[2]})));
-  if (turned.dims[2] != width) refuse("its weights do not fit its input");
-  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // constant lengths (find_lengths)
+  if (turned.dims[2] != width)
+    refuse("the weights do not fit the input", {turned.dims[2], " columns"}, {width}, onnx_remedy::check);
+  if (has_input(4) && !lengths_.contains(node_->inputs[4])) {  // constants: see find_lengths
     std::optional<extents> const given = list(4, nullptr);
     for (std::int64_t const one : *given)
       if (one != turned.dims[1])
-        refuse("its sequence_lens are constants that differ from the number of steps");
+        refuse("constant sequence_lens differ from the number of steps", {turned.dims[1]}, {one},
+               "make sequence_lens an input of the graph, or remove it");
   }
   for (std::size_t const which : {std::size_t{5}, std::size_t{6}}) {
     if (!has_input(which) || (which == 6 && !is_lstm)) continue;
     if (is_constant(which)) {
       tensor_float const given = numbers(which);
       for (float const one : given.values)
-        if (one != 0) refuse("its initial state is a constant");
+        if (one != 0)
+          refuse("the initial state is a constant", "zeros, or a value that depends on an input",
+                 {one, " in ", input_text(which)}, "make the state an input of the graph");
       continue;
     }
     onnx_value state = data(which);
-    if (state.dims.size() != 3) refuse("its initial state does not have three axes");
+    if (state.dims.size() != 3)
+      refuse("the initial state does not have three axes", {layout == 0 ? "D x N x U" : "N x D x U"},
+             input_text(which), onnx_remedy::check);
     if (layout == 0) std::swap(state.dims[0], state.dims[1]), std::swap(state.axes[0], state.axes[1]);
     if (state.axes[0] != onnx_value::batch)
-      refuse("the batch of its initial state is not at the axis that layout names");
+      refuse("the batch of the initial state is not the axis that layout names",
+             {layout == 0 ? "D x N x U" : "N x D x U"}, input_text(which), onnx_remedy::batch_first);
     onnx_value const own =
         sliced(state, 1, static_cast<std::int64_t>(direction), static_cast<std::int64_t>(direction) + 1);
     from.push_back(reshaped(own, checked_shape({units})));
   }
   if (from.size() > 1 && from.size() != (is_lstm ? 3U : 2U))
-    refuse("only a part of its initial state is given");
+    refuse("only a part of the initial state is given", "initial_h and initial_c, or none",
+           {from.size() - 1, " of 2"}, "make both states inputs of the graph");
 
   auto const part = [&](tensor_float const& all) {
     std::size_t const size = all.values.size() / directions;
@@ -131,7 +155,9 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
   if (bias) {
     tensor_float const both = numbers(3);
     if (static_cast<std::int64_t>(both.values.size()) != 2 * columns * static_cast<std::int64_t>(directions))
-      refuse("its bias does not fit its weights");
+      refuse("the bias does not fit the weights",
+             {2 * columns * static_cast<std::int64_t>(directions), " elements"}, input_text(3),
+             onnx_remedy::check);
     std::span<float const> const own = part(both);
     std::vector<float> first = reorder_blocks(own.first(own.size() / 2), order);
     std::vector<float> const second = reorder_blocks(own.last(own.size() / 2), order);
@@ -143,7 +169,9 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
   if (peepholes) {
     tensor_float const three = numbers(7);
     if (static_cast<std::int64_t>(three.values.size()) != 3 * units * static_cast<std::int64_t>(directions))
-      refuse("its peepholes do not fit its weights");
+      refuse("the peepholes do not fit the weights",
+             {3 * units * static_cast<std::int64_t>(directions), " elements"}, input_text(7),
+             onnx_remedy::check);
     store("peepholes", {3 * u}, reorder_blocks(part(three), {0, 2, 1}));  // i o f become i f o
   }
   return made;
@@ -151,10 +179,13 @@ COHORT_CORE_INLINE int onnx_importer::recurrent_layer(onnx_value const& x, std::
 
 COHORT_CORE_INLINE void onnx_importer::recurrent() {
   onnx_value const& x = data(0);
-  if (x.dims.size() != 3) refuse("its input does not have three axes");
+  if (x.dims.size() != 3)
+    refuse("the input does not have three axes", "T x N x C, or N x T x C with layout 1", input_text(0),
+           onnx_remedy::check);
   std::string const towards = text("direction", "forward");
   if (towards != "forward" && towards != "reverse" && towards != "bidirectional")
-    refuse("direction is unknown", "forward, reverse or bidirectional", quote_for_error(towards));
+    refuse("direction is unknown", "forward, reverse or bidirectional", quote_for_error(towards),
+           onnx_remedy::check);
   std::int64_t const layout = integer("layout", 0);
   std::size_t const directions = towards == "bidirectional" ? 2 : 1;
   bool const steps = is_used(0), state = is_used(1), cells = is_used(2);
@@ -214,35 +245,47 @@ COHORT_CORE_INLINE void onnx_importer::check_heads(fusion const& of) const {
   for (std::size_t which = 0; which < 3; ++which) {
     onnx_value const& x = data(of.is_packed ? 0 : which);
     extents const& target = of.heads[which];
-    if (x.dims.size() != 3) refuse("its inputs are not N x T x C");
-    if (!keeps(target, x)) refuse("its heads are split across examples or steps: windows are not supported");
+    if (x.dims.size() != 3)
+      refuse("an input of the attention is not a sequence", "N x T x C", extents_text(x.dims),
+             onnx_remedy::replace);
+    if (!keeps(target, x))
+      refuse("the heads are split across examples or steps", "a Reshape that keeps N and T",
+             {extents_text(x.dims), " to ", extents_text(target)},
+             "replace windowed attention before the export");
     if (parts * heads * target[3] != x.dims[2])
-      refuse("its heads do not have all columns of an input", std::to_string(x.dims[2]) + " columns",
-             std::to_string(parts * heads * target[3]));
+      refuse("the heads do not have all columns of an input", {x.dims[2], " columns"},
+             {parts * heads * target[3]}, onnx_remedy::check);
   }
   std::int64_t const width = heads * of.heads[2][3];
   bool const infers_width = of.joined[2] == -1 && of.joined[0] != -1 && of.joined[1] != -1;
   if (!keeps(of.joined, data(0)) || (of.joined[2] != width && !infers_width))
-    refuse("its heads are joined across examples or steps: windows are not supported");
+    refuse("the heads are joined across examples or steps", {"a Reshape to N x T x ", width},
+           extents_text(of.joined), "replace windowed attention before the export");
   extents const steps{data(0).dims[1], data(of.is_packed ? 0 : 1).dims[1]};
   if (!of.mask.empty() && of.mask != steps)
-    refuse("its mask does not have the extents of its scores",
-           std::to_string(steps[0]) + 'x' + std::to_string(steps[1]),
-           std::to_string(of.mask[0]) + 'x' + std::to_string(of.mask[1]));
+    refuse("the mask does not have the extents of the scores", extents_text(steps), extents_text(of.mask),
+           onnx_remedy::replace);
 }
 
 COHORT_CORE_INLINE void onnx_importer::attention() {
   std::int64_t const heads = integer("q_num_heads", 0), others = integer("kv_num_heads", 0);
   bool const causal = integer("is_causal", 0) != 0;
   onnx_attribute const* const scale = attribute("scale", onnx_attribute::real);
-  if (real("softcap", 0) != 0) refuse("it has a softcap");
+  if (real("softcap", 0) != 0)
+    refuse("the scores are limited", "softcap 0", {real("softcap", 0)}, onnx_remedy::replace);
   integer("softmax_precision", 1), integer("qk_matmul_output_mode", 0);
   for (std::size_t input = 3; input < node_->inputs.size(); ++input)
-    if (has_input(input)) refuse("it has a mask or earlier keys");
+    if (has_input(input))
+      refuse("the node has a mask or earlier keys", "three inputs",
+             {"input ", input, ": ", quote_for_error(node_->inputs[input])}, onnx_remedy::replace);
   for (std::size_t output = 1; output < node_->outputs.size(); ++output)
-    if (is_used(output)) refuse("its keys, values or products are read");
+    if (is_used(output))
+      refuse("keys, values or products are read", "no reader",
+             {"readers of ", quote_for_error(node_->outputs[output])}, onnx_remedy::replace);
   if (heads < 1 || heads != others || heads > max_onnx_extent)
-    refuse("queries and keys have different numbers of heads, or none is given");
+    refuse("queries and keys have different numbers of heads, or none is given",
+           {"equal q_num_heads and kv_num_heads of 1 to ", max_onnx_extent}, {heads, " and ", others},
+           onnx_remedy::replace);
   std::vector<int> from;
   fusion const* const of = fused();
   if (of) check_heads(*of);
@@ -250,13 +293,14 @@ COHORT_CORE_INLINE void onnx_importer::attention() {
   for (std::size_t x = 0; x < (packed ? 1 : 3); ++x) {
     if (data(x).dims.size() != 3 || data(x).axes[0] != onnx_value::batch
         || data(x).dims[0] != data(0).dims[0])
-      refuse("its inputs are not N x T x C");
+      refuse("an input of the attention is not a sequence", "N x T x C with the batch of the first input",
+             input_text(x), onnx_remedy::replace);
     from.push_back(reshaped(data(x), checked_shape(behind_batch_of(data(x)))));
   }
   int const columns = shape_of(from[0])[1] / (packed ? 3 : 1), width = columns / static_cast<int>(heads);
   double const usual = 1 / std::sqrt(static_cast<double>(width));
   if (scale && std::abs(static_cast<double>(scale->f) - usual) > 1e-6 * usual)
-    refuse("its scale is not that of its width");
+    refuse("the scale is not that of the width of a head", {usual}, {scale->f}, onnx_remedy::replace);
   int const made =
       append("attention", from, {{"heads", {static_cast<double>(heads)}}, {"causal", {causal ? 1.0 : 0.0}}});
   ::cohort::shape const out = shape_of(made);

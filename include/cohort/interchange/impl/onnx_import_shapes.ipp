@@ -13,7 +13,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE void onnx_importer::concat() {
   std::vector<onnx_value> from;
   for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
-  if (from.empty()) refuse("it has no inputs");
+  if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
   std::size_t const rank = from[0].dims.size();
   int const axis = axis_of(integer("axis", 1), rank);
   auto const at = static_cast<std::size_t>(axis);
@@ -21,9 +21,13 @@ COHORT_CORE_INLINE void onnx_importer::concat() {
   std::int64_t total = 0;
   bool is_sequence = from.size() > 1;
   for (onnx_value const& one : from) {
-    if (one.dims.size() != rank) refuse("its inputs have different numbers of axes");
+    if (one.dims.size() != rank)
+      refuse("the inputs have different numbers of axes", extents_text(from[0].dims), extents_text(one.dims),
+             onnx_remedy::check);
     for (std::size_t a = 0; a < rank; ++a)
-      if (a != at && one.dims[a] != from[0].dims[a]) refuse("its inputs differ in another axis");
+      if (a != at && one.dims[a] != from[0].dims[a])
+        refuse("the inputs differ in another axis than the joined one", extents_text(from[0].dims),
+               extents_text(one.dims), onnx_remedy::check);
     total += one.dims[at];
     is_sequence = is_sequence && one.axes == from[0].axes && shape_of(one.id).rank == 2 && one.axes[at] == 1;
   }
@@ -36,7 +40,9 @@ COHORT_CORE_INLINE void onnx_importer::concat() {
   }
   for (onnx_value const& one : from) {
     auto const [before, along, after] = split_at(one, axis);
-    if (before > 1 && after > 1) refuse("it joins along a middle axis");
+    if (before > 1 && after > 1)
+      refuse("the inputs are joined along a middle axis", "the first or last axis after the batch",
+             {"axis ", axis, " of ", extents_text(one.dims)}, onnx_remedy::replace);
     ids.push_back(reshaped(one, after > 1    ? checked_shape({along, after, 1})
                                 : before > 1 ? checked_shape({before, along})
                                              : checked_shape({along})));
@@ -50,22 +56,28 @@ COHORT_CORE_INLINE void onnx_importer::slice() {
   onnx_value x = data(0);
   std::optional<extents> starts = list(1, "starts"), ends = list(2, "ends"), axes = list(3, "axes"),
                          steps = list(4, nullptr);
-  if (!starts || !ends || starts->size() != ends->size()) refuse("its starts and ends are missing or differ");
+  if (!starts || !ends || starts->size() != ends->size())
+    refuse("starts and ends are missing or have different lengths", "two lists of equal length",
+           {starts ? text_of({starts->size()}) : "none", " and ", ends ? text_of({ends->size()}) : "none"},
+           onnx_remedy::check);
   if (!axes) {
     axes.emplace(starts->size());
     std::iota(axes->begin(), axes->end(), 0);
   }
   if (axes->size() != starts->size() || (steps && steps->size() != starts->size()))
-    refuse("its axes do not fit");
+    refuse("axes or steps have another length than starts", {starts->size()},
+           {axes->size(), " and ", steps ? steps->size() : starts->size()}, onnx_remedy::check);
   for (std::size_t i = 0; i < axes->size(); ++i) {
     int const axis = axis_of((*axes)[i], x.dims.size());
     std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
-    if (steps && (*steps)[i] != 1) refuse("a step is not 1");
+    if (steps && (*steps)[i] != 1) refuse("a step is not 1", "1", {(*steps)[i]}, onnx_remedy::replace);
     std::int64_t first = (*starts)[i], last = (*ends)[i];
     if (x.axes[static_cast<std::size_t>(axis)] == onnx_value::batch) {
       bool const is_all =
           first == 0 && (last >= std::numeric_limits<std::int32_t>::max() || (extent > 0 && last >= extent));
-      if (!is_all) refuse("it selects a part of the batch");
+      if (!is_all)
+        refuse("the node selects a part of the batch", "all examples", {first, " to ", last},
+               onnx_remedy::replace);
       continue;
     }
     if (first < 0) first += extent;
@@ -83,17 +95,20 @@ COHORT_CORE_INLINE void onnx_importer::split() {
   std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
   auto const parts = static_cast<std::int64_t>(node_->outputs.size());
   integer("num_outputs", parts);
-  if (parts < 1) refuse("it has no outputs");
+  if (parts < 1) refuse("the node has no outputs", "at least 1", "0", onnx_remedy::check);
   if (!sizes) {
     std::int64_t const each = (extent + parts - 1) / parts;
     sizes.emplace(static_cast<std::size_t>(parts), each);
     sizes->back() = extent - each * (parts - 1);
   }
-  if (static_cast<std::int64_t>(sizes->size()) != parts) refuse("its sizes do not fit its outputs");
+  if (static_cast<std::int64_t>(sizes->size()) != parts)
+    refuse("split has another length than the outputs", {parts}, {sizes->size()}, onnx_remedy::check);
   std::int64_t first = 0;
   for (std::size_t part = 0; part < sizes->size(); ++part) {
     std::int64_t const size = (*sizes)[part];
-    if (size < 0 || size > extent - first) refuse("its sizes do not fit its input");
+    if (size < 0 || size > extent - first)
+      refuse("the sizes do not fit the input", {"a sum of ", extent}, extents_text(*sizes, ", "),
+             onnx_remedy::check);
     if (is_used(part)) set(sliced(x, axis, first, first + size), part);
     first += size;
   }
@@ -107,9 +122,11 @@ COHORT_CORE_INLINE void onnx_importer::gather() {
     int const at = axis_of(axis, x.dims.size());
     std::int64_t const extent = x.dims[static_cast<std::size_t>(at)];
     if (!index || index->size() != 1 || any(1).dims.size() > 1)
-      refuse("it selects several elements of a value");
+      refuse("the node selects several elements of a value", "one constant index", input_text(1),
+             onnx_remedy::replace);
     std::int64_t const first = (*index)[0] < 0 ? (*index)[0] + extent : (*index)[0];
-    if (first < 0 || first >= extent) refuse("its index does not exist");
+    if (first < 0 || first >= extent)
+      refuse("the index does not exist", {-extent, " to ", extent - 1}, {(*index)[0]}, onnx_remedy::check);
     onnx_value made = sliced(x, at, first, first + 1);
     if (any(1).dims.empty()) {
       made.dims.erase(made.dims.begin() + at);
@@ -119,11 +136,14 @@ COHORT_CORE_INLINE void onnx_importer::gather() {
   }
   tensor_float table = numbers(0);
   onnx_value const& x = any(1);
-  if (!x.is_integer) refuse("its indices are not integers");
+  if (!x.is_integer)
+    refuse("the indices are not integers", "int32 or int64", input_text(1), onnx_remedy::replace);
   if (axis_of(axis, table.dims.size()) != 0 || table.dims.size() != 2)
-    refuse("it is not a look-up of rows: its table must have two axes, and axis must be 0");
+    refuse("the node does not look up rows of a table", "a table with two axes, and axis 0",
+           {input_text(0), ", axis ", axis}, onnx_remedy::replace);
   if (x.axes[0] != onnx_value::batch || x.dims.size() > 3)
-    refuse("its indices are not N, N x T or N x H x W");
+    refuse("no embedding reads indices of this shape", "N, N x T or N x H x W", input_text(1),
+           onnx_remedy::batch_first);
   ::cohort::shape const dims = checked_shape(table.dims);
   bool const is_map = x.dims.size() == 3;
   int const from = reshaped(x, x.dims.size() == 1 ? ::cohort::shape{1} : checked_shape(behind_batch_of(x)));
@@ -144,10 +164,14 @@ COHORT_CORE_INLINE void onnx_importer::flatten() {
   std::int64_t const given = integer("axis", 1);
   auto const rank = static_cast<std::int64_t>(x.dims.size());
   std::int64_t const axis = given == rank ? rank : axis_of(given, x.dims.size());
-  if (axis < 1 || x.axes[0] != onnx_value::batch) refuse("it mixes examples of the batch");
+  if (axis < 1 || x.axes[0] != onnx_value::batch)
+    refuse("the node mixes examples of the batch", "axis 1, and the batch as first axis",
+           {"axis ", given, " of ", input_text(0)}, onnx_remedy::batch_first);
   std::int64_t before = 1, after = 1;
   for (std::int64_t a = 1; a < rank; ++a) (a < axis ? before : after) *= x.dims[static_cast<std::size_t>(a)];
-  if (before > 1) refuse("it adds an axis to the batch");
+  if (before > 1)
+    refuse("the node adds an axis to the batch", "axis 1", {"axis ", given, " of ", input_text(0)},
+           onnx_remedy::batch_first);
   if (shape_of(x.id).rank < 2 || !is_row_major(x))
     return set(row_major(reshaped(x, checked_shape({after})), {after}, x.dims[0]));
   set(row_major(append("flatten", {x.id}), {after}, x.dims[0]));
@@ -156,7 +180,7 @@ COHORT_CORE_INLINE void onnx_importer::flatten() {
 COHORT_CORE_INLINE void onnx_importer::reshape() {
   std::optional<extents> wanted = list(1, version_ < 5 ? "shape" : nullptr);
   bool const allows_zero = integer("allowzero", 0) != 0;
-  if (!wanted) refuse("its shape is missing");
+  if (!wanted) refuse("the target shape is missing", "a constant", "none", onnx_remedy::fold);
   onnx_value const& x = any(0);
   if (x.constant) {
     onnx_tensor made = *x.constant;
@@ -166,16 +190,19 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
       if ((*wanted)[i] < 0)
         unknown = static_cast<std::int64_t>(i);
       else if ((*wanted)[i] > max_onnx_extent || (known *= (*wanted)[i]) > max_onnx_layer_elements)
-        refuse("its shape is too large");
+        refuse("the target shape is too large", {"at most ", max_onnx_layer_elements, " elements"},
+               extents_text(*wanted), onnx_remedy::reduce);
     }
     if (unknown >= 0)
       (*wanted)[static_cast<std::size_t>(unknown)] = known == 0 ? 0 : x.constant->elements() / known;
     made.dims = *wanted;
     checked_shape(made.dims);
-    if (made.elements() != x.constant->elements()) refuse("its shape does not fit its input");
+    if (made.elements() != x.constant->elements())
+      refuse("the target shape does not fit the constant", {x.constant->elements(), " elements"},
+             extents_text(made.dims), onnx_remedy::check);
     return set_constant(std::move(made));
   }
-  if (x.is_integer) refuse("its input consists of integers");
+  if (x.is_integer) refuse("the input consists of integers", "float", input_text(0), onnx_remedy::replace);
   // The axes before the batch and those after it are reshaped separately.
   auto const batch = static_cast<std::size_t>(std::ranges::find(x.axes, onnx_value::batch) - x.axes.begin());
   std::int64_t before = 1, after = 1;
@@ -207,7 +234,9 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
     prefix *= one;
     dims.push_back(one);
   }
-  if (at == target.size()) refuse("its shape mixes examples of the batch");
+  if (at == target.size())
+    refuse("the node mixes examples of the batch", "a shape that keeps the batch",
+           {extents_text(target), " from ", input_text(0)}, onnx_remedy::batch_first);
   std::size_t const front = dims.size();
   std::int64_t known = 1;
   std::optional<std::size_t> unknown;
@@ -216,13 +245,16 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
     if (one == -1 && !unknown)
       unknown = dims.size();
     else if (one < 1 || one > max_onnx_extent || (known *= one) > max_onnx_layer_elements)
-      refuse("its shape mixes examples of the batch");
+      refuse("the node mixes examples of the batch", "a shape that keeps the batch",
+             {extents_text(target), " from ", input_text(0)}, onnx_remedy::batch_first);
     dims.push_back(one);
   }
   if (unknown) dims[*unknown] = after / known;
   std::int64_t product = 1;
   for (std::int64_t const one : dims) product *= one;
-  if (product != before * after) refuse("its shape does not fit its input");
+  if (product != before * after)
+    refuse("the target shape does not fit the input", {before * after, " elements for each example"},
+           extents_text(target), onnx_remedy::check);
   // Cohort stores the batch axis first, so the ONNX axes before the batch axis become the first axes of an
   // example.
   onnx_value turned = x;
@@ -230,8 +262,7 @@ COHORT_CORE_INLINE void onnx_importer::reshape() {
               turned.dims.begin() + static_cast<std::ptrdiff_t>(batch) + 1);
   std::rotate(turned.axes.begin(), turned.axes.begin() + static_cast<std::ptrdiff_t>(batch),
               turned.axes.begin() + static_cast<std::ptrdiff_t>(batch) + 1);
-  if (!is_row_major(turned))
-    refuse("it reads a transposed value whose elements would have to be moved; Cohort has no such layer");
+  if (!is_row_major(turned)) refuse_transposed(turned);
   onnx_value made = row_major(x.id, dims, count);
   made.dims.erase(made.dims.begin());
   made.axes.erase(made.axes.begin());
@@ -252,8 +283,12 @@ COHORT_CORE_INLINE void onnx_importer::squeeze() {
   onnx_value made = x;
   made.dims.clear(), made.axes.clear();
   for (std::size_t a = 0; a < removed.size(); ++a) {
-    if (removed[a] && x.dims[a] != 1) refuse("it removes an axis whose extent is not 1");
-    if (removed[a] && !x.constant && x.axes[a] == onnx_value::batch) refuse("it removes the batch");
+    if (removed[a] && x.dims[a] != 1)
+      refuse("the node removes an axis whose extent is not 1", "1", {x.dims[a], " at axis ", a},
+             onnx_remedy::check);
+    if (removed[a] && !x.constant && x.axes[a] == onnx_value::batch)
+      refuse("the node removes the batch", "axes after the batch", {"axis ", a, " of ", input_text(0)},
+             onnx_remedy::batch_first);
     if (removed[a]) continue;
     made.dims.push_back(x.dims[a]);
     if (!x.constant) made.axes.push_back(x.axes[a]);
@@ -269,12 +304,15 @@ COHORT_CORE_INLINE void onnx_importer::unsqueeze() {
   std::optional<extents> const axes = list(1, "axes");
   constexpr std::size_t most = 16;
   if (!axes || axes->size() > most || x.dims.size() + axes->size() > most)
-    refuse("its axes are missing, or its result has more than " + std::to_string(most) + " axes");
+    refuse("the axes are missing, or the result has too many axes", {"at most ", most, " axes"},
+           {x.dims.size(), " and ", axes ? text_of({axes->size()}) : "no", " added ones"},
+           onnx_remedy::check);
   std::size_t const rank = x.dims.size() + axes->size();
   std::vector<bool> added(rank);
   for (std::int64_t const one : *axes) {
     auto const at = static_cast<std::size_t>(axis_of(one, rank));
-    if (added[at]) refuse("it adds an axis twice");
+    if (added[at])
+      refuse("an axis is added twice", "different axes", extents_text(*axes, ", "), onnx_remedy::check);
     added[at] = true;
   }
   onnx_value made = x;
@@ -298,19 +336,25 @@ COHORT_CORE_INLINE void onnx_importer::transpose() {
     std::iota(order.rbegin(), order.rend(), 0);
   }
   std::vector<bool> seen(x.dims.size());
-  if (order.size() != x.dims.size()) refuse("its perm does not fit its input");
+  if (order.size() != x.dims.size())
+    refuse("perm has another length than the axes of the input", {x.dims.size()}, {order.size()},
+           onnx_remedy::check);
   onnx_value made = x;
   for (std::size_t a = 0; a < order.size(); ++a) {
     if (order[a] < 0 || order[a] >= static_cast<std::int64_t>(seen.size())
         || seen[static_cast<std::size_t>(order[a])])
-      refuse("its perm is not a permutation");
+      refuse("perm is not a permutation",
+             {"each of 0 to ", static_cast<std::int64_t>(order.size()) - 1, " once"},
+             extents_text(order, ", "), onnx_remedy::check);
     seen[static_cast<std::size_t>(order[a])] = true;
     made.dims[a] = x.dims[static_cast<std::size_t>(order[a])];
     if (!x.constant) made.axes[a] = x.axes[static_cast<std::size_t>(order[a])];
   }
   if (!x.constant) return set(made);
   auto const values = x.constant->floats();
-  if (!values) refuse("its constant is not of floats");
+  if (!values)
+    refuse("the node transposes a constant of another type", "float", name_of(x.constant->type),
+           onnx_remedy::fold);
   set_constant(onnx_tensor::of("", made.dims,
                                permute_axes(*values, x.dims, std::vector<int>(order.begin(), order.end()))));
 }

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/checkpoint/detail/read_graph.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -17,15 +17,17 @@ COHORT_CORE_INLINE std::string onnx_importer::unique(std::string name) {
 }
 
 COHORT_CORE_INLINE shape onnx_importer::checked_shape(extents const& dims) const {
-  if (dims.size() > static_cast<std::size_t>(shape::max_rank)) refuse("it has too many axes");
+  if (dims.size() > static_cast<std::size_t>(shape::max_rank))
+    refuse("a tensor has too many axes", {"at most ", shape::max_rank}, {dims.size()}, onnx_remedy::reduce);
   shape made;
   made.rank = static_cast<int>(dims.size());
   std::int64_t product = 1;
   for (int axis = 0; axis < made.rank; ++axis) {
     std::int64_t const one = dims[static_cast<std::size_t>(axis)];
     if (one < 1 || one > max_onnx_extent || (product *= one) > max_onnx_layer_elements)
-      refuse("an extent of " + std::to_string(one) + " is not supported: a tensor has 1 to "
-             + std::to_string(max_onnx_layer_elements) + " elements");
+      refuse("a tensor is too large, or empty",
+             {"extents of 1 to ", max_onnx_extent, " and at most ", max_onnx_layer_elements, " elements"},
+             extents_text(dims), onnx_remedy::reduce);
     made[axis] = static_cast<int>(one);
   }
   return made;
@@ -86,15 +88,18 @@ COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::ve
   std::span<kind const* const> const kinds = importable_kinds();
   auto const found = std::ranges::find(kinds, kind_name, &kind::name);
   if (found == kinds.end())
-    refuse(text_of({"its layer needs a header that no source of the program includes: add #include <",
-                    header_on_demand(kind_name), ">"}));
+    refuse({"the program does not know the layer ", kind_name},
+           {"#include <", header_on_demand(kind_name), "> in one of its sources"}, "none", "add this line");
   std::int64_t elements = 0;
   for (int const id : inputs) {
     elements += shape_of(id).elements();
     if (net_.view()[id].mask >= 0 && !is_stepwise(kind_name))
-      refuse("it reads the padding of sequences of different lengths");
+      refuse("the layer reads the padding of sequences of different lengths",
+             "a layer that computes each step separately", {kind_name}, onnx_remedy::replace);
   }
-  if (elements > max_onnx_layer_elements) refuse("its inputs have too many elements");
+  if (elements > max_onnx_layer_elements)
+    refuse("the inputs have too many elements", {"at most ", max_onnx_layer_elements}, {elements},
+           onnx_remedy::reduce);
   std::vector<double> values((*found)->defaults, (*found)->defaults + (*found)->slots);
   for (auto const& [name, numbers] : with) {
     auto const info = std::ranges::find((*found)->fields, name, &field_info::name);
@@ -102,7 +107,8 @@ COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::ve
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       double const most = static_cast<double>(is_window ? max_onnx_window : max_onnx_extent);
       if (info->type != field_type::real && !(std::abs(numbers[i]) <= most))
-        refuse(text_of({"a ", name, " of ", numbers[i], " is not supported"}));
+        refuse({"field ", name, " of the layer ", kind_name, " is out of range"}, {"at most ", most},
+               {numbers[i]}, onnx_remedy::replace);
       values[static_cast<std::size_t>(info->first_slot) + i] = numbers[i];
     }
   }
@@ -110,7 +116,9 @@ COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::ve
   if (!is_main) base += '/' + std::string(kind_name);
   std::string const name = unique(base.empty() ? std::string(kind_name) : base);
   int const id = net_.append(**found, values.data(), inputs, name, {}, source_line{});
-  if (net_.problem().found()) refuse(std::string(net_.problem().text().view()));
+  if (net_.problem().found())
+    refuse({"the layer ", kind_name, " cannot be built"}, "inputs and attributes that fit",
+           std::string(net_.problem().text().view()), onnx_remedy::check);
   check_size(shape_of(id));
   for (parameter_spec const& spec : net_.view().parameters(id)) check_size(spec.dims);
   layer_ = name;
@@ -122,21 +130,25 @@ COHORT_CORE_INLINE void onnx_importer::check_size(shape const& dims) const {
   for (int axis = 0; axis < dims.rank; ++axis) {
     product = dims[axis] < 1 ? 0 : product * dims[axis];
     if (product < 1 || product > max_onnx_layer_elements)
-      refuse("a tensor of " + to_string(dims) + " elements is not supported");
+      refuse("a tensor is too large, or empty", {"1 to ", max_onnx_layer_elements, " elements"},
+             to_string(dims), onnx_remedy::reduce);
   }
 }
 
 COHORT_CORE_INLINE void onnx_importer::store(std::string_view parameter, shape dims,
                                              std::vector<float> values) {
   if (static_cast<std::int64_t>(values.size()) != dims.elements())
-    refuse(text_of({parameter, " must have ", dims.elements(), " elements, got ", values.size()}));
+    refuse({"parameter ", parameter, " has another number of elements"}, {dims.elements()}, {values.size()},
+           onnx_remedy::check);
   count_bytes(4 * values.size());
   parameters_.push_back({layer_ + '.' + std::string(parameter), dims, std::move(values)});
 }
 /// Bounds the memory: many nodes may copy the same constant.
 COHORT_CORE_INLINE void onnx_importer::count_bytes(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{1} << 34;
-  if ((bytes_ += bytes) > most) refuse("its constants take more than " + std::to_string(most) + " bytes");
+  if ((bytes_ += bytes) > most)
+    refuse("the constants of the network take too many bytes", {"at most ", most}, {bytes_},
+           onnx_remedy::reduce);
 }
 COHORT_CORE_INLINE void onnx_importer::freeze() { frozen_.push_back(layer_); }
 
@@ -145,7 +157,9 @@ COHORT_CORE_INLINE onnx_attribute const* onnx_importer::attribute(char const* na
                                                                   onnx_attribute::kind type) {
   read_.insert(name);
   onnx_attribute const* const found = node_->find(name);
-  if (found && found->type != type) refuse(text_of({"attribute ", name, " is of another type"}));
+  if (found && found->type != type)
+    refuse({"attribute ", name, " has another type"}, name_of(type), name_of(found->type),
+           onnx_remedy::check);
   return found;
 }
 COHORT_CORE_INLINE std::int64_t onnx_importer::integer(char const* name, std::int64_t otherwise) {
@@ -156,7 +170,7 @@ COHORT_CORE_INLINE double onnx_importer::real(char const* name, double otherwise
   onnx_attribute const* const found = attribute(name, onnx_attribute::real);
   double const value = found ? static_cast<double>(found->f) : otherwise;
   if (!(std::abs(value) < std::numeric_limits<double>::infinity()))
-    refuse(text_of({"attribute ", name, " is not finite"}));
+    refuse({"attribute ", name, " is not finite"}, "a finite number", {value}, onnx_remedy::check);
   return value;
 }
 COHORT_CORE_INLINE std::string onnx_importer::text(char const* name, char const* otherwise) {
@@ -173,25 +187,36 @@ COHORT_CORE_INLINE bool onnx_importer::is_used(std::size_t output) const {
   return uses_.find(node_->outputs[output]) != uses_.end();
 }
 COHORT_CORE_INLINE onnx_value const& onnx_importer::any(std::size_t which) const {
-  if (!has_input(which)) refuse("input " + std::to_string(which) + " is missing");
+  if (!has_input(which))
+    refuse({"input ", which, " is missing"}, {"at least ", which + 1, " inputs"}, {node_->inputs.size()},
+           onnx_remedy::check);
   auto const found = values_.find(node_->inputs[which]);
   if (auto const refused = refused_.find(node_->inputs[which]); refused != refused_.end())
     throw graph_error(refused->second);
   if (found == values_.end())
-    refuse("it reads " + quote_for_error(node_->inputs[which]) + ", which no earlier node computes");
+    refuse({"input ", which, " is unknown"},
+           "an input of the graph, a constant or an output of an earlier node",
+           quote_for_error(node_->inputs[which]), onnx_remedy::check);
   return found->second;
 }
 COHORT_CORE_INLINE onnx_value const& onnx_importer::data(std::size_t which) const {
   onnx_value const& value = any(which);
-  if (value.constant) refuse("input " + std::to_string(which) + " is a constant");
-  if (value.is_integer) refuse("input " + std::to_string(which) + " consists of integers");
+  if (value.constant)
+    refuse({"input ", which, " is a constant"}, "a value that depends on an input", input_text(which),
+           onnx_remedy::fold);
+  if (value.is_integer)
+    refuse({"input ", which, " consists of integers"}, "float", input_text(which), onnx_remedy::replace);
   return value;
 }
 COHORT_CORE_INLINE onnx_importer::tensor_float onnx_importer::numbers(std::size_t which) const {
   onnx_value const& value = any(which);
-  if (!value.constant) refuse("input " + std::to_string(which) + " is not a constant");
+  if (!value.constant)
+    refuse({"input ", which, " is not a constant"}, "an initializer or a Constant", input_text(which),
+           onnx_remedy::fold);
   auto made = value.constant->floats();
-  if (!made) refuse("input " + std::to_string(which) + " is of type " + name_of(value.constant->type));
+  if (!made)
+    refuse({"input ", which, " has another type"}, "float", input_text(which),
+           "convert the model to float32");
   return {value.dims, std::move(*made)};
 }
 COHORT_CORE_INLINE std::optional<onnx_importer::extents> onnx_importer::list(std::size_t which,
@@ -200,9 +225,12 @@ COHORT_CORE_INLINE std::optional<onnx_importer::extents> onnx_importer::list(std
     return found->ints;
   if (!has_input(which)) return std::nullopt;
   onnx_value const& value = any(which);
-  if (!value.constant) refuse("input " + std::to_string(which) + " is not a constant");
+  if (!value.constant)
+    refuse({"input ", which, " is not a constant"}, "an initializer or a Constant", input_text(which),
+           onnx_remedy::fold);
   auto const made = value.constant->integers();
-  if (!made) refuse("input " + std::to_string(which) + " is of type " + name_of(value.constant->type));
+  if (!made)
+    refuse({"input ", which, " has another type"}, "int32 or int64", input_text(which), onnx_remedy::check);
   return *made;
 }
 COHORT_CORE_INLINE std::optional<double> onnx_importer::bound(std::size_t which, char const* older) {
@@ -210,13 +238,15 @@ COHORT_CORE_INLINE std::optional<double> onnx_importer::bound(std::size_t which,
     return static_cast<double>(found->f);
   if (!has_input(which)) return std::nullopt;
   tensor_float const made = numbers(which);
-  if (made.values.size() != 1) refuse("input " + std::to_string(which) + " is not one number");
+  if (made.values.size() != 1)
+    refuse({"input ", which, " is not one number"}, "1 element", {made.values.size()}, onnx_remedy::check);
   return static_cast<double>(made.values[0]);
 }
 COHORT_CORE_INLINE void onnx_importer::set(onnx_value value, std::size_t output) {
   if (output >= node_->outputs.size() || node_->outputs[output].empty()) return;
   if (!values_.try_emplace(node_->outputs[output], std::move(value)).second)
-    refuse("it computes " + quote_for_error(node_->outputs[output]) + " a second time");
+    refuse({"the value ", quote_for_error(node_->outputs[output]), " is computed a second time"}, "one node",
+           "two", onnx_remedy::check);
 }
 COHORT_CORE_INLINE void onnx_importer::set_constant(onnx_tensor tensor) {
   count_bytes(tensor.raw.size());
@@ -245,8 +275,7 @@ COHORT_CORE_INLINE int onnx_importer::reshaped(int id, shape const& dims) {
   return made;
 }
 COHORT_CORE_INLINE int onnx_importer::reshaped(onnx_value const& value, shape const& dims) {
-  if (!is_row_major(value))
-    refuse("it reads a transposed value whose elements would have to be moved; Cohort has no such layer");
+  if (!is_row_major(value)) refuse_transposed(value);
   return reshaped(value.id, dims);
 }
 COHORT_CORE_INLINE onnx_value onnx_importer::row_major(int id, extents dims, std::int64_t batch) {
@@ -260,7 +289,9 @@ COHORT_CORE_INLINE onnx_value onnx_importer::row_major(int id, extents dims, std
   };
   if (!(without_units(have) == without_units(wanted))) {
     if (wanted.rank > 3) wanted = without_units(wanted);
-    if (wanted.rank > 3) refuse("its result has more than three axes after the batch");
+    if (wanted.rank > 3)
+      refuse("the result has more than three axes after the batch", "at most 3, without those of extent 1",
+             extents_text(dims), onnx_remedy::reduce);
     if (wanted.rank == 0) wanted = {1};
     id = reshaped(id, wanted);
   }
@@ -282,13 +313,16 @@ COHORT_CORE_INLINE onnx_value onnx_importer::like(onnx_value const& other, int i
 COHORT_CORE_INLINE int onnx_importer::axis_of(std::int64_t axis, std::size_t rank) const {
   auto const count = static_cast<std::int64_t>(rank);
   if (axis < -count || axis >= count)
-    refuse("its axis does not exist", std::to_string(-count) + " to " + std::to_string(count - 1),
-           std::to_string(axis));
+    refuse("the axis does not exist", {-count, " to ", count - 1}, {axis}, onnx_remedy::check);
   return static_cast<int>(axis < 0 ? axis + count : axis);
 }
 COHORT_CORE_INLINE onnx_importer::around onnx_importer::split_at(onnx_value const& value, int axis) const {
-  if (value.axes[0] != onnx_value::batch) refuse("the batch is not the first axis of its input");
-  if (axis == 0) refuse("it works along the batch");
+  if (value.axes[0] != onnx_value::batch)
+    refuse("the batch is not the first axis of the input", "N first", extents_text(value.dims),
+           onnx_remedy::batch_first);
+  if (axis == 0)
+    refuse("the node works along the batch", "an axis after the batch",
+           {"axis 0 of ", extents_text(value.dims)}, onnx_remedy::batch_first);
   around made;
   for (int at = 1; at < static_cast<int>(value.dims.size()); ++at) {
     std::int64_t& part = at < axis ? made.before : at == axis ? made.along : made.after;
@@ -304,7 +338,8 @@ COHORT_CORE_INLINE int onnx_importer::image(onnx_value const& value) {
   if (value.dims.size() == 3 && value.axes[0] == onnx_value::batch)
     return reshaped(value, checked_shape({value.dims[1], 1, value.dims[2]}));
   if (value.dims.size() != 4 || value.axes[0] != onnx_value::batch)
-    refuse("its input is not N x C x H x W or N x C x L");
+    refuse("the input is no image and no sequence", "N x C x H x W or N x C x L", extents_text(value.dims),
+           onnx_remedy::batch_first);
   return reshaped(value, checked_shape(behind_batch_of(value)));
 }
 
@@ -313,14 +348,20 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
                                                     tensor_float const* offset) {
   tensor_float const& with = factor ? *factor : *offset;
   std::size_t const rank = x.dims.size();
-  if (with.dims.size() > rank) refuse("its constant has more axes than the other operand");
+  if (with.dims.size() > rank)
+    refuse("the constant has more axes than the other operand", {"at most ", rank}, {with.dims.size()},
+           onnx_remedy::replace);
   extents dims(rank, 1);
   std::ranges::copy(with.dims, dims.end() - static_cast<std::ptrdiff_t>(with.dims.size()));
   std::size_t first = rank, last = 0;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (dims[axis] == 1) continue;
-    if (x.axes[axis] == onnx_value::batch) refuse("its constant has an axis for the batch");
-    if (dims[axis] != x.dims[axis]) refuse("its constant is wider than the other operand");
+    if (x.axes[axis] == onnx_value::batch)
+      refuse("the constant has an axis for the batch", {"1 at axis ", axis}, extents_text(with.dims),
+             onnx_remedy::batch_first);
+    if (dims[axis] != x.dims[axis])
+      refuse("the constant does not fit the other operand", extents_text(x.dims), extents_text(with.dims),
+             onnx_remedy::check);
     first = std::min(first, axis), last = axis;
   }
   shape const whole = shape_of(x.id);
@@ -334,7 +375,9 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
     freeze();
     return like(x, reshaped(made, whole));
   }
-  if (x.axes[0] != onnx_value::batch) refuse("the batch is not the first axis of its input");
+  if (x.axes[0] != onnx_value::batch)
+    refuse("the batch is not the first axis of the input", "N first", extents_text(x.dims),
+           onnx_remedy::batch_first);
   // The constant, broadcast to all axes between the first and the last one along which it varies.
   std::int64_t before = 1, along = 1, after = 1;
   for (std::size_t axis = 1; axis < rank; ++axis)
@@ -385,7 +428,9 @@ COHORT_CORE_INLINE onnx_value onnx_importer::affine(onnx_value const& x, tensor_
 COHORT_CORE_INLINE onnx_value onnx_importer::sliced(onnx_value const& x, int axis, std::int64_t first,
                                                     std::int64_t last) {
   auto const [before, along, after] = split_at(x, axis);
-  if (first < 0 || last > along || first >= last) refuse("it selects no elements");
+  if (first < 0 || last > along || first >= last)
+    refuse("no elements are selected, or some that do not exist", {"a part of 0 to ", along},
+           {first, " to ", last}, onnx_remedy::check);
   extents dims = behind_batch_of(x);
   dims[static_cast<std::size_t>(axis) - 1] = last - first;
   if (first == 0 && last == along) return x;

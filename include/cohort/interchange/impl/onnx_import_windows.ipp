@@ -15,19 +15,24 @@ COHORT_CORE_INLINE sliding_window onnx_importer::window(std::size_t spatial, ext
   extents const given = integers("kernel_shape"), strides = integers("strides");
   extents const dilations = has_dilation ? integers("dilations") : extents();
   if (spatial < 1 || spatial > 2)
-    refuse("it has " + std::to_string(spatial) + " spatial axes: 1 and 2 are supported");
+    refuse("the number of spatial axes is not supported", "1 or 2", {spatial, " in ", input_text(0)},
+           onnx_remedy::replace);
   if (size.empty()) size = given;
-  if (!given.empty() && given != size) refuse("kernel_shape differs from the weights");
+  if (!given.empty() && given != size)
+    refuse("kernel_shape differs from the extents of the weights", extents_text(size), extents_text(given),
+           onnx_remedy::check);
   if (size.size() != spatial)
-    refuse("the length of kernel_shape does not fit its input", std::to_string(spatial),
-           std::to_string(size.size()));
+    refuse("kernel_shape has another length than the spatial axes of the input", {spatial}, {size.size()},
+           onnx_remedy::check);
   auto const two = [&](extents const& list) {
     if (list.empty()) return extent2(1);
-    if (list.size() != spatial) refuse("an attribute has another number of axes than its input");
+    if (list.size() != spatial)
+      refuse("strides or dilations have another length than the spatial axes of the input", {spatial},
+             {list.size()}, onnx_remedy::check);
     for (std::int64_t const one : list)
       if (one < 1 || one > max_onnx_window)
-        refuse("an extent of its window is out of range", "1 to " + std::to_string(max_onnx_window),
-               std::to_string(one));
+        refuse("an extent of the window is out of range", {"1 to ", max_onnx_window}, {one},
+               onnx_remedy::reduce);
     return extent2(spatial == 1 ? 1 : static_cast<int>(list[0]), static_cast<int>(list.back()));
   };
   return {two(size), two(strides), two(dilations), {}};
@@ -37,11 +42,11 @@ COHORT_CORE_INLINE padding onnx_importer::pads(extents const& given, std::size_t
                                                std::string const& automatic) const {
   padding made(0, 0, 0, 0);
   if (!given.empty() && given.size() != 2 * spatial)
-    refuse("the length of pads does not fit its input", std::to_string(2 * spatial),
-           std::to_string(given.size()));
+    refuse("pads has another length than twice the spatial axes of the input", {2 * spatial}, {given.size()},
+           onnx_remedy::check);
   for (std::int64_t const one : given)
     if (one < 0 || one > max_onnx_window)
-      refuse("a padding is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
+      refuse("a padding is out of range", {"0 to ", max_onnx_window}, {one}, onnx_remedy::replace);
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
     sliding_window same = w;
     same.padding = padding::same;
@@ -49,7 +54,8 @@ COHORT_CORE_INLINE padding onnx_importer::pads(extents const& given, std::size_t
     if (automatic == "SAME_LOWER") std::swap(v.before, v.after), std::swap(h.before, h.after);
     made = padding(v.before, v.after, h.before, h.after);
   } else if (automatic != "NOTSET" && automatic != "VALID") {
-    refuse("auto_pad is unknown", "NOTSET, VALID, SAME_UPPER or SAME_LOWER", quote_for_error(automatic));
+    refuse("auto_pad is unknown", "NOTSET, VALID, SAME_UPPER or SAME_LOWER", quote_for_error(automatic),
+           onnx_remedy::check);
   } else if (automatic == "NOTSET" && !given.empty()) {
     made.left = static_cast<int>(given[spatial - 1]), made.right = static_cast<int>(given.back());
     if (spatial == 2) made.top = static_cast<int>(given[0]), made.bottom = static_cast<int>(given[2]);
@@ -69,7 +75,8 @@ COHORT_CORE_INLINE void onnx_importer::conv() {
   onnx_value const& x = data(0);
   tensor_float weights = numbers(1);
   if (weights.dims.size() < 3 || weights.dims.size() != x.dims.size())
-    refuse("its weights do not fit its input");
+    refuse("the weights have another number of axes than the input, or fewer than three",
+           {input_text(0), " and weights with as many axes"}, input_text(1), onnx_remedy::check);
   std::size_t const spatial = weights.dims.size() - 2;
   sliding_window moving = window(spatial, {weights.dims.begin() + 2, weights.dims.end()}, true);
   auto const groups = static_cast<double>(integer("group", 1));
@@ -107,7 +114,8 @@ COHORT_CORE_INLINE void onnx_importer::conv() {
     if (spatial == 1) kernel = {kernel[0], kernel[1], 1, kernel[2]};
   }
   ::cohort::shape const wanted = net_.view().parameters(made).specs[0].dims;
-  if (!(wanted == kernel)) refuse("its weights do not fit its input", to_string(wanted), to_string(kernel));
+  if (!(wanted == kernel))
+    refuse("the weights do not fit the input", to_string(wanted), to_string(kernel), onnx_remedy::check);
   store("weights", kernel, std::move(weights.values));
   if (bias) store("bias", {kernel[0]}, numbers(2).values);
   ::cohort::shape const out = shape_of(made);
@@ -122,7 +130,8 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
   onnx_value const& x = data(0);
   tensor_float const weights = numbers(1);
   if (weights.dims.size() < 3 || weights.dims.size() != x.dims.size())
-    refuse("its weights do not fit its input");
+    refuse("the weights have another number of axes than the input, or fewer than three",
+           {input_text(0), " and weights with as many axes"}, input_text(1), onnx_remedy::check);
   std::size_t const spatial = weights.dims.size() - 2;
   sliding_window moving = window(spatial, {weights.dims.begin() + 2, weights.dims.end()}, true);
   std::int64_t const groups = integer("group", 1);
@@ -132,20 +141,25 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
   ::cohort::shape const in = shape_of(from);
   checked_shape(weights.dims);
   if (groups < 1 || groups > weights.dims[0] || weights.dims[0] != in[0] || in[0] % groups != 0)
-    refuse("its weights do not fit its input");
+    refuse("the weights do not fit the input",
+           {"weights of ", in[0], " channels, and groups that divide them"},
+           {input_text(1), " in ", groups, " groups"}, onnx_remedy::check);
   bool const same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   if (automatic != "NOTSET" && automatic != "VALID" && !same)
-    refuse("auto_pad is unknown", "NOTSET, VALID, SAME_UPPER or SAME_LOWER", quote_for_error(automatic));
+    refuse("auto_pad is unknown", "NOTSET, VALID, SAME_UPPER or SAME_LOWER", quote_for_error(automatic),
+           onnx_remedy::check);
   for (extents* const list : {&more, &wanted})
     if (!list->empty() && list->size() != spatial)
-      refuse("an attribute has another number of axes than its input");
+      refuse("output_padding or output_shape has another length than the spatial axes of the input",
+             {spatial}, {list->size()}, onnx_remedy::check);
   if (!given.empty() && given.size() != 2 * spatial)
-    refuse("the length of pads does not fit its input", std::to_string(2 * spatial),
-           std::to_string(given.size()));
+    refuse("pads has another length than twice the spatial axes of the input", {2 * spatial}, {given.size()},
+           onnx_remedy::check);
   for (extents* const list : {&given, &more, &wanted})
     for (std::int64_t const one : *list)
       if (one < 0 || one > max_onnx_window)
-        refuse("an extent is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
+        refuse("a value of pads, output_padding or output_shape is out of range", {"0 to ", max_onnx_window},
+               {one}, onnx_remedy::replace);
   // Elements to cut from the whole output before and after; negative: elements to add.
   std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t a = 0; a < spatial; ++a) {
@@ -170,7 +184,8 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
   }
   for (std::size_t axis = 0; axis < 2; ++axis)
     if (std::max(std::abs(before[axis]), std::abs(after[axis])) > max_onnx_window)
-      refuse("its output is cut or extended by more than " + std::to_string(max_onnx_window) + " elements");
+      refuse("the output is cut or extended by too many elements", {"at most ", max_onnx_window},
+             {std::max(std::abs(before[axis]), std::abs(after[axis]))}, onnx_remedy::replace);
   checked_shape(
       {weights.dims[1] * groups,
        in[1] * std::int64_t{moving.stride.height} + dilated(moving.size.height, moving.dilation.height),
@@ -194,7 +209,9 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
         permute_axes(weights.values, {groups, channels, filters, area}, {0, 2, 1, 3}));
   if (bias) store("bias", checked_shape({filters * groups}), numbers(2).values);
   if (after[0] < 0 || after[1] < 0) {
-    if (bias) refuse("its output extends beyond its last window, and it has a bias");
+    if (bias)
+      refuse("the output is larger than the windows reach, and the node has a bias",
+             "no bias, or a smaller output_padding", input_text(2), "add the bias by a node Add");
     made = append("zero_padding", {made},
                   {{"sides",
                     {static_cast<double>(padding_mode::sides), 0,
@@ -216,8 +233,12 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
   bool const ceil = integer("ceil_mode", 0) != 0;
   bool const counts_padding = !is_max && integer("count_include_pad", 0) != 0;
   integer("storage_order", 0);
-  if (is_used(1)) refuse("its indices are read");
-  if (!(moving.dilation == extent2(1))) refuse("Cohort's pooling has no dilation");
+  if (is_used(1))
+    refuse("the indices of the maxima are read", "no reader",
+           {"readers of ", quote_for_error(node_->outputs[1])}, onnx_remedy::replace);
+  if (!(moving.dilation == extent2(1)))
+    refuse("no pooling layer has dilation", "dilations of 1",
+           {moving.dilation.height, " x ", moving.dilation.width}, onnx_remedy::replace);
   int from = image(x);
   ::cohort::shape in = shape_of(from);
   padding sides = pads(given, spatial, moving, in, automatic);
@@ -236,7 +257,9 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
     extend(moving.size.width, moving.stride.width, in[2], sides.left, sides.right);
   }
   if (counts_padding) {
-    if (!(before == sides)) refuse("it counts padding and has ceil_mode");
+    if (!(before == sides))
+      refuse("padding is counted, and ceil_mode adds windows", "count_include_pad 0 or ceil_mode 0",
+             "1 and 1", onnx_remedy::replace);
     if (encoded_padding(sides)[0] != 0)
       from = append("zero_padding", {from}, {{"sides", encoded_padding(sides)}}, false);
     sides = padding(0, 0, 0, 0);
@@ -251,7 +274,8 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
 
 COHORT_CORE_INLINE void onnx_importer::global_pool() {
   onnx_value const& x = data(0);
-  if (x.dims.size() < 3) refuse("its input has no spatial axes");
+  if (x.dims.size() < 3)
+    refuse("the input has no spatial axes", "N x C x L or more axes", input_text(0), onnx_remedy::check);
   std::string_view const kind = node_->op == "GlobalMaxPool" ? "global_max_pool" : "global_avg_pool";
   extents dims(x.dims.size() - 1, 1);
   dims[0] = x.dims[1];
@@ -266,14 +290,19 @@ COHORT_CORE_INLINE void onnx_importer::reduce() {
   std::optional<extents> axes = list(1, "axes");
   bool const keeps = integer("keepdims", 1) != 0;
   if (integer("noop_with_empty_axes", 0) != 0 && !axes) return set(x);
-  if (!axes || axes->empty()) refuse("it reduces the batch");
+  if (!axes || axes->empty())
+    refuse("the node reduces the batch", "axes after the batch", {"all axes of ", input_text(0)},
+           onnx_remedy::replace);
   std::vector<bool> reduced(x.dims.size());
   for (std::int64_t const one : *axes) reduced[static_cast<std::size_t>(axis_of(one, x.dims.size()))] = true;
   if (x.axes[0] != onnx_value::batch || reduced[0])
-    refuse("it reduces the batch, or the batch is not the first axis");
+    refuse("the node reduces the batch, or the batch is not the first axis", "axes after the batch",
+           {"axes ", extents_text(*axes, ", "), " of ", input_text(0)}, onnx_remedy::batch_first);
   auto const first = std::find(reduced.begin(), reduced.end(), true);
   auto const last = std::find(reduced.rbegin(), reduced.rend(), true).base();
-  if (std::find(first, last, false) != last) refuse("its axes are not adjacent");
+  if (std::find(first, last, false) != last)
+    refuse("the axes are not adjacent", "adjacent axes",
+           {"axes ", extents_text(*axes, ", "), " of ", input_text(0)}, onnx_remedy::replace);
   std::int64_t before = 1, along = 1, after = 1;
   extents dims;
   for (std::size_t axis = 1; axis < x.dims.size(); ++axis) {
@@ -281,7 +310,9 @@ COHORT_CORE_INLINE void onnx_importer::reduce() {
     (at < first ? before : at < last ? along : after) *= x.dims[axis];
     if (!*at || keeps) dims.push_back(*at ? 1 : x.dims[axis]);
   }
-  if (before > 1 && after > 1) refuse("it reduces a middle axis");
+  if (before > 1 && after > 1)
+    refuse("the node reduces a middle axis", "the first or last axes after the batch",
+           {"axes ", extents_text(*axes, ", "), " of ", input_text(0)}, onnx_remedy::replace);
   std::string_view const kind = node_->op == "ReduceMax" ? "global_max_pool" : "global_avg_pool";
   int const from = reshaped(x, after > 1 ? checked_shape({along, after}) : checked_shape({before, along, 1}));
   set(row_major(append(kind, {from}), dims, x.dims[0]));
@@ -292,16 +323,26 @@ COHORT_CORE_INLINE void onnx_importer::pad() {
   std::string const mode = text("mode", "constant");
   std::optional<extents> const given = list(1, "pads");
   std::optional<double> const value = bound(2, "value");
-  if (mode != "constant" || (value && *value != 0)) refuse("it pads with other numbers than 0");
-  if (has_input(3)) refuse("it pads selected axes");
+  if (mode != "constant" || (value && *value != 0))
+    refuse("the padding is not filled with zeros", "mode constant and value 0",
+           {"mode ", quote_for_error(mode), " and value ", value.value_or(0)}, onnx_remedy::replace);
+  if (has_input(3))
+    refuse("the node pads selected axes", "pads of all axes and no input 3", input_text(3),
+           onnx_remedy::replace);
   std::size_t const rank = x.dims.size();
-  if (!given || given->size() != 2 * rank) refuse("its pads do not fit its input");
+  if (!given || given->size() != 2 * rank)
+    refuse("pads has another length than twice the axes of the input", {2 * rank},
+           {given ? text_of({given->size()}) : "none"}, onnx_remedy::check);
   for (std::int64_t const one : *given)
     if (one < 0 || one > max_onnx_window)
-      refuse("a padding is out of range", "0 to " + std::to_string(max_onnx_window), std::to_string(one));
+      refuse("a padding is out of range", {"0 to ", max_onnx_window}, {one}, onnx_remedy::replace);
   if (rank < 2 || rank > 4 || x.axes[0] != onnx_value::batch || (*given)[0] != 0 || (*given)[rank] != 0)
-    refuse("it pads the batch, or its input does not have one to three axes after the batch");
-  if (rank == 4 && ((*given)[1] != 0 || (*given)[5] != 0)) refuse("it pads the channels of an image");
+    refuse("the node pads the batch, or the input does not have one to three axes after the batch",
+           "N x C, N x T x C or N x C x H x W, with 0 for N",
+           {input_text(0), " with ", extents_text(*given, ", ")}, onnx_remedy::replace);
+  if (rank == 4 && ((*given)[1] != 0 || (*given)[5] != 0))
+    refuse("the node pads the channels of an image", "0 for the channels", extents_text(*given, ", "),
+           onnx_remedy::replace);
   auto const side = [&](std::size_t axis, bool end) {
     return static_cast<double>((*given)[axis + (end ? rank : 0)]);
   };
@@ -330,9 +371,13 @@ COHORT_CORE_INLINE void onnx_importer::resize() {
   integer("antialias", 0);
   std::string const policy = text("keep_aspect_ratio_policy", "stretch");
   extents const axes = integers("axes");
-  if (mode != "nearest") refuse("Cohort does not interpolate: only mode nearest is supported");
-  if (!axes.empty() || policy != "stretch") refuse("it resizes selected axes");
-  if (x.dims.size() != 4 || x.axes[0] != onnx_value::batch) refuse("its input is not N x C x H x W");
+  if (mode != "nearest")
+    refuse("no layer has this mode", "nearest", quote_for_error(mode), onnx_remedy::replace);
+  if (!axes.empty() || policy != "stretch")
+    refuse("the node resizes selected axes, or keeps the aspect ratio", "no axes, and policy stretch",
+           {axes.size(), " axes, and policy ", quote_for_error(policy)}, onnx_remedy::replace);
+  if (x.dims.size() != 4 || x.axes[0] != onnx_value::batch)
+    refuse("the input is not an image", "N x C x H x W", input_text(0), onnx_remedy::replace);
   std::vector<std::int64_t> factors;
   std::size_t const at = is_upsample ? 1 : 2;
   onnx_attribute const* const older = attribute("scales", onnx_attribute::reals);
@@ -342,27 +387,34 @@ COHORT_CORE_INLINE void onnx_importer::resize() {
   if (!scales.empty()) {
     for (float const one : scales) {
       if (!(one >= 1 && one <= static_cast<float>(max_onnx_window)) || one != std::floor(one))
-        refuse("a scale is not a whole number");
+        refuse("a scale is not a whole number in range", {"1 to ", max_onnx_window}, {one},
+               onnx_remedy::replace);
       factors.push_back(static_cast<std::int64_t>(one));
     }
   } else {
     std::optional<extents> const sizes = list(3, nullptr);
-    if (!sizes || sizes->size() != 4) refuse("its scales are missing");
+    if (!sizes || sizes->size() != 4)
+      refuse("scales and sizes are missing", "four constant numbers",
+             {sizes ? text_of({sizes->size()}) : "none"}, onnx_remedy::fold);
     for (std::size_t a = 0; a < 4; ++a) {
       std::int64_t const extent = x.dims[a] < 0 ? (*sizes)[a] : x.dims[a];
       if ((*sizes)[a] < 1 || extent < 1 || (*sizes)[a] % extent != 0)
-        refuse("a size is not a multiple of that of its input");
+        refuse("a size is not a multiple of the extent of the input", {"a multiple of ", extent},
+               {(*sizes)[a]}, onnx_remedy::replace);
       factors.push_back((*sizes)[a] / extent);
     }
   }
-  if (factors.size() != 4 || factors[0] != 1 || factors[1] != 1) refuse("it resizes batch or channels");
+  if (factors.size() != 4 || factors[0] != 1 || factors[1] != 1)
+    refuse("the node resizes batch or channels", "1 x 1 x height x width", extents_text(factors),
+           onnx_remedy::replace);
   bool const repeats = (coordinates == "asymmetric" && rounding == "floor")
                        || ((coordinates == "half_pixel" || coordinates == "pytorch_half_pixel")
                            && rounding.starts_with("round_prefer"))
                        || is_upsample;
   if (!repeats && (factors[2] != 1 || factors[3] != 1))
-    refuse("its coordinates " + quote_for_error(coordinates) + " with " + quote_for_error(rounding)
-           + " do not repeat elements");
+    refuse("the coordinates do not repeat elements",
+           "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
+           {quote_for_error(coordinates), " with ", quote_for_error(rounding)}, onnx_remedy::replace);
   checked_shape({x.dims[1], x.dims[2] * factors[2], x.dims[3] * factors[3]});
   int const made = append("upsampling", {image(x)},
                           {{"factor", {static_cast<double>(factors[2]), static_cast<double>(factors[3])}}});

@@ -105,31 +105,56 @@ COHORT_CORE_INLINE std::string name_of(onnx_node const& node) {
   return {};
 }
 
-COHORT_CORE_INLINE void onnx_importer::refuse(std::string reason, std::string expected,
-                                              std::string got) const {
+COHORT_CORE_INLINE void onnx_importer::refuse(clause what, clause expected, clause got,
+                                              std::string_view remedy) const {
   std::string where = origin_;
-  if (node_) {
-    std::string const name = name_of(*node_);
-    where += ", node " + quote_for_error(name) + " of operator " + quote_for_error(node_->op);
+  if (!place_.empty()) {
+    where += ", " + place_;
+  } else if (node_) {
+    where += text_of({", node ", node_ - model_.nodes.data(), ' ', quote_for_error(name_of(*node_)),
+                      " of operator ", quote_for_error(node_->op)});
   }
-  std::string what = "the ONNX network cannot be imported";
-  if (expected.empty())
-    throw graph_error({.what = what, .where = std::move(where), .got = std::move(reason)});
-  throw graph_error({.what = what + ": " + reason,
+  throw graph_error({.what = text_of({"cannot import the ONNX network: ", what}),
                      .where = std::move(where),
                      .expected = std::move(expected),
-                     .got = std::move(got)});
+                     .got = text_of({got, "; ", remedy})});
+}
+
+COHORT_CORE_INLINE void onnx_importer::refuse_transposed(onnx_value const& value) const {
+  refuse("the node reads a transposed value, and no layer moves elements", "the elements in row-major order",
+         extents_text(value.dims), onnx_remedy::replace);
+}
+
+COHORT_CORE_INLINE std::string onnx_importer::input_text(std::size_t which) const {
+  if (!has_input(which)) return "none";
+  auto const found = values_.find(node_->inputs[which]);
+  if (found == values_.end()) return quote_for_error(node_->inputs[which]);
+  onnx_value const& value = found->second;
+  if (value.constant)
+    return text_of({"a constant of type ", name_of(value.constant->type), ", ", extents_text(value.dims)});
+  return (value.is_integer ? "integers, " : "") + extents_text(value.dims);
+}
+
+COHORT_CORE_INLINE std::string extents_text(std::vector<std::int64_t> const& dims, char const* between) {
+  bool const is_list = *between == ',';
+  if (dims.empty()) return is_list ? "none" : "a scalar";
+  std::string made;
+  std::size_t const shown = std::min<std::size_t>(dims.size(), 8);
+  for (std::size_t axis = 0; axis < shown; ++axis)
+    made += text_of({axis == 0 ? "" : between, dims[axis] == -1 && !is_list ? "N" : text_of({dims[axis]})});
+  return dims.size() > shown ? text_of({made, between, "… (", dims.size(), " numbers)"}) : made;
 }
 
 COHORT_CORE_INLINE void onnx_importer::check_model() {
-  if (model_.has_sparse) refuse("its parameters are sparse");
+  if (model_.has_sparse)
+    refuse("the parameters are sparse", "dense initializers", "sparse_initializer",
+           "convert the parameters to dense ones");
   if (model_.has_functions)
-    refuse("it defines functions of its own",
-           "a model without functions (onnx.inliner.inline_local_functions)", "functions");
+    refuse("the file defines functions", "a graph of operators", "functions",
+           "inline them by onnx.inliner.inline_local_functions");
   auto const limit = [&](char const* what, std::size_t count) {
     if (count > max_onnx_nodes)
-      refuse(text_of({"it has too many ", what}), "at most " + std::to_string(max_onnx_nodes),
-             std::to_string(count));
+      refuse({"the graph has too many ", what}, {"at most ", max_onnx_nodes}, {count}, onnx_remedy::reduce);
   };
   limit("nodes", model_.nodes.size());
   limit("inputs", model_.inputs.size());
@@ -137,12 +162,12 @@ COHORT_CORE_INLINE void onnx_importer::check_model() {
   for (auto const& [domain, version] : model_.opsets)
     if (domain.empty()) version_ = version;
   if (version_ < oldest_onnx_set || version_ > newest_onnx_set)
-    refuse("its operator set is unknown",
-           "sets " + std::to_string(oldest_onnx_set) + " to " + std::to_string(newest_onnx_set),
-           std::to_string(version_));
+    refuse("the operator set is unknown", {"sets ", oldest_onnx_set, " to ", newest_onnx_set}, {version_},
+           "convert the file by onnx.version_converter.convert_version");
   for (onnx_tensor const& one : model_.initializers)
     if (!values_.try_emplace(one.name, onnx_value{.dims = one.dims, .constant = &one}).second)
-      refuse("it has two parameters " + quote_for_error(one.name));
+      refuse({"two initializers have the name ", quote_for_error(one.name)}, "unique names", "two",
+             onnx_remedy::check);
   check_names();
   for (onnx_node const& one : model_.nodes) {
     if (one.op != "Constant" || !one.domain.empty()) continue;
@@ -159,15 +184,20 @@ COHORT_CORE_INLINE void onnx_importer::check_model() {
 COHORT_CORE_INLINE void onnx_importer::check_names() {
   std::set<std::string_view> inputs, outputs, computed;
   for (onnx_value_info const& one : model_.inputs)
-    if (!inputs.insert(one.name).second) refuse("it has two inputs " + quote_for_error(one.name));
+    if (!inputs.insert(one.name).second)
+      refuse({"two inputs have the name ", quote_for_error(one.name)}, "unique names", "two",
+             onnx_remedy::check);
   for (onnx_value_info const& one : model_.outputs)
-    if (!outputs.insert(one.name).second) refuse("it has two outputs " + quote_for_error(one.name));
+    if (!outputs.insert(one.name).second)
+      refuse({"two outputs have the name ", quote_for_error(one.name)}, "unique names", "two",
+             onnx_remedy::check);
   for (onnx_node const& one : model_.nodes) {
     node_ = &one;
     for (std::string const& output : one.outputs)
       if (!output.empty()
           && (!computed.insert(output).second || inputs.contains(output) || values_.contains(output)))
-        refuse("it computes " + quote_for_error(output) + " a second time");
+        refuse({"the value ", quote_for_error(output), " is computed a second time"}, "one node", "two",
+               onnx_remedy::check);
   }
   node_ = nullptr;
 }
@@ -176,15 +206,22 @@ COHORT_CORE_INLINE void onnx_importer::import_node(onnx_node const& node) {
   node_ = &node;
   read_.clear();
   layer_.clear();
-  if (!node.domain.empty()) refuse("its operator is of domain " + quote_for_error(node.domain));
+  if (!node.domain.empty())
+    refuse("no layer computes operators of this domain", "ai.onnx", quote_for_error(node.domain),
+           onnx_remedy::replace);
   known_operator const* const known = find_operator(node.op);
-  if (!known) refuse("Cohort has no layer for this operator");
+  if (!known)
+    refuse("no layer computes this operator", "an operator that docs/onnx.md lists", quote_for_error(node.op),
+           onnx_remedy::replace);
   if (node.inputs.size() > known->inputs && !fused())
-    refuse("it has too many inputs", "at most " + std::to_string(known->inputs),
-           std::to_string(node.inputs.size()));
+    refuse("the node has too many inputs", {"at most ", known->inputs}, {node.inputs.size()},
+           onnx_remedy::check);
   (this->*known->import)();
   for (onnx_attribute const& one : node.attributes)
-    if (!read_.contains(one.name)) refuse("attribute " + quote_for_error(one.name) + " is unknown");
+    if (!read_.contains(one.name))
+      refuse({"attribute ", quote_for_error(one.name), " is unknown"},
+             {"an attribute of ", node.op, " in operator set ", version_}, {name_of(one.type)},
+             onnx_remedy::replace);
 }
 
 COHORT_CORE_INLINE void onnx_importer::mark_live() {
@@ -226,7 +263,8 @@ COHORT_CORE_INLINE void onnx_importer::find_lengths() {
     std::string const& lengths = node_->inputs[4];
     if (values_.contains(lengths)) continue;  // constant
     if (!graph_inputs.contains(lengths))
-      refuse("its sequence_lens are computed: they must be an input of the graph");
+      refuse("sequence_lens are computed", "an input of the graph", quote_for_error(lengths),
+             "make the lengths an input of the graph");
     std::string_view at = node_->inputs[0];
     std::vector<std::string_view> path;
     while (path.size() <= model_.nodes.size() && !graph_inputs.contains(at)) {
@@ -241,15 +279,25 @@ COHORT_CORE_INLINE void onnx_importer::find_lengths() {
       at = found->second->inputs[is_gather ? 1 : 0];
     }
     for (std::string_view const one : path) sources[one] = at;
-    if (!graph_inputs.contains(at)) refuse("its sequences do not come from an input of the graph");
+    if (!graph_inputs.contains(at))
+      refuse("the sequences do not depend on an input of the graph", "an input of the graph",
+             quote_for_error(node_->inputs[0]), "make the sequences an input of the graph");
     auto const known = lengths_.try_emplace(lengths, at).first;
-    if (known->second != at) refuse("its sequence_lens are those of another input");
-    if (++uses[lengths] > uses_[lengths]) refuse("its sequence_lens are read twice");
+    if (known->second != at)
+      refuse("sequence_lens belong to the sequences of another input", quote_for_error(known->second),
+             quote_for_error(at), "add separate lengths for each input");
+    if (++uses[lengths] > uses_[lengths])
+      refuse("sequence_lens are read a second time by this node", "one reader",
+             {uses[lengths], " of ", uses_[lengths]}, onnx_remedy::check);
   }
   node_ = nullptr;
-  for (auto const& [name, count] : uses)
+  for (auto const& [name, count] : uses) {
+    place_ = "input " + quote_for_error(name);
     if (count != uses_[name])
-      refuse("input " + quote_for_error(name) + " is read by other nodes than as sequence_lens");
+      refuse("the lengths are read by other nodes than as sequence_lens", {count, " readers"}, {uses_[name]},
+             onnx_remedy::replace);
+  }
+  place_.clear();
 }
 
 // ---- inputs, outputs and layers ----
@@ -269,14 +317,15 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
   for (onnx_value_info const& one : model_.inputs) {
     if (values_.contains(one.name) || uses_.find(one.name) == uses_.end() || lengths_.contains(one.name))
       continue;
-    auto const wrong = [&](std::string reason) {
-      refuse("input " + quote_for_error(one.name) + ' ' + reason);
-    };
+    place_ = text_of({"input ", &one - model_.inputs.data(), ' ', quote_for_error(one.name)});
     onnx_value made;
     made.is_integer = one.type == onnx_type::i32 || one.type == onnx_type::i64;
     if (one.type != onnx_type::f32 && !made.is_integer)
-      wrong("is of type " + name_of(one.type) + ": float, or int32 or int64 for indices, is supported");
-    if (!one.has_shape || one.dims.empty()) wrong("has no batch: its shape is unknown or scalar");
+      refuse("the input has an unsupported type", "float, or int32 or int64 for indices", name_of(one.type),
+             "convert the model to float32");
+    if (!one.has_shape || one.dims.empty())
+      refuse("the input has no batch", "a shape whose first extent is the batch",
+             one.has_shape ? "a scalar" : "no shape", onnx_remedy::batch_first);
     std::size_t const batch = batch_second.contains(one.name) && one.dims.size() == 3 ? 1 : 0;
     extents dims;
     for (std::size_t axis = 0; axis < one.dims.size(); ++axis) {
@@ -284,37 +333,51 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
       made.dims.push_back(extent > 0 || axis != batch ? extent : -1);
       made.axes.push_back(axis == batch ? onnx_value::batch : static_cast<int>(dims.size()));
       if (axis == batch) continue;
-      if (extent < 1) wrong("has an extent that is known at run time only, beside the batch");
+      if (extent < 1)
+        refuse("an extent of the input is known at run time only",
+               "a number of at least 1 for each extent but the batch",
+               {one.dims[axis].name.empty() ? text_of({extent}) : quote_for_error(one.dims[axis].name),
+                " at axis ", axis},
+               "export the model with fixed extents, or set them by onnx.tools.update_model_dims");
       dims.push_back(extent);
     }
-    if (dims.size() > 3) wrong("has more than three axes after the batch");
+    if (dims.size() > 3)
+      refuse("the input has too many axes", "at most 3 after the batch", {dims.size()}, onnx_remedy::replace);
     if (dims.empty()) dims = {1};
     shape const extents = checked_shape(dims);
     std::string const name = unique(one.name);
     made.id =
         masked.contains(one.name) ? net_.masked_input(extents, name).id() : net_.input(extents, name).id();
-    if (net_.problem().found()) wrong(std::string(net_.problem().text().view()));
+    if (net_.problem().found())
+      refuse("the input cannot be built", "a valid shape", std::string(net_.problem().text().view()),
+             onnx_remedy::check);
     values_[one.name] = made;
     inputs_.push_back(one.name);
   }
+  place_.clear();
 }
 
 COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
   std::vector<int> ids;
-  if (model_.outputs.empty()) refuse("it has no outputs");
+  if (model_.outputs.empty()) refuse("the graph has no outputs", "at least 1", "0", onnx_remedy::check);
   // An input, or a layer that is read or is already an output, needs an identity layer to become an output.
   std::set<int> read(net_.view().edges.begin(), net_.view().edges.end());
   for (onnx_value_info const& one : model_.outputs) {
-    auto const wrong = [&](std::string reason) {
-      refuse("output " + quote_for_error(one.name) + ' ' + reason);
-    };
+    place_ = text_of({"output ", &one - model_.outputs.data(), ' ', quote_for_error(one.name)});
     if (auto const refused = refused_.find(one.name); refused != refused_.end())
       throw graph_error(refused->second);
     auto const found = values_.find(one.name);
-    if (found == values_.end()) wrong("is not computed by any node");
-    if (found->second.constant) wrong("is a constant");
-    if (found->second.is_integer) wrong("consists of integers");
-    if (!is_row_major(found->second)) wrong("is transposed: the batch must be its first axis");
+    if (found == values_.end())
+      refuse("no node computes the output", "an output of a node", "none", onnx_remedy::check);
+    if (found->second.constant)
+      refuse("the output is a constant", "a value that depends on an input", extents_text(found->second.dims),
+             "remove this output");
+    if (found->second.is_integer)
+      refuse("the output consists of integers", "float", extents_text(found->second.dims),
+             "remove this output, or compute it from the network's outputs");
+    if (!is_row_major(found->second))
+      refuse("the output is transposed", "the batch first and the elements in row-major order",
+             extents_text(found->second.dims), "export the model without the Transpose before this output");
     int id = found->second.id;
     bool const is_read = !read.insert(id).second || net_.view().kind(id).role == layer_role::input;
     static onnx_node const output{.op = "Identity"};
@@ -325,6 +388,7 @@ COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
     node_ = nullptr;
     ids.push_back(id);
   }
+  place_.clear();
   return ids;
 }
 

@@ -27,6 +27,13 @@ COHORT_CORE_INLINE std::size_t bytes_of(onnx_type type) {
   return number < sizes.size() ? sizes[number] : 0;
 }
 
+COHORT_CORE_INLINE std::string name_of(onnx_attribute::kind type) {
+  constexpr std::array<std::string_view, 9> names{"UNDEFINED", "FLOAT",  "INT",  "STRING", "TENSOR",
+                                                  "GRAPH",     "FLOATS", "INTS", "STRINGS"};
+  auto const number = static_cast<std::size_t>(type);
+  return number < names.size() ? std::string(names[number]) : "type " + std::to_string(number);
+}
+
 template <class T>
 std::vector<T> elements_of(std::string const& raw) {
   std::vector<T> values(raw.size() / sizeof(T));
@@ -139,10 +146,13 @@ class onnx_reader {
           in.append_to(doubles);
           break;
         case 13:
-          in.refuse("a tensor whose elements are in the file", "external data, in a file of its own");
+          in.refuse("a tensor whose elements are in the file",
+                    "external data in another file; load the model and call onnx.save without external data");
         case 14:
           if (in.integer() != 0)
-            in.refuse("a tensor whose elements are in the file", "external data, in a file of its own");
+            in.refuse(
+                "a tensor whose elements are in the file",
+                "external data in another file; load the model and call onnx.save without external data");
           break;
         default:
           break;

@@ -18,8 +18,16 @@ struct border {
   int after = 0;
 };
 
-/// Returns the extent of a dilated kernel, k' = (k − 1)·d + 1.
-constexpr int dilated(int kernel, int dilation) { return (kernel - 1) * dilation + 1; }
+/// Limit on the extents of outputs that are larger than the inputs by a factor.
+inline constexpr std::int64_t largest_extent = std::int64_t{1} << 30;
+/// Limit on dilated kernels: its sum with the extent of an input, at most 2³⁰, fits into 31 bits.
+inline constexpr int largest_dilated = 1 << 29;
+
+/// Returns the extent of a dilated kernel, k' = (k − 1)·d + 1, at most largest_dilated.
+constexpr int dilated(int kernel, int dilation) {
+  std::int64_t const extent = (std::int64_t{kernel} - 1) * dilation + 1;
+  return extent > largest_dilated ? largest_dilated : static_cast<int>(extent);
+}
 
 /// Padding of one axis of an input with extent `in`.
 constexpr border border_of(sliding_window const& w, bool vertical, int in) {
@@ -30,7 +38,7 @@ constexpr border border_of(sliding_window const& w, bool vertical, int in) {
   int const kernel =
       vertical ? dilated(w.size.height, w.dilation.height) : dilated(w.size.width, w.dilation.width);
   int const out = (in + stride - 1) / stride;
-  int const total = (out - 1) * stride + kernel - in;
+  int const total = (out - 1) * stride - in + kernel;  // in this order: without overflow
   return total > 0 ? border{total / 2, total - total / 2} : border{};
 }
 
@@ -57,6 +65,10 @@ constexpr inference slide(sliding_window const& w, shape const& input, int chann
             {"padding", {w.padding.top, w.padding.bottom, w.padding.left, w.padding.right}}};
 
   shape const kernel{dilated(w.size.height, w.dilation.height), dilated(w.size.width, w.dilation.width)};
+  if (kernel[0] == largest_dilated || kernel[1] == largest_dilated)
+    return {"the dilated kernel is too large",
+            {"kernel", {w.size.height, w.size.width}},
+            {"dilation", {w.dilation.height, w.dilation.width}}};
   shape const stride{w.stride.height, w.stride.width};
   shape output{channels, 0, 0};
   for (int axis = 0; axis < 2; ++axis) {

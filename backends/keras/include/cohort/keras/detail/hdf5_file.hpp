@@ -1,55 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <hdf5.h>
 #include <cohort/detail/build_check.hpp>
 #include <cohort/keras/detail/keras_weights.hpp>
-
 #include <cstddef>
-#include <mutex>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
-/// An identifier of the HDF5 library, closed by the destructor.
-class hdf5_handle {
- public:
-  hdf5_handle() = default;
-  hdf5_handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  hdf5_handle(hdf5_handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  hdf5_handle& operator=(hdf5_handle&& other) noexcept {
-    std::swap(id_, other.id_);
-    std::swap(close_, other.close_);
-    return *this;
-  }
-  ~hdf5_handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  explicit operator bool() const { return id_ >= 0; }
-  hid_t get() const { return id_; }
-
- private:
-  hid_t id_ = -1;
-  herr_t (*close_)(hid_t) = nullptr;
+/// The type of the elements of an array or an attribute.
+struct hdf5_type {
+  enum class kind : unsigned char { floating, integer, text, texts_in_heap, other };
+  kind is = kind::other;
+  bool is_signed = false;
+  std::size_t bytes = 0;  // of an element
 };
 
-/// An HDF5 file with arrays as Keras writes them: contiguous, uncompressed, inside the file.
+/// An HDF5 file as Keras writes it through h5py: superblock 0, object headers 1, groups with symbol tables,
+/// and arrays that are contiguous, uncompressed and inside the file.
 ///
-/// Order     thread-safe: a lock of the process admits one thread to the HDF5 library.
-/// Errors    data_error naming the file or the path: the file is damaged, or an object is missing, is a soft
-///           or external link, or is stored in another way.
+/// Order     one thread at a time.
+/// Errors    data_error with the file and the path or the byte: the file is damaged, or an object is
+/// missing, is a
+///           soft or external link, or is stored in another way. file_error if the file cannot be read.
+/// Cost      the whole file is never in memory. All reads together are bounded by 32 times the file's size +
+/// 64 MiB,
+///           so each file is read in bounded time.
+/// Source    HDF5 File Format Specification, version 3.0.
 class hdf5_file {
  public:
-  /// Opens a file, or a file in memory.
+  /// Opens a file, or a file in memory that outlives this object. `name`: for errors.
   hdf5_file(std::string name, std::string const& path);
   hdf5_file(std::string name, std::span<std::byte const> bytes);
+  hdf5_file(hdf5_file const&) = delete;
+  hdf5_file& operator=(hdf5_file const&) = delete;
+  ~hdf5_file();
 
   std::string const& name() const { return name_; }
   /// Returns whether all parts of the path are objects of this file.
-  bool has(std::string const& path) const;
+  bool has(std::string const& path) const { return find(path).has_value(); }
   /// Returns an attribute that is one string; nullopt if the object has no such attribute.
   std::optional<std::string> text(std::string const& object, std::string const& attribute) const;
   /// Returns an attribute that is a list of strings, also if it is split into name0, name1, ….
@@ -60,15 +55,44 @@ class hdf5_file {
   keras_array read(std::string const& path, std::vector<int> const& dims) const;
 
  private:
-  class scope;
-  void open(hid_t access, std::string const& path);
-  bool is_inside(std::string const& path) const;
+  class block;
+  struct message {
+    int type;
+    bool is_shared;
+    std::uint64_t at;  // position of the body in the file
+    std::string body;
+  };
+  using messages = std::vector<message>;
+  using group = std::map<std::string, std::uint64_t, std::less<>>;  // address of each member
+
+  void open();
+  void spend(std::uint64_t at, std::size_t bytes) const;
+  void read_into(void* to, std::uint64_t at, std::size_t bytes) const;
+  block part(std::uint64_t at, std::uint64_t bytes) const;
+  messages object_at(std::uint64_t address) const;
+  group const* group_at(std::uint64_t address) const;
+  void add_members(std::uint64_t tree, std::string const& names, group& to) const;
+  std::optional<std::uint64_t> find(std::string const& path) const;
+  std::uint64_t required(std::string const& path, char const* what) const;
   std::optional<std::vector<std::string>> list(std::string const& object, std::string const& attribute) const;
-  [[noreturn]] void refuse(std::string const& path, std::string what, std::string expected = {},
-                           std::string got = {}) const;
+  std::string heap_text(std::uint64_t heap, std::uint64_t index, std::uint64_t bytes,
+                        std::string const& where) const;
+  /// Throws data_error about an object.
+  [[noreturn]] void refuse(std::string const& path, std::string what, std::string expected, std::string got,
+                           std::string_view remedy) const;
+  /// Throws data_error about damage at a byte of the file.
+  [[noreturn]] void refuse_at(std::uint64_t at, std::string what, std::string expected,
+                              std::string got) const;
+  static hdf5_type type_of(block& from);
+  static std::vector<std::uint64_t> extents_of(block& from);
 
   std::string name_;
-  hdf5_handle file_{};
+  std::span<std::byte const> bytes_{};
+  int file_ = -1;  // a descriptor; −1: the file is in memory
+  std::uint64_t size_ = 0;
+  std::uint64_t root_ = 0;
+  mutable std::uint64_t spent_ = 0;  // bytes read so far
+  mutable std::map<std::uint64_t, group> groups_{};
 };
 
 /// The arrays of an HDF5 file in one of Keras' two layouts.
@@ -87,12 +111,13 @@ class hdf5_weights : public keras_weight_source {
 
  private:
   std::string path_of(std::string const& object_path) const;
-  std::vector<std::string> names_in(std::string const& layer) const;
+  std::vector<std::string> const& names_in(std::string const& layer) const;
 
   hdf5_file const& file_;
   bool has_paths_ = false;
   bool old_paths_ = false;  // of TensorFlow 2.12
   std::string group_{};
+  mutable std::map<std::string, std::vector<std::string>, std::less<>> names_{};
 };
 
 }  // namespace cohort::detail

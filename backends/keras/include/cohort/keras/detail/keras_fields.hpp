@@ -26,9 +26,13 @@ inline constexpr std::int64_t most_elements = std::int64_t{1} << 30;
 
 }  // namespace keras_limits
 
-/// Throws data_error: "cannot import the Keras model: what (where): expected …, got …".
-[[noreturn]] void refuse_keras(std::string where, std::string what, std::string expected = {},
-                               std::string got = {});
+/// What a user can do about a refused model: the last part of a message.
+inline constexpr std::string_view keras_remedy =
+    "change the model in Keras and save it again (docs/keras.md lists what is imported)";
+
+/// Throws data_error: "cannot import the Keras model: what (where): expected …, got …; remedy".
+[[noreturn]] void refuse_keras(std::string where, std::string what, std::string expected, std::string got,
+                               std::string_view remedy = keras_remedy);
 
 /// A serialised object of Keras: {"class_name": …, "config": …}, or its name alone.
 struct keras_object {
@@ -78,7 +82,7 @@ class keras_fields {
   void expect_read(bool predicts) const;
   /// Marks all fields as read.
   void mark_read() const;
-  [[noreturn]] void refuse(std::string what, std::string expected = {}, std::string got = {}) const;
+  [[noreturn]] void refuse(std::string what, std::string expected, std::string got) const;
 
  private:
   std::optional<io::json_value> config_;

@@ -148,7 +148,7 @@ class keras_translation {
   int reshaped(int id, shape extents, std::string_view suffix);
   shape extents_of(keras_value const& v) const;
   std::string unique_name(std::string_view suffix);
-  [[noreturn]] void refuse(std::string what, std::string expected = {}, std::string got = {}) const;
+  [[noreturn]] void refuse(std::string what, std::string expected, std::string got) const;
   void expect_rank(call const& c, std::size_t rank) const;
   void expect_plain_order(keras_value const& v) const;
   void expect_no_mask(keras_value const& v);

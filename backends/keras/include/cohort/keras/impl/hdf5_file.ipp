@@ -1,134 +1,482 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <unistd.h>
 #include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cohort/keras/detail/hdf5_file.hpp>
 #include <cohort/keras/detail/keras_fields.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
-/// Locks HDF5 for this thread and suppresses the error messages that HDF5 prints.
-class hdf5_file::scope {
- public:
-  scope() : lock_(mutex()) {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  scope(scope const&) = delete;
-  scope& operator=(scope const&) = delete;
-  ~scope() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-
- private:
-  static std::recursive_mutex& mutex() {
-    static std::recursive_mutex one;
-    return one;
-  }
-  std::lock_guard<std::recursive_mutex> lock_;
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
-};
-
 namespace hdf5_limits {
 
-inline constexpr std::size_t text_bytes = std::size_t{64} << 20, texts = 100'000, chunks = 10'000;
+/// Bytes of an attribute's strings, strings of an attribute, attributes of a split list, bytes of a block of
+/// the file's structure, and blocks of an object's header.
+inline constexpr std::size_t text_bytes = std::size_t{64} << 20, texts = 100'000, chunks = 10'000,
+                             block_bytes = std::size_t{64} << 20, header_blocks = 1000, rank = 32;
+/// Members of a group.
+inline constexpr std::size_t members = 1'000'000;
 
 }  // namespace hdf5_limits
 
+namespace hdf5_remedy {
+
+inline constexpr std::string_view
+    save = "save the model again with Keras, or as a .keras file",
+    complete = "save the model again, or pass a file of weights that belongs to the configuration";
+
+}  // namespace hdf5_remedy
+
+/// Types of the messages of an object's header.
+namespace hdf5_message {
+
+inline constexpr int dataspace = 0x1, link_info = 0x2, datatype = 0x3, link = 0x6, external = 0x7,
+                     layout = 0x8, filters = 0xb, attribute = 0xc, continuation = 0x10, symbol_table = 0x11,
+                     attribute_info = 0x15;
+
+}  // namespace hdf5_message
+
+/// A part of the file's structure, read from its beginning to its end. Numbers are little-endian.
+class hdf5_file::block {
+ public:
+  block(hdf5_file const& file, std::uint64_t at, std::string bytes)
+      : file_(file), at_(at), bytes_(std::move(bytes)) {}
+
+  std::size_t left() const { return bytes_.size() - next_; }
+  std::uint64_t at() const { return at_ + next_; }
+  hdf5_file const& file() const { return file_; }
+  std::string text(std::size_t count) {
+    expect(count);
+    return bytes_.substr(std::exchange(next_, next_ + count), count);
+  }
+  void skip(std::size_t count) {
+    expect(count);
+    next_ += count;
+  }
+  std::uint64_t number(std::size_t count) {
+    expect(count);
+    std::uint64_t made = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      made |= std::uint64_t{static_cast<unsigned char>(bytes_[next_ + i])} << (8 * i);
+    next_ += count;
+    return made;
+  }
+  void expect_text(std::string_view wanted, char const* what) {
+    std::uint64_t const where = at();
+    if (text(wanted.size()) != wanted) refuse_at(where, what, std::string(wanted), "other bytes");
+  }
+  /// Reads a number of one byte that must be one of two.
+  std::uint64_t version(char const* what, std::uint64_t one, std::uint64_t other) {
+    std::uint64_t const where = at(), made = number(1);
+    if (made != one && made != other)
+      refuse_at(where, text_of({"the version of ", what, " is unknown"}), text_of({one, " or ", other}),
+                text_of({made}));
+    return made;
+  }
+  /// Reads a part of this block as a block.
+  block part(std::size_t count) {
+    std::uint64_t const where = at();
+    return {file_, where, text(count)};
+  }
+  [[noreturn]] void refuse_at(std::uint64_t at, std::string what, std::string expected,
+                              std::string got) const {
+    file_.refuse_at(at, std::move(what), std::move(expected), std::move(got));
+  }
+
+ private:
+  void expect(std::size_t count) const {
+    if (count > left())
+      refuse_at(at(), "a part of the structure is truncated", text_of({count, " bytes"}), text_of({left()}));
+  }
+
+  hdf5_file const& file_;
+  std::uint64_t at_;
+  std::string bytes_;
+  std::size_t next_ = 0;
+};
+
 COHORT_KERAS_INLINE void hdf5_file::refuse(std::string const& path, std::string what, std::string expected,
-                                           std::string got) const {
+                                           std::string got, std::string_view remedy) const {
   throw data_error({.what = "cannot read the HDF5 file: " + what,
                     .where = path.empty() ? name_ : name_ + ", " + path,
                     .expected = std::move(expected),
-                    .got = std::move(got)});
+                    .got = text_of({got, "; ", remedy})});
 }
 
-COHORT_KERAS_INLINE void hdf5_file::open(hid_t access, std::string const& path) {
-  file_ = hdf5_handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose);
-  if (!file_) refuse({}, "it is damaged, truncated, or not an HDF5 file");
+COHORT_KERAS_INLINE void hdf5_file::refuse_at(std::uint64_t at, std::string what, std::string expected,
+                                              std::string got) const {
+  refuse("byte " + std::to_string(at), std::move(what), std::move(expected), std::move(got),
+         hdf5_remedy::save);
 }
 
 COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path) : name_(std::move(name)) {
-  scope const in_hdf5;
-  open(H5P_DEFAULT, path);
+  regular_file const opened = open_regular_file(path, "cannot read the file");
+  file_ = opened.descriptor;
+  size_ = opened.size;
+  try {
+    open();
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
 }
 
 COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
-    : name_(std::move(name)) {
-  scope const in_hdf5;
-  hdf5_handle const access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  if (bytes.empty() || !access || H5Pset_fapl_core(access.get(), 1 << 20, false) < 0
-      || H5Pset_file_image(access.get(), const_cast<std::byte*>(bytes.data()), bytes.size()) < 0)
-    refuse({}, "the HDF5 library cannot open it from memory");
-  open(access.get(), "model.weights.h5");
+    : name_(std::move(name)), bytes_(bytes), size_(bytes.size()) {
+  open();
 }
 
-/// Returns whether each part of the path is a hard link, not a soft or external one.
-COHORT_KERAS_INLINE bool hdf5_file::is_inside(std::string const& path) const {
-  for (std::size_t end = 0; end != std::string::npos;) {
-    end = path.find('/', end + 1);
-    std::string const part = path.substr(0, end);
-    if (part.empty() || part == "/") continue;
-    H5L_info_t info{};
-    if (H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT) <= 0
-        || H5Lget_info(file_.get(), part.c_str(), &info, H5P_DEFAULT) < 0 || info.type != H5L_TYPE_HARD)
-      return false;
+COHORT_KERAS_INLINE hdf5_file::~hdf5_file() {
+  if (file_ >= 0) ::close(file_);
+}
+
+/// Bounds the work: damaged references may lead to the same bytes again and again.
+COHORT_KERAS_INLINE void hdf5_file::spend(std::uint64_t at, std::size_t bytes) const {
+  std::uint64_t const most = 32 * size_ + hdf5_limits::block_bytes;
+  if ((spent_ += bytes) > most)
+    refuse_at(at, "the file's structure refers to the same bytes many times",
+              text_of({"at most ", most, " bytes read"}), "more");
+}
+
+COHORT_KERAS_INLINE void hdf5_file::read_into(void* to, std::uint64_t at, std::size_t bytes) const {
+  if (at > size_ || bytes > size_ - at)
+    refuse_at(at, "the file is truncated or damaged", text_of({bytes, " bytes at this place"}),
+              text_of({"a file of ", size_, " bytes"}));
+  spend(at, bytes);
+  if (bytes == 0) return;
+  if (file_ < 0) {
+    std::memcpy(to, bytes_.data() + at, bytes);
+    return;
   }
-  return true;
+  for (std::size_t done = 0; done < bytes;) {
+    ssize_t const count =
+        ::pread(file_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(at + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) refuse_file("cannot read the file", name_, errno);
+    if (count == 0)
+      refuse_at(at + done, "the file became shorter while it was read", text_of({size_, " bytes"}), "fewer");
+    done += static_cast<std::size_t>(count);
+  }
 }
 
-COHORT_KERAS_INLINE bool hdf5_file::has(std::string const& path) const {
-  scope const in_hdf5;
-  return is_inside(path);
+COHORT_KERAS_INLINE hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint64_t bytes) const {
+  if (bytes > hdf5_limits::block_bytes)
+    refuse_at(at, "a part of the structure is too large",
+              text_of({"at most ", hdf5_limits::block_bytes, " bytes"}), text_of({bytes}));
+  if (at > size_ || bytes > size_ - at)  // before memory is allocated
+    refuse_at(at, "the file is truncated or damaged", text_of({bytes, " bytes at this place"}),
+              text_of({"a file of ", size_, " bytes"}));
+  std::string made(static_cast<std::size_t>(bytes), '\0');
+  read_into(made.data(), at, made.size());
+  return {*this, at, std::move(made)};
+}
+
+/// The superblock.
+COHORT_KERAS_INLINE void hdf5_file::open() {
+  constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
+  if (size_ < signature.size() || part(0, signature.size()).text(signature.size()) != signature)
+    refuse({}, "it is not an HDF5 file", "the signature of HDF5 at byte 0", text_of({size_, " other bytes"}),
+           hdf5_remedy::save);
+  block head = part(8, std::min<std::uint64_t>(size_ - 8, 88 + 4));
+  std::uint64_t const version = head.number(1);
+  if (version > 1)
+    refuse({}, "the file has the format of newer HDF5 libraries",
+           "a superblock of version 0 or 1, as Keras writes it", text_of({version}), hdf5_remedy::save);
+  head.skip(4);
+  std::uint64_t const offset_bytes = head.number(1), length_bytes = head.number(1);
+  if (offset_bytes != 8 || length_bytes != 8)
+    refuse_at(13, "the file's addresses have an unusual size", "8 and 8 bytes",
+              text_of({offset_bytes, " and ", length_bytes}));
+  head.skip(9 + (version == 1 ? 4 : 0));
+  if (std::uint64_t const base = head.number(8); base != 0)
+    refuse_at(24, "the file has a user block", "base address 0", text_of({base}));
+  head.skip(8);  // free space
+  if (std::uint64_t const end = head.number(8); end > size_)
+    refuse({}, "the file is truncated", text_of({end, " bytes"}), text_of({size_}), hdf5_remedy::save);
+  head.skip(8 + 8);  // driver, name of the root group
+  root_ = head.number(8);
+}
+
+/// Reads the header of an object, version 1: a list of messages in one or several blocks.
+COHORT_KERAS_INLINE hdf5_file::messages hdf5_file::object_at(std::uint64_t address) const {
+  block head = part(address, 16);
+  if (std::uint64_t const version = head.number(1); version != 1)
+    refuse_at(address, "an object's header has an unknown version", "1, as Keras writes it",
+              text_of({version}));
+  head.skip(1);
+  std::uint64_t const count = head.number(2);
+  head.skip(4);
+  std::uint64_t const bytes = head.number(4);
+  messages made;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> blocks{{address + 16, bytes}};
+  for (std::size_t next = 0; next < blocks.size(); ++next) {
+    block from = part(blocks[next].first, blocks[next].second);
+    while (from.left() >= 8 && made.size() < count) {
+      message one{.type = static_cast<int>(from.number(2)), .is_shared = false, .at = 0, .body = {}};
+      auto const size = static_cast<std::size_t>(from.number(2));
+      one.is_shared = (from.number(1) & 2) != 0;
+      from.skip(3);
+      one.at = from.at();
+      one.body = from.text(size);
+      if (one.type == hdf5_message::continuation) {
+        block more(*this, one.at, one.body);
+        std::uint64_t const at = more.number(8), length = more.number(8);
+        if (blocks.size() == hdf5_limits::header_blocks)
+          refuse_at(one.at, "an object's header has too many parts",
+                    text_of({"at most ", hdf5_limits::header_blocks}), "more");
+        blocks.emplace_back(at, length);
+      }
+      made.push_back(std::move(one));
+    }
+  }
+  return made;
+}
+
+/// Returns the members of a group; null if the object is not a group.
+COHORT_KERAS_INLINE hdf5_file::group const* hdf5_file::group_at(std::uint64_t address) const {
+  if (auto const known = groups_.find(address); known != groups_.end()) return &known->second;
+  for (message const& one : object_at(address)) {
+    if (one.type == hdf5_message::link_info || one.type == hdf5_message::link)
+      refuse_at(one.at, "a group has the format of newer HDF5 libraries",
+                "a symbol table, as Keras writes it", "links");
+    if (one.type != hdf5_message::symbol_table) continue;
+    block table(*this, one.at, one.body);
+    std::uint64_t const tree = table.number(8), heap = table.number(8);
+    block head = part(heap, 32);
+    head.expect_text("HEAP", "the names of a group are damaged");
+    head.skip(4);
+    std::uint64_t const bytes = head.number(8);
+    head.skip(8);
+    std::uint64_t const place = head.number(8);
+    std::string const names = part(place, bytes).text(static_cast<std::size_t>(bytes));
+    group made;
+    add_members(tree, names, made);
+    return &groups_.emplace(address, std::move(made)).first->second;
+  }
+  return nullptr;
+}
+
+/// Reads the nodes of a B-tree of version 1, whose leaves are symbol tables.
+COHORT_KERAS_INLINE void hdf5_file::add_members(std::uint64_t tree, std::string const& names,
+                                                group& to) const {
+  struct pending_node {
+    std::uint64_t at;
+    std::uint64_t below;  // its level is smaller: there is no cycle
+  };
+  std::vector<pending_node> pending{{tree, 256}};
+  while (!pending.empty()) {
+    auto const [at, below] = pending.back();
+    pending.pop_back();
+    block head = part(at, 24);
+    head.expect_text("TREE", "the tree of a group is damaged");
+    std::uint64_t const kind = head.number(1), level = head.number(1), count = head.number(2);
+    if (kind != 0 || level >= below)
+      refuse_at(at, "the tree of a group is damaged", text_of({"a node of groups below level ", below}),
+                text_of({"kind ", kind, ", level ", level}));
+    block entries = part(at + 24, count * 16 + 8);
+    for (std::uint64_t entry = 0; entry < count; ++entry) {
+      entries.skip(8);
+      std::uint64_t const child = entries.number(8);
+      if (level > 0) {
+        pending.push_back({child, level});
+        continue;
+      }
+      block leaf = part(child, 8);
+      leaf.expect_text("SNOD", "the members of a group are damaged");
+      leaf.skip(2);
+      std::uint64_t const symbols = leaf.number(2);
+      block table = part(child + 8, symbols * 40);
+      for (std::uint64_t symbol = 0; symbol < symbols; ++symbol) {
+        std::uint64_t const name = table.number(8), object = table.number(8), cached = table.number(4);
+        table.skip(20);
+        if (name >= names.size())
+          refuse_at(child, "a name of a group is damaged", text_of({"an offset below ", names.size()}),
+                    text_of({name}));
+        if (cached == 2) continue;  // a soft link
+        std::size_t const from = static_cast<std::size_t>(name),
+                          end = std::min(names.find('\0', from), names.size());
+        spend(child, end - from);
+        to.try_emplace(names.substr(from, end - from), object);
+        if (to.size() > hdf5_limits::members)
+          refuse_at(child, "a group has too many members", text_of({"at most ", hdf5_limits::members}),
+                    "more");
+      }
+    }
+  }
+}
+
+COHORT_KERAS_INLINE std::optional<std::uint64_t> hdf5_file::find(std::string const& path) const {
+  std::uint64_t at = root_;
+  for (std::size_t from = 0; from < path.size();) {
+    std::size_t const end = std::min(path.find('/', from), path.size());
+    if (end > from) {
+      group const* const in = group_at(at);
+      auto const member =
+          in ? in->find(std::string_view(path).substr(from, end - from)) : group::const_iterator{};
+      if (!in || member == in->end()) return {};
+      at = member->second;
+    }
+    from = end + 1;
+  }
+  return at;
+}
+
+COHORT_KERAS_INLINE std::uint64_t hdf5_file::required(std::string const& path, char const* what) const {
+  auto const found = find(path);
+  if (!found)
+    refuse(path, text_of({"there is no such ", what, " in this file"}), "an object of this file, not a link",
+           "none", hdf5_remedy::complete);
+  return *found;
+}
+
+COHORT_KERAS_INLINE std::vector<std::uint64_t> hdf5_file::extents_of(block& from) {
+  std::uint64_t const at = from.at(), version = from.version("a shape", 1, 2);
+  std::uint64_t const rank = from.number(1);
+  from.skip(1);
+  std::uint64_t const kind = from.number(1);  // version 1: reserved
+  if (version == 1) from.skip(4);
+  if (rank > hdf5_limits::rank || (version == 2 && kind > 1))
+    from.refuse_at(at, "a shape is damaged", text_of({"at most ", hdf5_limits::rank, " axes"}),
+                   text_of({rank}));
+  std::vector<std::uint64_t> made;
+  for (std::uint64_t axis = 0; axis < rank; ++axis) made.push_back(from.number(8));
+  return made;
+}
+
+COHORT_KERAS_INLINE hdf5_type hdf5_file::type_of(block& from) {
+  std::uint64_t const head = from.number(1), bits = from.number(3), bytes = from.number(4);
+  hdf5_type made{.is = hdf5_type::kind::other, .is_signed = false, .bytes = static_cast<std::size_t>(bytes)};
+  switch (head & 15) {
+    case 0: {  // little-endian, without padding
+      std::uint64_t const offset = from.number(2), precision = from.number(2);
+      made.is_signed = (bits & 8) != 0;
+      if ((bits & 1) == 0 && offset == 0 && precision == 8 * bytes && std::has_single_bit(bytes)
+          && bytes <= 8)
+        made.is = hdf5_type::kind::integer;
+      break;
+    }
+    case 1: {  // IEEE 754
+      std::uint64_t const offset = from.number(2), precision = from.number(2), exponent_at = from.number(1),
+                          exponent = from.number(1), mantissa_at = from.number(1), mantissa = from.number(1),
+                          bias = from.number(4);
+      bool const is_known =
+          (bytes == 2 && mantissa == 10) || (bytes == 4 && mantissa == 23) || (bytes == 8 && mantissa == 52);
+      if (is_known && (bits & 0x41) == 0 && (bits >> 4 & 3) == 2 && (bits >> 8 & 0xff) == 8 * bytes - 1
+          && offset == 0 && precision == 8 * bytes && exponent_at == mantissa && mantissa_at == 0
+          && exponent == 8 * bytes - 1 - mantissa && bias == (std::uint64_t{1} << (exponent - 1)) - 1)
+        made.is = hdf5_type::kind::floating;
+      break;
+    }
+    case 3:
+      made.is = hdf5_type::kind::text;
+      break;
+    case 9:
+      if ((bits & 15) == 1 && bytes == 16) made.is = hdf5_type::kind::texts_in_heap;
+      break;
+    default:
+      break;
+  }
+  return made;
+}
+
+/// Returns a string of a heap of the file. Heaps are not cached, because damaged references may form many of
+/// them.
+COHORT_KERAS_INLINE std::string hdf5_file::heap_text(std::uint64_t heap, std::uint64_t index,
+                                                     std::uint64_t bytes, std::string const& where) const {
+  if (bytes == 0) return {};
+  block head = part(heap, 16);
+  head.expect_text("GCOL", "a heap of strings is damaged");
+  head.skip(4);
+  std::uint64_t const heap_bytes = head.number(8);
+  if (heap_bytes < 16 || heap_bytes > size_ - heap)
+    refuse_at(heap, "a heap of strings is damaged", text_of({"16 to ", size_ - heap, " bytes"}),
+              text_of({heap_bytes}));
+  for (std::uint64_t at = heap + 16, end = heap + heap_bytes; end - at >= 16;) {
+    block entry = part(at, 16);
+    std::uint64_t const number = entry.number(2);
+    entry.skip(6);
+    std::uint64_t const size = entry.number(8), room = end - at - 16;
+    if (number == 0) break;  // the free space
+    if (size > room || (number == index && size < bytes))
+      refuse_at(at, "a heap of strings is damaged", text_of({"a string of ", bytes, " to ", room, " bytes"}),
+                text_of({size}));
+    if (number == index) {
+      std::string made = part(at + 16, bytes).text(static_cast<std::size_t>(bytes));
+      made.resize(strnlen(made.data(), made.size()));
+      return made;
+    }
+    at += 16 + std::min((size + 7) / 8 * 8, room);
+  }
+  refuse(where, "the attribute is damaged", text_of({"string ", index, " in the heap at byte ", heap}),
+         "none", hdf5_remedy::save);
 }
 
 COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
     std::string const& object, std::string const& attribute) const {
-  if (!is_inside(object)) refuse(object, "there is no such object in this file");
-  hdf5_handle const holder(H5Oopen(file_.get(), object.c_str(), H5P_DEFAULT), H5Oclose);
-  if (!holder) refuse(object, "the object is damaged");
-  if (H5Aexists(holder.get(), attribute.c_str()) <= 0) return {};
-  hdf5_handle const from(H5Aopen(holder.get(), attribute.c_str(), H5P_DEFAULT), H5Aclose);
-  hdf5_handle const type(from ? H5Aget_type(from.get()) : -1, H5Tclose);
-  hdf5_handle const space(from ? H5Aget_space(from.get()) : -1, H5Sclose);
   std::string const where = object + ", attribute " + attribute;
-  if (!from || !type || !space) refuse(where, "the attribute is damaged");
-  hssize_t const count = H5Sget_simple_extent_npoints(space.get());
-  if (count < 0 || static_cast<std::size_t>(count) > hdf5_limits::texts)
-    refuse(where, "the attribute has too many strings", "at most 100000", std::to_string(count));
-  std::vector<std::string> made;
-  if (count == 0) return made;
-  if (H5Tget_class(type.get()) != H5T_STRING) refuse(where, "the attribute is not a string");
-  if (H5Tis_variable_str(type.get()) > 0) {
-    hdf5_handle const memory(H5Tcopy(H5T_C_S1), H5Tclose);
-    std::vector<char*> texts(static_cast<std::size_t>(count), nullptr);
-    if (H5Tset_size(memory.get(), H5T_VARIABLE) < 0 || H5Tset_cset(memory.get(), H5Tget_cset(type.get())) < 0
-        || H5Aread(from.get(), memory.get(), texts.data()) < 0)
-      refuse(where, "the attribute is damaged");
-    bool is_too_large = false;
-    for (char* const text : texts) {
-      std::size_t const size = text ? strnlen(text, hdf5_limits::text_bytes + 1) : 0;
-      is_too_large = is_too_large || size > hdf5_limits::text_bytes;
-      if (!is_too_large) made.emplace_back(text ? text : "", size);
+  for (message const& one : object_at(required(object, "object"))) {
+    if (one.type == hdf5_message::attribute_info)
+      refuse(object, "the attributes have the format of newer HDF5 libraries",
+             "attributes in the object's header", "a separate heap", hdf5_remedy::save);
+    if (one.type != hdf5_message::attribute) continue;
+    block from(*this, one.at, one.body);
+    std::uint64_t const version = from.number(1), flags = from.number(1);
+    if (version < 1 || version > 3)
+      refuse(where, "the version of an attribute is unknown", "1, 2 or 3", text_of({version}),
+             hdf5_remedy::save);
+    std::uint64_t const sizes[]{from.number(2), from.number(2), from.number(2)};
+    if (version == 3) from.skip(1);
+    auto const padded = [&](std::uint64_t bytes) {
+      return static_cast<std::size_t>(version == 1 ? (bytes + 7) / 8 * 8 : bytes);
+    };
+    std::string name = from.text(padded(sizes[0]));
+    name.resize(strnlen(name.data(), name.size()));
+    if (name != attribute) continue;
+    if (one.is_shared || (version > 1 && flags != 0))
+      refuse(where, "the attribute refers to a shared type", "a type in the object's header", "a reference",
+             hdf5_remedy::save);
+    block type_block = from.part(padded(sizes[1])), space_block = from.part(padded(sizes[2]));
+    hdf5_type const type = type_of(type_block);
+    std::uint64_t count = 1;
+    for (std::uint64_t const extent : extents_of(space_block)) {
+      count = extent > hdf5_limits::texts ? hdf5_limits::texts + 1 : count * extent;
+      if (count > hdf5_limits::texts)
+        refuse(where, "the attribute has too many strings", text_of({"at most ", hdf5_limits::texts}), "more",
+               hdf5_remedy::save);
     }
-    H5Dvlen_reclaim(memory.get(), space.get(), H5P_DEFAULT, texts.data());
-    if (is_too_large) refuse(where, "the string is too long", "at most 64 MiB");
+    std::vector<std::string> made;
+    if (count == 0) return made;
+    bool const in_heap = type.is == hdf5_type::kind::texts_in_heap;
+    if (!in_heap && type.is != hdf5_type::kind::text)
+      refuse(where, "the attribute is not a string", "strings", "elements of another type",
+             hdf5_remedy::save);
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (in_heap) {
+        std::uint64_t const length = from.number(4), heap = from.number(8), index = from.number(4);
+        if ((bytes += length) > hdf5_limits::text_bytes)
+          refuse(where, "the strings are too long", "at most 64 MiB", text_of({bytes, " bytes"}),
+                 hdf5_remedy::save);
+        made.push_back(heap_text(heap, index, length, where));
+      } else {
+        std::string text = from.text(type.bytes);  // a message has at most 64 KiB
+        text.resize(strnlen(text.data(), text.size()));
+        made.push_back(std::move(text));
+      }
+    }
     return made;
   }
-  std::size_t const size = H5Tget_size(type.get());
-  if (size == 0 || size > hdf5_limits::text_bytes / static_cast<std::size_t>(count))
-    refuse(where, "the string is too long", "at most 64 MiB", std::to_string(size) + " bytes");
-  std::vector<char> texts(size * static_cast<std::size_t>(count));
-  if (H5Aread(from.get(), type.get(), texts.data()) < 0) refuse(where, "the attribute is damaged");
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    made.emplace_back(texts.data() + i * size, strnlen(texts.data() + i * size, size));
-  return made;
+  return {};
 }
 
 COHORT_KERAS_INLINE std::optional<std::string> hdf5_file::text(std::string const& object,
                                                                std::string const& attribute) const {
-  scope const in_hdf5;
   auto made = list(object, attribute);
   if (!made || made->size() != 1) return {};
   return std::move(made->front());
@@ -136,7 +484,6 @@ COHORT_KERAS_INLINE std::optional<std::string> hdf5_file::text(std::string const
 
 COHORT_KERAS_INLINE std::vector<std::string> hdf5_file::texts(std::string const& object,
                                                               std::string const& attribute) const {
-  scope const in_hdf5;
   if (auto made = list(object, attribute)) return std::move(*made);
   std::vector<std::string> all;
   for (std::size_t chunk = 0; chunk < hdf5_limits::chunks; ++chunk) {
@@ -147,51 +494,123 @@ COHORT_KERAS_INLINE std::vector<std::string> hdf5_file::texts(std::string const&
   return all;
 }
 
-COHORT_KERAS_INLINE std::size_t hdf5_file::members(std::string const& group) const {
-  scope const in_hdf5;
-  if (!is_inside(group)) refuse(group, "there is no such object in this file");
-  hdf5_handle const from(H5Gopen2(file_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
-  H5G_info_t info{};
-  if (!from || H5Gget_info(from.get(), &info) < 0) refuse(group, "this is not a group");
-  return static_cast<std::size_t>(info.nlinks);
+COHORT_KERAS_INLINE std::size_t hdf5_file::members(std::string const& path) const {
+  group const* const found = group_at(required(path, "object"));
+  if (!found) refuse(path, "this is not a group", "a group", "an array", hdf5_remedy::complete);
+  return found->size();
 }
 
-COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
-  scope const in_hdf5;
-  if (!is_inside(path)) refuse(path, "there is no such array in this file");
-  hdf5_handle const from(H5Dopen2(file_.get(), path.c_str(), H5P_DEFAULT), H5Dclose);
-  hdf5_handle const space(from ? H5Dget_space(from.get()) : -1, H5Sclose);
-  hdf5_handle const type(from ? H5Dget_type(from.get()) : -1, H5Tclose);
-  hdf5_handle const how(from ? H5Dget_create_plist(from.get()) : -1, H5Pclose);
-  if (!from || !space || !type || !how) refuse(path, "this is not an array, or it is damaged");
-  int const rank = H5Sget_simple_extent_ndims(space.get());
-  if (rank < 0 || rank > 8)
-    refuse(path, "the array has the wrong number of axes", keras_text(dims), std::to_string(rank) + " axes");
-  hsize_t extents[8]{};
-  if (rank > 0) H5Sget_simple_extent_dims(space.get(), extents, nullptr);
-  bool is_same = static_cast<std::size_t>(rank) == dims.size();
-  std::string got = "(";
-  std::size_t count = 1;
-  for (int axis = 0; axis < rank; ++axis) {
-    got += (axis > 0 ? ", " : "") + std::to_string(extents[axis]);
-    is_same = is_same && extents[axis] == static_cast<hsize_t>(dims[static_cast<std::size_t>(axis)]);
-    if (is_same) count *= static_cast<std::size_t>(extents[axis]);
+namespace hdf5_numbers {
+
+/// An IEEE 754 number of 16 bits.
+inline float widened(std::uint16_t half) {
+  std::uint32_t const sign = std::uint32_t{half & 0x8000U} << 16, exponent = half >> 10 & 31U,
+                      rest = half & 1023U;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000U | rest << 13);
+  if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | rest << 13);
+  float const small = static_cast<float>(rest) * 0x1p-24F;
+  return sign != 0 ? -small : small;
+}
+
+template <class T>
+void widen(std::string const& from, std::vector<float>& to) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    T one{};
+    std::memcpy(&one, from.data() + i * sizeof(T), sizeof(T));
+    to[i] = static_cast<float>(one);
   }
-  if (!is_same) refuse(path, "the array's shape differs from the layer's", keras_text(dims), got + ")");
-  H5T_class_t const kind = H5Tget_class(type.get());
-  if (kind != H5T_FLOAT && kind != H5T_INTEGER) refuse(path, "the array's elements are not numbers");
-  H5D_layout_t const layout = H5Pget_layout(how.get());
-  if ((layout != H5D_CONTIGUOUS && layout != H5D_COMPACT) || H5Pget_external_count(how.get()) != 0)
-    refuse(path, "the array is chunked, compressed or in another file", "contiguous, as Keras writes it");
-  std::size_t const bytes = static_cast<std::size_t>(H5Dget_storage_size(from.get()));
-  std::size_t const stored = bytes / std::max<std::size_t>(H5Tget_size(type.get()), 1);
-  if (stored != count)
-    refuse(path, "the array's data is missing or incomplete", std::to_string(count) + " elements",
-           std::to_string(stored) + " elements");
-  keras_array made{.dims = dims};
-  made.values.resize(count);
-  if (H5Dread(from.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, made.values.data()) < 0)
-    refuse(path, "the array's data is truncated or damaged");
+}
+
+inline void convert(hdf5_type const& type, std::string const& from, std::vector<float>& to) {
+  bool const is_signed = type.is_signed;
+  if (type.is == hdf5_type::kind::floating) {
+    if (type.bytes == 8) return widen<double>(from, to);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      std::uint16_t one{};
+      std::memcpy(&one, from.data() + 2 * i, 2);
+      to[i] = widened(one);
+    }
+    return;
+  }
+  switch (type.bytes) {
+    case 1:
+      return is_signed ? widen<std::int8_t>(from, to) : widen<std::uint8_t>(from, to);
+    case 2:
+      return is_signed ? widen<std::int16_t>(from, to) : widen<std::uint16_t>(from, to);
+    case 4:
+      return is_signed ? widen<std::int32_t>(from, to) : widen<std::uint32_t>(from, to);
+    default:
+      return is_signed ? widen<std::int64_t>(from, to) : widen<std::uint64_t>(from, to);
+  }
+}
+
+}  // namespace hdf5_numbers
+
+COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
+  messages const all = object_at(required(path, "array"));
+  auto const find_message = [&](int type) -> message const* {
+    auto const found = std::ranges::find(all, type, &message::type);
+    return found == all.end() ? nullptr : &*found;
+  };
+  message const* const space = find_message(hdf5_message::dataspace);
+  message const* const elements = find_message(hdf5_message::datatype);
+  message const* const layout = find_message(hdf5_message::layout);
+  if (!space || !elements || !layout)
+    refuse(path, "this is not an array", "an object with shape, type and layout", "a group or another object",
+           hdf5_remedy::complete);
+  block shape_from(*this, space->at, space->body), type_from(*this, elements->at, elements->body),
+      layout_from(*this, layout->at, layout->body);
+  if (space->is_shared || elements->is_shared || layout->is_shared)
+    refuse(path, "the array refers to a shared type", "a type in the object's header", "a reference",
+           hdf5_remedy::save);
+  std::vector<std::uint64_t> const extents = extents_of(shape_from);
+  bool const is_same = std::ranges::equal(extents, dims, [](std::uint64_t one, int wanted) {
+    return wanted >= 0 && one == static_cast<std::uint64_t>(wanted);
+  });
+  if (!is_same) {
+    std::string got = "(";
+    for (std::size_t axis = 0; axis < extents.size(); ++axis)
+      got += (axis > 0 ? ", " : "") + std::to_string(extents[axis]);
+    refuse(path, "the array's shape differs from the layer's", keras_text(dims), got + ')',
+           hdf5_remedy::complete);
+  }
+  hdf5_type const type = type_of(type_from);
+  if (type.is != hdf5_type::kind::floating && type.is != hdf5_type::kind::integer)
+    refuse(path, "the array has elements of another type",
+           "little-endian integers, or floating-point numbers of 2, 4 or 8 bytes",
+           text_of({"another type of ", type.bytes, " bytes"}), hdf5_remedy::save);
+  std::uint64_t const version = layout_from.number(1), kind = layout_from.number(1);
+  if ((version != 3 && version != 4) || kind > 1 || find_message(hdf5_message::external)
+      || find_message(hdf5_message::filters))
+    refuse(path, "the array is chunked, compressed or in another file",
+           "a contiguous array, as Keras writes it",
+           kind == 2 ? "chunks" : text_of({"layout ", kind, " of version ", version}), hdf5_remedy::save);
+  std::uint64_t const place = kind == 0 ? 0 : layout_from.number(8);
+  std::uint64_t const bytes = kind == 0 ? layout_from.number(2) : layout_from.number(8);
+  std::uint64_t count = 1;
+  for (std::uint64_t const extent : extents)
+    count = extent > size_ || count > size_ ? size_ + 1 : count * extent;
+  bool const is_stored =
+      count <= size_ && bytes == count * type.bytes
+      && (kind == 0 ? bytes <= layout_from.left() : place <= size_ && bytes <= size_ - place);
+  if (!is_stored)
+    refuse(path, "the array's data is missing or incomplete",
+           text_of({keras_text(dims), " with ", type.bytes, " bytes for each element inside the file"}),
+           text_of({bytes, " bytes"}), hdf5_remedy::save);
+  keras_array made{.dims = dims, .values = std::vector<float>(static_cast<std::size_t>(count))};
+  if (kind == 1 && type.is == hdf5_type::kind::floating && type.bytes == 4) {
+    read_into(made.values.data(), place, static_cast<std::size_t>(bytes));
+    return made;
+  }
+  std::string raw(static_cast<std::size_t>(bytes), '\0');
+  if (kind == 0)
+    raw = layout_from.text(raw.size());
+  else
+    read_into(raw.data(), place, raw.size());
+  if (type.is == hdf5_type::kind::floating && type.bytes == 4)
+    std::memcpy(made.values.data(), raw.data(), raw.size());
+  else
+    hdf5_numbers::convert(type, raw, made.values);
   return made;
 }
 
@@ -225,11 +644,13 @@ COHORT_KERAS_INLINE keras_array hdf5_weights::read(std::string const& object_pat
   return file_.read(path_of(object_path) + '/' + std::to_string(index), dims);
 }
 
-COHORT_KERAS_INLINE std::vector<std::string> hdf5_weights::names_in(std::string const& layer) const {
+COHORT_KERAS_INLINE std::vector<std::string> const& hdf5_weights::names_in(std::string const& layer) const {
+  auto const known = names_.find(layer);
+  if (known != names_.end()) return known->second;
   std::string const path = group_ == "/" ? layer : group_ + '/' + layer;
   std::vector<std::string> names = file_.texts(path, "weight_names");
   for (std::string& name : names) name = path + '/' + name;
-  return names;
+  return names_.emplace(layer, std::move(names)).first->second;
 }
 
 COHORT_KERAS_INLINE std::size_t hdf5_weights::count_in_group(std::string const& layer) const {

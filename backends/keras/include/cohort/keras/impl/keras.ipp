@@ -67,7 +67,7 @@ inline std::string_view text_of(std::span<std::byte const> bytes) {
   return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
-/// Throws file_error for a missing or too large file. HDF5 would report a missing file as damaged.
+/// Throws file_error for a missing or too large file.
 inline void expect_file(std::string const& path, std::size_t max_bytes) {
   io::file_reader(path).expect_at_most(max_bytes);
 }
@@ -97,13 +97,14 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
       given = keras_files::read_version(text->string());
   if (given.major == 0) given = keras_files::guess_version(model);
   if (given.major < 1 || given.major > 3)
-    refuse_keras(origin, "the version of Keras is unknown", "1, 2 or 3", std::to_string(given.major));
+    refuse_keras(origin, "the version of Keras is unknown", "1, 2 or 3", std::to_string(given.major),
+                 "save the model again with Keras 2 or 3");
   if (auto const named = model.find("backend");
       backend.empty() && named && named->kind() == io::json_kind::string)
     backend = named->string();
   if (given.major < 3 && backend == "theano" && keras_files::has_convolution(model))
     refuse_keras(origin, "Theano flips the kernels of convolutions", "a model that TensorFlow trained",
-                 "theano");
+                 "theano", "save the model again with the backend tensorflow");
   std::optional<io::json_document> training_text;
   std::optional<io::json_value> compile = model.find("compile_config");
   if (training) {
@@ -112,6 +113,18 @@ COHORT_KERAS_INLINE imported_model import_keras(std::string_view config, std::st
   }
   keras_translation translation(origin, how, given.major, given.minor);
   return translation.run(model, compile, weights);
+}
+
+COHORT_KERAS_INLINE imported_model import_keras(hdf5_file const& file, keras_options const& how) {
+  auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
+             version = file.text("/", "keras_version"), backend = file.text("/", "backend");
+  if (!config)
+    refuse_keras(file.name(), "the file has no model_config: it has weights only", "a file of model.save()",
+                 "weights only", "pass the file as keras_options::weights of the configuration .json");
+  hdf5_weights const weights(file);
+  return import_keras(*config, file.name(), how,
+                      version ? keras_files::read_version(*version) : keras_version{},
+                      training ? &*training : nullptr, &weights, backend.value_or(""));
 }
 
 }  // namespace detail
@@ -129,7 +142,7 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
   }
   if (!how.weights.empty())
     detail::refuse_keras(path, "only a configuration .json needs a file of weights",
-                         "no keras_options::weights", how.weights);
+                         "no keras_options::weights", how.weights, "remove this option");
   if (path.ends_with(".keras")) {
     detail::stored_zip const archive(path, how.max_bytes);
     auto const metadata = io::parse_json(text_of(archive.read("metadata.json")), path + ", metadata.json");
@@ -140,22 +153,14 @@ COHORT_KERAS_INLINE imported_model load_keras(std::string const& path, keras_opt
                                 nullptr, &weights);
   }
   if (path.ends_with(".weights.h5"))
-    detail::refuse_keras(path, "a file of weights has no layers",
-                         "the model's configuration .json, with keras_options::weights");
+    detail::refuse_keras(path, "a file of weights has no layers", "the model's configuration .json",
+                         "a file of weights", "pass the file as keras_options::weights of the configuration");
   if (path.ends_with(".h5") || path.ends_with(".hdf5")) {
     expect_file(path, how.max_bytes);
-    detail::hdf5_file const file(path, path);
-    auto const config = file.text("/", "model_config"), training = file.text("/", "training_config"),
-               version = file.text("/", "keras_version"), backend = file.text("/", "backend");
-    if (!config)
-      detail::refuse_keras(path, "the file has no model_config: it has weights only",
-                           "a file of model.save()");
-    detail::hdf5_weights const weights(file);
-    return detail::import_keras(*config, path, how,
-                                version ? read_version(*version) : detail::keras_version{},
-                                training ? &*training : nullptr, &weights, backend.value_or(""));
+    return detail::import_keras(detail::hdf5_file(path, path), how);
   }
-  detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json");
+  detail::refuse_keras(path, "the file's kind is unknown", ".keras, .h5, .hdf5 or .json", "another name",
+                       "rename the file, or save the model as .keras");
 }
 
 }  // namespace cohort

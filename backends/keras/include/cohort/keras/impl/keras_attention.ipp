@@ -25,7 +25,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
   keras_value const* const query = keras_heads::find(c, 0, "query");
   keras_value const* const values_in = keras_heads::find(c, 1, "value");
   keras_value const* keys = keras_heads::find(c, 2, "key");
-  if (!query || !values_in) refuse("attention needs a query and a value");
+  if (!query || !values_in)
+    refuse("attention needs a query and a value", "a query and a value",
+           std::to_string(c.inputs.size()) + " inputs");
   if (!keys) keys = values_in;
   bool causal = false;
   for (auto const& [name, given] : c.options) {
@@ -45,9 +47,13 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
   bool const bias = f.flag({"use_bias"}, true);
   if (heads < 1 || key_heads < 1 || heads > 4096 || width < 1 || width > 65536 || value_width < 1
       || value_width > 65536 || heads % key_heads != 0)
-    refuse("the numbers of heads and their width are out of range");
+    refuse("the numbers of heads and their width are out of range",
+           "1 to 4096 heads, a multiple of the heads of keys, with widths of 1 to 65536",
+           std::to_string(heads) + " heads, " + std::to_string(key_heads) + " of keys, of widths "
+               + std::to_string(width) + " and " + std::to_string(value_width));
   if (how_.training && !c.inference && f.number({"dropout"}, 0) != 0)
-    refuse("Cohort has no dropout of attention weights", "dropout 0, or keras_options::training false");
+    refuse("Cohort has no dropout of attention weights", "dropout 0, or keras_options::training false",
+           "dropout " + std::to_string(f.number({"dropout"}, 0)));
   f.expect_unset({"use_gate"}, "Cohort has no gate of attention");
   f.expect_unset({"sliding_window"}, "Cohort has no sliding window of attention");
   for (keras_value const* const one : {query, values_in, keys})
@@ -58,7 +64,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
       && !(axes->kind() == io::json_kind::array && axes->size() == 1
            && axes->at(std::size_t{0}).integer() == 1)
       && !(axes->kind() == io::json_kind::number && axes->integer() == 1))
-    refuse("attention is over the steps in Cohort", "attention_axes None");
+    refuse("attention is over the steps in Cohort", "attention_axes None", "other axes");
   int outputs = query->dims[1];
   if (auto const found = f.find({"output_shape"})) {
     io::json_value const one =
@@ -83,7 +89,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
   if (is_masked) {
     if (!is_self || value_width != width || key_heads != heads)
       refuse("attention to a masked sequence is imported for query = key = value of equal width",
-             "self-attention with value_dim = key_dim");
+             "self-attention with value_dim = key_dim", is_self ? "other widths" : "other keys or values");
     // One dense layer computes query, key and value.
     int const columns = heads * width, channels = query->dims[1];
     int const packed = record(dense{.units = 3 * columns, .bias = bias}, {id_of(*query)}, "query_key_value");
@@ -144,12 +150,14 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::luong_attention
       refuse("the call of the layer has an argument that is not imported", "use_causal_mask", name);
   }
   if (!c.named_inputs.empty())
-    refuse("the call of the layer has an argument that is not imported", {}, c.named_inputs.begin()->first);
+    refuse("the call of the layer has an argument that is not imported", "query, value and key only",
+           c.named_inputs.begin()->first);
   f.expect_unset({"use_scale"}, "Cohort has no learned scale of attention");
   if (std::string const mode = f.text({"score_mode"}, "dot"); mode != "dot")
     refuse("Cohort has dot-product attention only", "dot", mode);
   if (how_.training && !c.inference && f.number({"dropout"}, 0) != 0)
-    refuse("Cohort has no dropout of attention weights", "dropout 0, or keras_options::training false");
+    refuse("Cohort has no dropout of attention weights", "dropout 0, or keras_options::training false",
+           "dropout " + std::to_string(f.number({"dropout"}, 0)));
   keras_value const &query = c.inputs[0], &values_in = c.inputs[1], &keys = c.inputs.back();
   for (keras_value const& one : c.inputs) {
     if (one.dims.size() != 2) refuse("attention reads sequences", "steps and features", keras_text(one.dims));

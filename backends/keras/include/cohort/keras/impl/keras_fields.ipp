@@ -11,11 +11,11 @@
 namespace cohort::detail {
 
 COHORT_KERAS_INLINE void refuse_keras(std::string where, std::string what, std::string expected,
-                                      std::string got) {
+                                      std::string got, std::string_view remedy) {
   throw data_error({.what = "cannot import the Keras model: " + what,
                     .where = std::move(where),
                     .expected = std::move(expected),
-                    .got = std::move(got)});
+                    .got = std::move(got) + "; " + std::string(remedy)});
 }
 
 COHORT_KERAS_INLINE std::optional<keras_object> read_keras_object(io::json_value from) {
@@ -156,7 +156,7 @@ COHORT_KERAS_INLINE void keras_fields::expect_read(bool predicts) const {
   for (io::json_value const one : config_->items())
     if (!read_->contains(one.key()) && !keras_numbers::is_unset(one)
         && !keras_numbers::is_ignored(one.key(), predicts))
-      refuse("the field " + std::string(one.key()) + " is not imported", "no such field, or null");
+      refuse("the field " + std::string(one.key()) + " is not imported", "no such field, or null", "a value");
 }
 
 COHORT_KERAS_INLINE void keras_fields::mark_read() const {
@@ -166,7 +166,7 @@ COHORT_KERAS_INLINE void keras_fields::mark_read() const {
 
 COHORT_KERAS_INLINE std::int64_t keras_fields::count(names of) const {
   auto const found = find(of);
-  if (!found) refuse("the configuration has no field " + std::string(*of.begin()));
+  if (!found) refuse("the configuration has no field " + std::string(*of.begin()), "a value", "none");
   std::int64_t const made = keras_whole_number(*found, std::int64_t{1} << 53);
   if (made < 1) found->refuse("a whole number of at least 1");
   return made;
@@ -174,7 +174,7 @@ COHORT_KERAS_INLINE std::int64_t keras_fields::count(names of) const {
 
 COHORT_KERAS_INLINE int keras_fields::integer(names of) const {
   auto const found = find(of);
-  if (!found) refuse("the configuration has no field " + std::string(*of.begin()));
+  if (!found) refuse("the configuration has no field " + std::string(*of.begin()), "a value", "none");
   return keras_numbers::keras_integer(*found);
 }
 
@@ -214,7 +214,7 @@ COHORT_KERAS_INLINE std::optional<keras_object> keras_fields::object(names of) c
 COHORT_KERAS_INLINE void keras_fields::expect_unset(names of, char const* reason) const {
   auto const found = find(of);
   if (!found || keras_numbers::is_unset(*found)) return;
-  refuse(std::string(reason) + " (" + std::string(found->key()) + ')');
+  refuse(std::string(reason) + " (" + std::string(found->key()) + ')', "null or false", "a value");
 }
 
 COHORT_KERAS_INLINE void keras_fields::refuse(std::string what, std::string expected, std::string got) const {

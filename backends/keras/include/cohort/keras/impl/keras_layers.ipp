@@ -164,15 +164,18 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
       {"Attention", &keras_translation::luong_attention},
   };
   for (auto const& one : keras_classes::refused)
-    if (one.name == c.class_name) refuse(c.class_name + ": " + one.reason);
+    if (one.name == c.class_name)
+      refuse(c.class_name + ": " + one.reason, "a layer with an equivalent in Cohort", c.class_name);
   // Layers that change images in training only.
   static constexpr std::string_view augmenting[]{"AugMix", "CutMix", "MixUp", "RandAugment", "Solarization"};
   if (c.class_name.starts_with("Random")
       || std::ranges::find(augmenting, c.class_name) != std::end(augmenting)) {
     if (how_.training)
       refuse(c.class_name + ": " + keras_classes::no_random,
-             "keras_options::training false, to leave the layer out");
-    if (c.class_name == "RandomCrop") refuse("RandomCrop: the layer resizes images at inference");
+             "keras_options::training false, to leave the layer out", "keras_options::training true");
+    if (c.class_name == "RandomCrop")
+      refuse("RandomCrop: the layer resizes images at inference", "a layer that keeps images at inference",
+             c.class_name);
     return {only(c)};
   }
   auto const found = table.find(c.class_name);
@@ -181,15 +184,19 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call c
            c.class_name);
   bool const takes_arguments = c.class_name.ends_with("Attention");
   if (!takes_arguments && !c.options.empty())
-    refuse("the call of the layer has an argument that is not imported", {}, c.options.begin()->first);
+    refuse("the call of the layer has an argument that is not imported", "tensors and training=False only",
+           c.options.begin()->first);
   bool const takes_tensors = takes_arguments || c.class_name == "LSTM" || c.class_name == "GRU"
                              || c.class_name == "SimpleRNN" || c.class_name == "RNN"
                              || c.class_name == "Bidirectional";
   if (!takes_tensors && !c.named_inputs.empty())
-    refuse("the call of the layer has an argument that is not imported", {}, c.named_inputs.begin()->first);
-  if (c.inputs.empty()) refuse("the layer has no input");
+    refuse("the call of the layer has an argument that is not imported", "tensors only",
+           c.named_inputs.begin()->first);
+  if (c.inputs.empty()) refuse("the layer has no input", "at least 1", "0");
   for (keras_value const& v : c.inputs)
-    if (!v.slot) refuse("the layer reads a tensor that its layer does not return");
+    if (!v.slot)
+      refuse("the layer reads a tensor that its layer does not return", "a tensor with values",
+             "an output that is not computed");
   values made = (this->*found->second)(c);
   if (is_first_call()) c.fields.expect_read(!how_.training || c.inference);
   return made;
@@ -201,7 +208,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_opera
   static constexpr std::string_view known[]{"Add", "Subtract", "Multiply", "Maximum", "Minimum"};
   if (std::ranges::find(known, c.class_name) == std::end(known))
     refuse("the function keras.ops." + c.class_name + " is not imported",
-           "Add, Subtract, Multiply, Maximum or Minimum of tensors");
+           "Add, Subtract, Multiply, Maximum or Minimum of tensors", c.class_name);
   if (has_constants || c.inputs.size() != 2)
     refuse("the function keras.ops." + c.class_name + " is imported for two tensors", "2 tensors",
            has_constants ? "a tensor and a number" : std::to_string(c.inputs.size()));
@@ -289,7 +296,7 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
                std::to_string(at.integer(-8, 8)));
     } else if (x.dims.size() == 3 && images_first_) {
       refuse("Keras computes this softmax over the columns of images, Cohort over the channels",
-             "the channel axis");
+             "the channel axis", "data_format channels_first");
     }
     return deferred(x, "softmax");
   }
@@ -302,7 +309,8 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
   };
   if (is("hard_sigmoid")) return gate();
   if (is("hard_silu", "hard_swish")) {
-    if (version_ < 3) refuse("the activation " + name + " is of Keras 3");
+    if (version_ < 3)
+      refuse("the activation " + name + " is of Keras 3", "Keras 3", "Keras " + std::to_string(version_));
     return like(x, record(multiply{}, {id_of(x), id_of(gate())}, "multiply"));
   }
   if (is("log_sigmoid")) {
@@ -314,8 +322,10 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
         record(scale{.factor = -1}, {record(tanh_activation{}, {id_of(x)}, "tanh")}, "negated");
     return like(x, record(add{}, {id_of(x), negated}, "tanh_shrink"));
   }
-  if (is("PReLU")) refuse("an activation with parameters must be a layer of its own");
-  refuse("Cohort has no activation " + name);
+  if (is("PReLU"))
+    refuse("an activation with parameters must be a layer of its own", "the layer PReLU",
+           "the activation PReLU");
+  refuse("Cohort has no activation " + name, "one that docs/keras.md lists", name);
 }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::activation(call const& c) {
@@ -336,7 +346,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::prelu_layer(cal
   int const rank = static_cast<int>(x.dims.size());
   std::vector<int> dims = x.dims;
   for (int const axis : shared) {
-    if (axis < 1 || axis > rank) refuse("shared_axes is out of range");
+    if (axis < 1 || axis > rank)
+      refuse("shared_axes is out of range", "1 to " + std::to_string(rank), std::to_string(axis));
     dims[static_cast<std::size_t>(axis - 1)] = 1;
   }
   std::size_t const channel = rank == 3 && images_first_ ? 0 : static_cast<std::size_t>(rank - 1);
@@ -363,7 +374,7 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_dense(call const& c, ker
   if (x.dims.size() == 3) {
     if (images_first_)
       refuse("Keras applies this dense layer to the columns of images, Cohort to their channels",
-             "data_format channels_last");
+             "data_format channels_last", "data_format channels_first");
     id = record(conv2d{.filters = units, .kernel = 1, .bias = bias}, {id_of(x)}, kernel.part);
   } else {
     id = record(dense{.units = units, .bias = bias}, {id_of(x)}, kernel.part);
@@ -399,7 +410,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::einsum_dense(ca
   }
   if (!is_dense) refuse("Cohort has no general products of tensors", "an equation as abc,cd->abd", equation);
   auto const shape = c.fields.find({"output_shape"});
-  if (!shape) refuse("the configuration has no field output_shape");
+  if (!shape) refuse("the configuration has no field output_shape", "a value", "none");
   io::json_value const units = shape->kind() == io::json_kind::array ? shape->at(shape->size() - 1) : *shape;
   std::string const bias_axes = c.fields.text({"bias_axes"}, "");
   if (!bias_axes.empty() && bias_axes != std::string(1, output.back()))
@@ -434,7 +445,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
            has_scale ? "center=False" : "scale=False");
   if (how_.training && state_->trainable && c.inference)
     refuse("the layer is called with training=False but is trained",
-           "trainable=False, or keras_options::training false");
+           "trainable=False, or keras_options::training false", "training=False");
   int const id =
       record(batch_norm{.momentum = f.number({"momentum"}, 0.99), .epsilon = f.number({"epsilon"}, 1e-3)},
              {id_of(x)});
@@ -442,9 +453,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
   if (is_first_call() && how_.training) {
     auto const gamma = f.object({"gamma_regularizer"}), beta = f.object({"beta_regularizer"});
     if (gamma || beta)
-      refuse("Cohort has one penalty for scale and shift", "no gamma_regularizer and beta_regularizer");
+      refuse("Cohort has one penalty for scale and shift", "no gamma_regularizer and beta_regularizer",
+             gamma ? "gamma_regularizer" : "beta_regularizer");
     if (f.object({"gamma_constraint"}) || f.object({"beta_constraint"}))
-      refuse("constraints of batch normalisation are not imported");
+      refuse("constraints of batch normalisation are not imported",
+             "no gamma_constraint and beta_constraint, or keras_options::training false",
+             f.object({"gamma_constraint"}) ? "gamma_constraint" : "beta_constraint");
   }
   int index = 0;
   if (has_scale)
@@ -498,7 +512,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::layer_normalisa
     for (std::string_view const field :
          {"gamma_regularizer", "beta_regularizer", "gamma_constraint", "beta_constraint"})
       if (f.has(field))
-        refuse("penalties and constraints of layer normalisation are not imported", {}, std::string(field));
+        refuse("penalties and constraints of layer normalisation are not imported",
+               "none of them, or keras_options::training false", std::string(field));
   int const id = record(layer_norm{.axes = count, .epsilon = f.number({"epsilon"}, 1e-3)}, {id_of(x)});
   int index = 0;
   if (has_scale)
@@ -559,8 +574,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
     bool const has_mean = f.has("mean"), has_variance = f.has("variance");
     if (has_mean != has_variance) refuse("mean and variance are given together", "both", "one of them");
     if (!has_mean) {
-      // The layer was adapted to data, so the file has arrays for mean, variance and their count.
-      if (!has_channel_axis) refuse("an adapted normalisation is imported for each channel", "axis -1");
+      // Adapted to data: mean, variance and their count are arrays of the layer.
+      if (!has_channel_axis)
+        refuse("an adapted normalisation is imported for each channel", "axis -1", "other axes");
       int const id = record_fixed(x);
       fill(id, "scale", 1);
       fill(id, "shift", 0);
@@ -672,7 +688,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(ca
     return with(spatial_dropout{.rate = rate});
   }
   if (c.class_name != "Dropout")
-    refuse("Cohort has no " + c.class_name, "Dropout, or keras_options::training false");
+    refuse("Cohort has no " + c.class_name, "Dropout, or keras_options::training false", c.class_name);
   f.expect_unset({"noise_shape"}, "Cohort drops single elements");
   return with(dropout{.rate = rate});
 }
@@ -685,7 +701,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call co
   int const id = id_of(made);
   if (net.kind(id).name != "masked_input")
     refuse("a mask begins at an input of the network in Cohort",
-           "Masking directly behind an Input that nothing else reads");
+           "Masking directly behind an Input that nothing else reads",
+           "a tensor of the layer " + net.name(id));
   masked_values_[name_of(id)] = c.fields.number({"mask_value"}, 0);
   made.has_zero_padding = true;
   return {made};

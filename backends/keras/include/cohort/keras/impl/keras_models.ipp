@@ -166,7 +166,8 @@ int keras_translation::record(L const& layer, std::vector<int> const& inputs, st
                               && kind.parameters(encoded.data(), shapes).count > 0;
   if (has_parameters && !is_first_call() && is_shared) {
     if (state_->cursor >= state_->nodes.size())
-      refuse("a later call of the layer needs other parameters than the first one");
+      refuse("a later call of the layer needs other parameters than the first one",
+             "equal parameters in all calls", "call " + std::to_string(state_->calls) + " of the layer");
     owner = state_->nodes[state_->cursor++];
   }
   std::string const name = unique_name(suffix);
@@ -175,7 +176,7 @@ int keras_translation::record(L const& layer, std::vector<int> const& inputs, st
     auto const text = net_.problem().text();
     std::string_view message = text.view();
     if (message.starts_with("graph: ")) message.remove_prefix(7);
-    refuse(std::string(message));
+    refuse(std::string(message), "inputs and fields that fit", "the layer " + std::string(kind.name));
   }
   double elements = 1;
   for (int axis = 0; axis < net_.view()[id].output.rank; ++axis) elements *= net_.view()[id].output[axis];
@@ -207,7 +208,9 @@ keras_value keras_translation::one(call const& c, L const& layer, std::vector<in
 }
 
 COHORT_KERAS_INLINE int keras_translation::id_of(keras_value const& v) {
-  if (!v.slot) refuse("the layer reads a tensor that its layer does not return");
+  if (!v.slot)
+    refuse("the layer reads a tensor that its layer does not return", "a tensor with values",
+           "an output that is not computed");
   if (v.slot->id < 0) v.slot->id = v.slot->record();
   return v.slot->id;
 }
@@ -250,13 +253,14 @@ COHORT_KERAS_INLINE void keras_translation::expect_plain_order(keras_value const
   if (!v.order.empty())
     refuse(
         "the elements of a flattened image are in another order in Cohort (C×H×W), and this layer depends "
-        "on the order");
+        "on the order",
+        "a Dense layer after the Flatten", "the elements of " + keras_text(v.dims));
 }
 
 COHORT_KERAS_INLINE void keras_translation::expect_no_mask(keras_value const& v) {
   if (has_mask(v))
     refuse("Keras computes this layer with the padding of the masked sequence, which Cohort excludes",
-           "a sequence without mask");
+           "a sequence without mask", "a masked sequence");
 }
 
 COHORT_KERAS_INLINE int keras_translation::channels_of(keras_value const& v) const {
@@ -412,8 +416,9 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
     if (to.values.empty()) to.values.resize(static_cast<std::size_t>(to.dims.elements()));
     std::vector<float> const made = w.convert ? w.convert(values) : values;
     if (w.offset + made.size() > to.values.size())
-      refuse_keras(from.name() + ", layer " + w.layer,
-                   "an array is larger than the parameter " + w.parameter);
+      refuse_keras(from.name() + ", layer " + w.layer, "an array is larger than the parameter " + w.parameter,
+                   "at most " + std::to_string(to.values.size() - w.offset) + " elements",
+                   std::to_string(made.size()));
     std::ranges::copy(made, to.values.begin() + static_cast<std::ptrdiff_t>(w.offset));
     to.written += made.size();
   };
@@ -534,17 +539,19 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const&
   } else if (fields.has("input_dim")) {
     dims.push_back(fields.integer({"input_dim"}));
   } else {
-    refuse("the shape of the input is unknown", "an Input layer, or a model that was built");
+    refuse("the shape of the input is unknown", "an Input layer, or a model that was built",
+           "an input without shape");
   }
   if (dims.empty() || dims.size() > 3)
     refuse("Cohort has inputs of one to three axes besides the batch", "1 to 3 axes", keras_text(dims));
   keras_value made{.slot = std::make_shared<keras_slot>(), .dims = std::move(dims)};
   shape const extents = extents_of(made);
   if (extents.elements() > (std::int64_t{1} << 30))
-    refuse("the input is too large", {}, keras_text(made.dims));
+    refuse("the input is too large", "at most 2^30 elements", keras_text(made.dims));
   names_.insert(name);
   made.slot->id = (masked ? net_.masked_input(extents, name) : net_.input(extents, name)).id();
-  if (net_.problem().found()) refuse(std::string(net_.problem().text().view()));
+  if (net_.problem().found())
+    refuse(std::string(net_.problem().text().view()), "a valid shape", keras_text(made.dims));
   input_names_.push_back(name);
   return made;
 }
@@ -595,13 +602,16 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
   for (auto const& reference : how.inputs) c.inputs.push_back(find(reference));
   for (auto const& [name, references] : how.named_inputs) {
     if (name.ends_with("mask"))
-      refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs", {}, name);
+      refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs",
+             "the mask of the layer's input", name);
     for (auto const& reference : references) c.named_inputs[name].push_back(find(reference));
   }
   for (auto const& [name, given] : how.options) {
     bool const is_off = given.kind() == io::json_kind::boolean && !given.boolean();
     if (name == "training") {
-      if (!is_off) refuse("the layer is called with training=True, and Cohort decides this for each run");
+      if (!is_off)
+        refuse("the layer is called with training=True, and Cohort decides this for each run",
+               "no argument training, or training=False", "training=True");
       c.inference = true;
     } else if (!is_off) {
       c.options.emplace(name, given);
@@ -610,10 +620,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
   values made;
   if (keras_nodes::is_model(class_name)) {
     if (!c.options.empty())
-      refuse("the call of a nested model has an argument", {}, c.options.begin()->first);
+      refuse("the call of a nested model has an argument", "tensors and training=False only",
+             c.options.begin()->first);
     if (c.inference && how_.training && state.trainable && !inference)
       refuse("the model is called with training=False but is trained",
-             "trainable=False for the model, or keras_options::training false");
+             "trainable=False for the model, or keras_options::training false", "training=False");
     made = translate_model(layer.at("config"), class_name, state, c.inputs, &c.wanted, c.inference);
   } else if (!from.starts_with("keras") && !from.starts_with("tensorflow") && !from.starts_with("tf_keras")
              && !from.empty() && from != "builtins") {
@@ -622,7 +633,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
   } else if (from.find(".ops") != std::string_view::npos) {
     made = translate_operation(c, how.has_constants);
   } else {
-    if (how.has_constants) refuse("the call of the layer has a number among its inputs");
+    if (how.has_constants)
+      refuse("the call of the layer has a number among its inputs", "tensors only", "a number");
     keras_fields const& f = c.fields;
     if (auto const policy = f.object({"dtype"})) {
       std::string name = policy->class_name;
@@ -683,7 +695,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_seque
     bool const is_last = i + 1 == count;
     values const outputs = translate_layer(
         layer, made, {.inputs = {{}}}, [&](keras_reference const&) { return *current; }, {0}, inference);
-    if (outputs.empty()) refuse("the layer has no output");
+    if (outputs.empty()) refuse("the layer has no output", "at least 1", "0");
     current = outputs.front();
     if (is_last && outputs.size() > 1) return outputs;
   }
@@ -749,7 +761,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     std::string const& name = input_layers[i].layer;
     auto const [reading, masking] = readers[name];
     if (masking > 0 && masking != reading)
-      refuse("the input " + name + " of a Masking layer is also read by other layers, without mask");
+      refuse("the input " + name + " of a Masking layer is also read by other layers, without mask",
+             "an input that only Masking layers read",
+             std::to_string(reading) + " readers, " + std::to_string(masking) + " of them Masking");
     made[{name, 0}] = {make_input(
         name, keras_fields(found->second.json.find("config"), origin_ + ", layer " + name, version_),
         masking > 0)};
@@ -825,7 +839,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     }
     if (!is_same)
       refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs",
-             "the mask of the layer's input");
+             "the mask of the layer's input", "another mask");
   };
 
   // Orders the needed calls, inputs before readers: a depth-first search from the outputs, without recursion.
@@ -877,7 +891,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     auto const found = made.find({from.layer, from.call});
     if (found == made.end() || from.output >= found->second.size())
       refuse("the model has no tensor " + from.layer + ", call " + std::to_string(from.call) + ", output "
-             + std::to_string(from.output));
+                 + std::to_string(from.output),
+             "a tensor that a layer of the model returns", "none");
     return found->second[from.output];
   };
   for (node_key const& key : order) {
@@ -933,7 +948,8 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
     if (!outputs[i].order.empty()) {
       state_ = nullptr;
       refuse("the output " + names[i]
-             + " is a flattened image, whose elements are in another order in Cohort (C×H×W)");
+                 + " is a flattened image, whose elements are in another order in Cohort (C×H×W)",
+             "a Dense layer, or no Flatten, before the output", keras_text(outputs[i].dims));
     }
   }
   std::vector<int> ids;
@@ -956,7 +972,9 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
   state_ = nullptr;
   for (int const id : ids) output_names_.push_back(name_of(id));
   net_.declare_outputs(ids);
-  if (net_.problem().found()) refuse(std::string(net_.problem().text().view()));
+  if (net_.problem().found())
+    refuse(std::string(net_.problem().text().view()), "outputs that a network can have",
+           std::to_string(ids.size()) + " outputs");
   imported_model made(graph(std::move(net_)), origin_);
   made.inputs = input_names_;
   made.outputs = names;

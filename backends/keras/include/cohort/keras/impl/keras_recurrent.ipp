@@ -146,7 +146,7 @@ COHORT_KERAS_INLINE keras_translation::recurrent_result keras_translation::make_
                                        .stateful = stateful},
                             fields, x, initial, wanted, suffix, 1);
   } else {
-    refuse("the recurrent layer " + class_name + " is not imported", "LSTM, GRU or SimpleRNN");
+    refuse("the recurrent layer " + class_name + " is not imported", "LSTM, GRU or SimpleRNN", class_name);
   }
   int const id = recurrent_node_;
   override_recurrent(id, cell);
@@ -193,7 +193,7 @@ COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_f
   add_penalties(other, fields.object({"recurrent_regularizer"}), false);
   if (row != other)
     refuse("Cohort has one penalty for the weights and the recurrent weights of a layer",
-           "the same kernel_regularizer and recurrent_regularizer");
+           "the same kernel_regularizer and recurrent_regularizer", "different ones");
   add_penalties(row, fields.object({"bias_regularizer"}), true);
   for (std::string_view const field : {"kernel_constraint", "recurrent_constraint", "bias_constraint"})
     if (fields.has(field))
@@ -236,7 +236,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call 
   bool const reverse = f.flag({"go_backwards"}, false);
   if (reverse && f.flag({"return_sequences"}, false))
     refuse("Keras returns the outputs of go_backwards in reversed order, Cohort at their steps",
-           "Bidirectional, or return_sequences False");
+           "Bidirectional, or return_sequences False", "go_backwards and return_sequences");
   recurrent_result made = make_recurrent(c, class_name, f, cell, x, initial, c.wanted, {}, part, 0, reverse);
   if (is_first_call()) cell.expect_read(!how_.training || c.inference);
   return made.outputs;
@@ -245,22 +245,24 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::recurrent(call 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(call const& c) {
   keras_fields const& f = c.fields;
   auto const inner = f.object({"layer"});
-  if (!inner || !inner->config) refuse("Bidirectional has no layer");
+  if (!inner || !inner->config) refuse("Bidirectional has no layer", "a recurrent layer", "none");
   auto const backward = f.object({"backward_layer"});
   std::string const mode = merges_none(f) ? "none" : f.text({"merge_mode"}, "concat");
   keras_fields const fields(inner->config, f.where(), version_);
   keras_fields const back(backward && backward->config ? backward->config : inner->config, f.where(),
                           version_);
   (void)back.find({"go_backwards"});  // Bidirectional sets the direction itself
-  if (fields.flag({"go_backwards"}, false)) refuse("the layer of Bidirectional goes backwards itself");
+  if (fields.flag({"go_backwards"}, false))
+    refuse("the layer of Bidirectional goes backwards itself", "go_backwards False", "True");
   bool const sequences = fields.flag({"return_sequences"}, false),
              states = fields.flag({"return_state"}, false);
   if (back.flag({"return_sequences"}, false) != sequences || back.flag({"return_state"}, false) != states)
-    refuse("the layers of Bidirectional return different outputs");
+    refuse("the layers of Bidirectional return different outputs", "equal return_sequences and return_state",
+           "different ones");
   auto const class_of = [&](keras_object const& object, keras_fields const& of, keras_fields& cell) {
     if (object.class_name != "RNN") return object.class_name;
     auto const found = of.object({"cell"});
-    if (!found) refuse("RNN has no cell");
+    if (!found) refuse("RNN has no cell", "a cell", "none");
     cell = keras_fields(found->config, of.where(), version_);
     return keras_cells::layer_of_cell(found->class_name);
   };
@@ -276,7 +278,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::bidirectional(c
       refuse("the call of the layer has an argument that is not imported", "initial_state", name);
     initial = given;
   }
-  if (initial.size() % 2 != 0) refuse("Bidirectional has initial states for both directions");
+  if (initial.size() % 2 != 0)
+    refuse("Bidirectional has initial states for both directions", "an even number of states",
+           std::to_string(initial.size()));
   auto const half = static_cast<std::ptrdiff_t>(initial.size() / 2);
   std::size_t const count = forward_class == "LSTM" ? 2 : 1;
   // Bidirectional returns the merged output (or both outputs), then the states of each direction.
@@ -353,7 +357,7 @@ COHORT_KERAS_INLINE bool keras_translation::merges_none(keras_fields const& of) 
 /// Layers that compute each step independently are the same with and without TimeDistributed.
 COHORT_KERAS_INLINE keras_translation::values keras_translation::time_distributed(call const& c) {
   auto const inner = c.fields.object({"layer"});
-  if (!inner || !inner->config) refuse("TimeDistributed has no layer");
+  if (!inner || !inner->config) refuse("TimeDistributed has no layer", "a layer", "none");
   expect_rank(c, 2);
   static constexpr std::string_view each_step[]{"Dense",
                                                 "Activation",
@@ -369,7 +373,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::time_distribute
   if (inner->class_name == "Flatten") return {only(c)};
   if (std::ranges::find(each_step, inner->class_name) == std::end(each_step))
     refuse("TimeDistributed(" + inner->class_name + ") is not imported",
-           "Dense, an activation, Dropout or LayerNormalization");
+           "Dense, an activation, Dropout or LayerNormalization", inner->class_name);
   auto* const state = state_;
   std::string const object = std::exchange(state->object_path, state->object_path + "/layer");
   call made = c;

@@ -62,7 +62,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   bool const is_depthwise = c.class_name.starts_with("Depthwise");
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
-  if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
+  if (is_sequence && images_first_)
+    refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   if (has_mask(x) && !x.has_zero_padding) expect_no_mask(x);
 
   std::vector<int> kernel;
@@ -72,7 +73,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
     kernel = {f.integer({"nb_row"}), f.integer({"nb_col"})};
   else
     kernel = f.numbers({"kernel_size"}, axes, {});
-  if (kernel.size() != axes) refuse("the configuration has no field kernel_size");
+  if (kernel.size() != axes) refuse("the configuration has no field kernel_size", "a value", "none");
   std::vector<int> const stride =
       f.numbers({"strides", "subsample", "subsample_length"}, axes, std::vector<int>(axes, 1));
   std::vector<int> const dilation =
@@ -99,7 +100,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   int const filters = is_depthwise ? channels * multiplier : f.integer({"filters", "nb_filter"});
   bool const bias = f.flag({"use_bias", "bias"}, true);
   if (is_depthwise && !is_sequence && stride[0] != stride[1])
-    refuse("Keras' depthwise convolution needs equal strides");
+    refuse("Keras' depthwise convolution needs equal strides", "equal strides", keras_text(stride));
 
   int id = 0;
   if (is_sequence)
@@ -155,9 +156,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::transposed_conv
   expect_rank(c, 3);
   auto const kernel = f.numbers({"kernel_size"}, 2, {}), stride = f.numbers({"strides"}, 2, {1, 1}),
              dilation = f.numbers({"dilation_rate"}, 2, {1, 1});
-  if (kernel.size() != 2) refuse("the configuration has no field kernel_size");
+  if (kernel.size() != 2) refuse("the configuration has no field kernel_size", "a value", "none");
   keras_windows::check(f, kernel, stride, dilation);
-  if (f.has("output_padding")) refuse("output_padding of a transposed convolution is not imported", "None");
+  if (f.has("output_padding"))
+    refuse("output_padding of a transposed convolution is not imported", "None", "a value");
   if (f.integer({"groups"}, 1) != 1)
     refuse("groups of a transposed convolution are not imported", "1", std::to_string(f.integer({"groups"})));
   if (dilation != std::vector<int>{1, 1})
@@ -197,11 +199,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
   expect_no_mask(x);
-  if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
+  if (is_sequence && images_first_)
+    refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   auto const kernel = f.numbers({"kernel_size"}, axes, {}),
              stride = f.numbers({"strides"}, axes, std::vector<int>(axes, 1)),
              dilation = f.numbers({"dilation_rate"}, axes, std::vector<int>(axes, 1));
-  if (kernel.size() != axes) refuse("the configuration has no field kernel_size");
+  if (kernel.size() != axes) refuse("the configuration has no field kernel_size", "a value", "none");
   keras_windows::check(f, kernel, stride, dilation);
   if (int const groups = f.integer({"groups"}, 1); groups != 1)
     refuse("a separable convolution has one group for each channel", "groups 1", std::to_string(groups));
@@ -264,7 +267,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call co
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
   expect_no_mask(x);
-  if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
+  if (is_sequence && images_first_)
+    refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   std::vector<int> const size = f.numbers({"pool_size", "pool_length"}, axes, std::vector<int>(axes, 2));
   std::vector<int> const stride = f.numbers({"strides", "stride"}, axes, size);
   keras_windows::check(f, "the window", size, keras_limits::largest_extent);
@@ -292,9 +296,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::adaptive_poolin
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
   expect_no_mask(x);
-  if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
+  if (is_sequence && images_first_)
+    refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   std::vector<int> const wanted = c.fields.numbers({"output_size"}, axes, {});
-  if (wanted.size() != axes) refuse("the configuration has no field output_size");
+  if (wanted.size() != axes) refuse("the configuration has no field output_size", "a value", "none");
   shape const input = is_sequence ? shape{1, x.dims[0], x.dims[1]} : extents_of(x);
   extent2 window(1, 1);
   for (std::size_t axis = 0; axis < axes; ++axis) {
@@ -320,7 +325,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
   bool const is_max = c.class_name.starts_with("GlobalMax");
   expect_rank(c, is_sequence ? 2 : 3);
-  if (is_sequence && images_first_) refuse("Cohort's sequences are T×C", "data_format channels_last");
+  if (is_sequence && images_first_)
+    refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   if (is_max) expect_no_mask(x);
   int const channels = channels_of(x);
   int id = is_max ? record(global_max_pool{}, {id_of(x)}) : record(global_avg_pool{}, {id_of(x)});
@@ -378,7 +384,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
   keras_value const& x = only(c);
   expect_no_mask(x);
   auto const target = c.fields.find({"target_shape", "dims"});
-  if (!target) refuse("the configuration has no field target_shape");
+  if (!target) refuse("the configuration has no field target_shape", "a value", "none");
   std::vector<int> dims;
   std::int64_t known = 1, count = 1;
   int open = -1;
@@ -390,7 +396,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
       known *= extent;
     dims.push_back(extent);
     if (dims.size() > 3 || known > (std::int64_t{1} << 30))
-      refuse("Cohort has tensors of one to three axes besides the batch", "1 to 3 axes");
+      refuse("Cohort has tensors of one to three axes besides the batch",
+             "1 to 3 axes with at most 2^30 elements", keras_text(dims));
   }
   for (int const extent : x.dims) count *= extent;
   if (open >= 0 && known > 0 && count % known == 0)
@@ -409,7 +416,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
   }
   if (!is_back && (to_image || from_image || !x.order.empty()))
     refuse("Keras reshapes an image in the order H×W×C, which is not Cohort's C×H×W",
-           "Flatten, or extents with one channel or one position");
+           "Flatten, or extents with one channel or one position",
+           keras_text(x.dims) + " to " + keras_text(dims));
   shape const extents = extents_of(made);
   return {value(record(reshape{.extents = extents}, {id_of(x)}), dims)};
 }
@@ -418,10 +426,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::permute_layer(c
   keras_value const& x = only(c);
   expect_no_mask(x);
   auto const axes = c.fields.numbers({"dims"}, x.dims.size(), {});
-  if (axes.size() != x.dims.size()) refuse("the configuration has no field dims");
+  if (axes.size() != x.dims.size()) refuse("the configuration has no field dims", "a value", "none");
   std::vector<int> dims;
   for (int const axis : axes) {
-    if (axis < 1 || axis > static_cast<int>(x.dims.size())) refuse("dims is out of range");
+    if (axis < 1 || axis > static_cast<int>(x.dims.size()))
+      refuse("dims is out of range", "1 to " + std::to_string(x.dims.size()), std::to_string(axis));
     dims.push_back(x.dims[static_cast<std::size_t>(axis - 1)]);
   }
   std::vector<int> moved, kept;
@@ -547,10 +556,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::merge(call cons
   for (keras_value const& v : c.inputs) {
     if (v.dims.size() != dims.size())
       refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
-    if (v.order != c.inputs[0].order) refuse("the inputs are flattened images in different orders");
+    if (v.order != c.inputs[0].order)
+      refuse("the inputs are flattened images in different orders",
+             "images that were flattened in the same order", "different orders");
     if (has_mask(v) != has_first)
       refuse("Keras drops the mask if only some of the inputs have one, Cohort keeps it",
-             "inputs with the same mask");
+             "inputs with the same mask", "inputs with and without mask");
     for (std::size_t axis = 0; axis < dims.size(); ++axis) dims[axis] = std::max(dims[axis], v.dims[axis]);
     ids.push_back(id_of(v));
   }
@@ -591,7 +602,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::concatenation(c
     if (v.dims.size() != dims.size())
       refuse("the inputs must have equally many axes", keras_text(dims), keras_text(v.dims));
     if (has_mask(v) != has_first)
-      refuse("Cohort needs the same mask for all inputs", "inputs with the same mask");
+      refuse("Cohort needs the same mask for all inputs", "inputs with the same mask",
+             "inputs with and without mask");
     for (std::size_t other = 0; other < dims.size(); ++other)
       if (other != at && v.dims[other] != dims[other])
         refuse("the inputs differ along another axis", keras_text(dims), keras_text(v.dims));
@@ -639,7 +651,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dot(call const&
   expect_plain_order(a);
   expect_plain_order(b);
   auto axes = c.fields.numbers({"axes", "dot_axes"}, 2, {});
-  if (axes.size() != 2) refuse("the configuration has no field axes");
+  if (axes.size() != 2) refuse("the configuration has no field axes", "a value", "none");
   for (std::size_t i = 0; i < 2; ++i)
     if (axes[i] < 0) axes[i] += static_cast<int>(c.inputs[i].dims.size()) + 1;
   if (a.dims.size() == 1 && b.dims.size() == 1) {
@@ -650,7 +662,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dot(call const&
         record(matmul{}, {reshaped(id_of(a), {1, width}, "row"), reshaped(id_of(b), {width, 1}, "column")});
     return {value(reshaped(product, {1}, "vector"), {1})};
   }
-  if (a.dims.size() != 2 || b.dims.size() != 2) refuse("Dot is imported for two vectors or two sequences");
+  if (a.dims.size() != 2 || b.dims.size() != 2)
+    refuse("Dot is imported for two vectors or two sequences", "1 or 2 axes besides the batch",
+           keras_text(a.dims) + " and " + keras_text(b.dims));
   bool const ta = axes[0] == 1, tb = axes[1] == 2;
   int const rows = a.dims[ta ? 1 : 0], columns = b.dims[tb ? 0 : 1];
   return {value(record(matmul{.transpose_a = ta, .transpose_b = tb}, {id_of(a), id_of(b)}), {rows, columns})};

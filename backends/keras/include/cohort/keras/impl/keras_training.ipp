@@ -76,7 +76,8 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
     id = record(hinge{.weight = weight}, {id_of(output)});
   } else {
     f.refuse("Cohort has no loss " + loss.class_name,
-             "cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or keras_options::training false");
+             "cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or keras_options::training false",
+             loss.class_name);
   }
   suffix_ = suffix_before;
   state_ = before;
@@ -132,7 +133,7 @@ COHORT_KERAS_INLINE void keras_translation::read_training(io::json_value compile
 COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields const& of) const {
   auto const found = of.find({"learning_rate", "lr"});
   double const decay = of.number({"decay"}, 0);
-  if (!found) of.refuse("the optimizer has no learning_rate");
+  if (!found) of.refuse("the optimizer has no learning_rate", "a number or a schedule", "none");
   if (found->kind() == io::json_kind::number) {
     if (decay == 0) return found->number();
     return schedule::inverse{
@@ -169,14 +170,17 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
   }
   if (name == "CosineDecay") {
     if (f.number({"warmup_steps"}, 0) != 0)
-      f.refuse("Keras decays after the warm-up, Cohort's schedule starts with it", "warmup_steps 0");
+      f.refuse("Keras decays after the warm-up, Cohort's schedule starts with it", "warmup_steps 0",
+               "warmup_steps " + std::to_string(f.number({"warmup_steps"}, 0)));
     return schedule::cosine{.initial = rate(),
                             .length = steps("decay_steps"),
                             .floor = rate() * f.number({"alpha"}, 0),
                             .by = by};
   }
   if (name == "CosineDecayRestarts") {
-    if (f.number({"m_mul"}, 1) != 1) f.refuse("Cohort's restarts have the same initial rate", "m_mul 1");
+    if (f.number({"m_mul"}, 1) != 1)
+      f.refuse("Cohort's restarts have the same initial rate", "m_mul 1",
+               "m_mul " + std::to_string(f.number({"m_mul"}, 1)));
     return schedule::cosine{.initial = rate(),
                             .length = steps("first_decay_steps"),
                             .floor = rate() * f.number({"alpha"}, 0),
@@ -188,7 +192,8 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
     auto const boundaries = f.find({"boundaries"}), values = f.find({"values"});
     if (!boundaries || !values || values->size() != boundaries->size() + 1
         || values->size() > schedule::map::capacity)
-      f.refuse("a piecewise schedule is imported with up to 8 values", "boundaries, and one value more");
+      f.refuse("a piecewise schedule is imported with up to 8 values", "boundaries, and one value more",
+               values ? std::to_string(values->size()) + " values" : std::string("no values"));
     schedule::map made{.by = by};
     for (std::size_t i = 0; i < values->size(); ++i) {
       // The value changes after the step of a boundary.
@@ -199,7 +204,8 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
   }
   f.refuse("the schedule " + name + " is not imported",
            "a number, or ExponentialDecay, InverseTimeDecay, PolynomialDecay, CosineDecay or "
-           "PiecewiseConstantDecay");
+           "PiecewiseConstantDecay",
+           name);
 }
 
 COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compile) {
@@ -245,7 +251,8 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
   } else if (lower == "adam" || lower == "adamw") {
     double const own_decay = lower == "adamw" ? f.number({"weight_decay"}, 0.004) : decay;
     bool const is_amsgrad = f.flag({"amsgrad"}, false);
-    if (is_amsgrad && own_decay != 0) f.refuse("Cohort's amsgrad has no weight decay", instead);
+    if (is_amsgrad && own_decay != 0)
+      f.refuse("Cohort's amsgrad has no weight decay", instead, "weight_decay " + std::to_string(own_decay));
     if (is_amsgrad)
       settings_.updater = amsgrad{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
     else if (own_decay != 0)
@@ -406,7 +413,8 @@ COHORT_KERAS_INLINE metric keras_translation::metric_of(keras_object const& from
     return with(cohort::metrics::log_loss);
   }
   refuse_keras(origin_ + ", metrics", "the metric " + from.class_name + " is not imported",
-               "accuracy, MAE, RMSE, AUC, R2 or top-k accuracy; or keras_options::metrics false");
+               "accuracy, MAE, RMSE, AUC, R2 or top-k accuracy; or keras_options::metrics false",
+               from.class_name);
 }
 
 }  // namespace cohort::detail
