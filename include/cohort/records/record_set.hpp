@@ -27,7 +27,7 @@ struct record_settings {
 ///
 /// Order     records by file in the given order, then by place in the file.
 /// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
-///           index of more than 64 MiB is not read from the cache.
+///           index of more than 16 GiB is not cached.
 ///           Keeps the index in memory: 16 bytes for each field of each record, and the keys. At most 128
 ///           files are open at a time.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be

@@ -10,6 +10,7 @@
 #include <cohort/data/read_table.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -396,7 +397,7 @@ COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings
   buffer const text(static_cast<std::size_t>(file.size()));  // huge pages: half the time of read_file
   file.read_exactly(text.data(), text.bytes());
   std::string_view const contents(text.as<char const>(), text.bytes());
-  if (contents.starts_with("\x1f\x8b"))
+  if (detail::has_gzip_magic(contents))
     throw data_error({.what = "the file is compressed",
                       .where = path,
                       .expected = "text, or gzip::read_file of cohort/zlib.hpp as the third argument",

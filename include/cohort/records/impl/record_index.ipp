@@ -92,18 +92,13 @@ COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
   constexpr std::size_t most = std::size_t{1} << 16;
   regular_file const file = open_regular_file(path, "cannot read the file");
   struct stat status {};
-  ::fstat(file.descriptor, &status);
+  ::fstat(file.descriptor(), &status);
   std::vector<std::byte> ends(2 * most);
-  auto const at = [&](std::uint64_t offset, std::byte* to) {
-    ssize_t const got = ::pread(file.descriptor, to, most, static_cast<off_t>(offset));
-    return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-  };
-  std::size_t used = at(0, ends.data());
-  if (file.size > most) used += at(file.size - most, ends.data() + used);
-  ::close(file.descriptor);
+  std::size_t used = read_at(file, path, 0, ends.data(), most);
+  if (file.size() > most) used += read_at(file, path, file.size() - most, ends.data() + used, most);
   std::error_code ignored;
   std::string const whole = std::filesystem::weakly_canonical(path, ignored).string();
-  return text_of({whole.empty() ? path : whole, ", ", file.size, " bytes, ", status.st_mtim.tv_sec, ".",
+  return text_of({whole.empty() ? path : whole, ", ", file.size(), " bytes, ", status.st_mtim.tv_sec, ".",
                   status.st_mtim.tv_nsec, " s, crc32c ",
                   io::crc32c(best_isa(), std::span(ends).first(used))});
 }
@@ -111,7 +106,9 @@ COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
 COHORT_CORE_INLINE record_index index_of(std::string const& path, record_format const& format,
                                          std::string const& cache) {
   if (cache.empty()) return format.index(path);
-  cached_file const kept(cache, "cohort records 1", ".index", format.name + "\n" + identity_of(path) + "\n");
+  constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
+  cached_file const kept(cache, "cohort records 1", ".index", format.name + "\n" + identity_of(path) + "\n",
+                         most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
   record_index made = format.index(path);
   kept.write(encoded_index(made));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -30,43 +28,28 @@ class open_files {
   /// Errors    file_error.
   void read(std::size_t file, std::string const& path, std::uint64_t size, field_place const& place,
             std::byte* to) {
-    std::shared_ptr<descriptor const> const opened = open(file, path, size);
-    for (std::uint64_t done = 0; done < place.bytes;) {
-      ssize_t const got =
-          ::pread(opened->number, to + done, place.bytes - done, static_cast<off_t>(place.offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) refuse_file("cannot read the file", path, errno);
-      if (got == 0) refuse_size("the file became shorter after it was indexed", opened->number, path, size);
-      done += static_cast<std::uint64_t>(got);
-    }
+    std::shared_ptr<regular_file const> const opened = open(file, path, size);
+    if (read_at(*opened, path, place.offset, to, place.bytes) < place.bytes)
+      refuse_size("the file became shorter after it was indexed", *opened, path, size);
   }
 
  private:
   static constexpr std::size_t most = 128;
 
-  struct descriptor {
-    explicit descriptor(int of) : number(of) {}
-    descriptor(descriptor const&) = delete;
-    descriptor& operator=(descriptor const&) = delete;
-    ~descriptor() { ::close(number); }
-    int number;
-  };
-
-  [[noreturn]] static void refuse_size(char const* what, int file, std::string const& path,
+  [[noreturn]] static void refuse_size(char const* what, regular_file const& file, std::string const& path,
                                        std::uint64_t size) {
     struct stat status {};
-    ::fstat(file, &status);
+    ::fstat(file.descriptor(), &status);
     throw file_error(
         {.what = what, .where = path, .expected = {size, " bytes"}, .got = {status.st_size, " bytes"}});
   }
 
-  std::shared_ptr<descriptor const> open(std::size_t file, std::string const& path, std::uint64_t size) {
+  std::shared_ptr<regular_file const> open(std::size_t file, std::string const& path, std::uint64_t size) {
     std::lock_guard const lock(mutex_);
     if (files_[file]) return files_[file];
-    regular_file const opened = open_regular_file(path, "cannot read the file");
-    auto made = std::make_shared<descriptor const>(opened.descriptor);
-    if (opened.size != size)
-      refuse_size("the file changed after it was indexed", opened.descriptor, path, size);
+    std::shared_ptr<regular_file const> made(
+        new regular_file(open_regular_file(path, "cannot read the file")));
+    if (made->size() != size) refuse_size("the file changed after it was indexed", *made, path, size);
     if (order_.size() == most) {
       files_[order_.front()] = nullptr;
       order_.pop_front();
@@ -77,7 +60,7 @@ class open_files {
   }
 
   std::mutex mutex_;
-  std::vector<std::shared_ptr<descriptor const>> files_;
+  std::vector<std::shared_ptr<regular_file const>> files_;
   std::deque<std::size_t> order_;  // files that are open, in the order of opening
 };
 
