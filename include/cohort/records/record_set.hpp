@@ -13,6 +13,7 @@ namespace cohort {
 
 namespace detail {
 class open_files;
+class block_cache;
 }  // namespace detail
 
 /// Settings of a record_set.
@@ -21,6 +22,9 @@ struct record_settings {
   std::string cache = io::cache_folder("indices");
   /// A larger field is refused before memory is allocated.
   std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
+  /// Blocks of compressed files are kept in memory until the contents of all have more bytes than this. Then
+  /// the block that was not used for the longest time is dropped. Blocks in use are kept in any case.
+  std::uint64_t max_block_bytes = std::uint64_t{256} << 20;
 };
 
 /// The records of several files, with random access. Cheap to copy.
@@ -52,8 +56,9 @@ class record_set {
   /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
   /// read.
   ///
+  /// Cost      of a field in a compressed block that is not in memory: the whole block is decompressed.
   /// Errors    data_error naming file and record if the record does not have the field, the field is larger
-  ///           than max_field_bytes, or its check fails. file_error if the file has changed its size since it
+  ///           than max_field_bytes, its check fails, or its block is damaged. file_error if the file has changed its size since it
   ///           was indexed, or cannot be read.
   std::span<std::byte const> read(std::int64_t record, std::size_t field,
                                   std::vector<std::byte>& memory) const;
@@ -71,6 +76,8 @@ class record_set {
   };
   place place_of(std::int64_t record) const;
   field_place const& field_at(place const& record, std::size_t field) const;
+  /// Copies a range of a block's content.
+  void read_packed(std::int64_t record, std::size_t file, field_place const& at, std::byte* to) const;
 
   std::shared_ptr<content const> content_;
 };

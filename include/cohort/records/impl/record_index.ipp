@@ -69,6 +69,9 @@ COHORT_CORE_INLINE std::string encoded_index(record_index const& index) {
     to.put(one.offset);
     to.put(one.bytes);
   }
+  to.put(static_cast<std::uint64_t>(index.blocks.size()));
+  for (packed_block const& one : index.blocks)
+    for (std::uint64_t const number : {one.first, one.bytes, one.offset, one.packed}) to.put(number);
   return std::move(to.written);
 }
 
@@ -81,6 +84,8 @@ COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view by
   }
   found.places.resize(from.count(2 * sizeof(std::uint64_t)));
   for (field_place& one : found.places) one = {from.number(), from.number()};
+  found.blocks.resize(from.count(4 * sizeof(std::uint64_t)));
+  for (packed_block& one : found.blocks) one = {from.number(), from.number(), from.number(), from.number()};
   bool const whole = from.ended() && !found.fields.empty() && found.places.size() % found.fields.size() == 0
                      && (found.keys.empty() || std::ssize(found.keys) == found.size());
   if (!whole) return std::nullopt;
@@ -107,7 +112,7 @@ COHORT_CORE_INLINE record_index index_of(std::string const& path, record_format 
                                          std::string const& cache) {
   if (cache.empty()) return format.index(path);
   constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
-  cached_file const kept(cache, "cohort records 1", ".index", format.name + "\n" + identity_of(path) + "\n",
+  cached_file const kept(cache, "cohort records 2", ".index", format.name + "\n" + identity_of(path) + "\n",
                          most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
   record_index made = format.index(path);

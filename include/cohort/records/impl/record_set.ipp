@@ -7,6 +7,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/records/detail/block_cache.hpp>
 #include <cohort/records/record_set.hpp>
 #include <deque>
 #include <mutex>
@@ -81,6 +82,7 @@ struct record_set::content {
   std::vector<std::string> fields;
   std::int64_t size = 0;
   std::unique_ptr<detail::open_files> descriptors;
+  std::unique_ptr<detail::block_cache> blocks;
 };
 
 COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record_format format,
@@ -105,6 +107,7 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
       one.columns.push_back(
           static_cast<std::size_t>(std::ranges::find(one.index.fields, field) - one.index.fields.begin()));
   made->descriptors = std::make_unique<detail::open_files>(paths.size());
+  made->blocks = std::make_unique<detail::block_cache>(settings.max_block_bytes);
   made->paths = std::move(paths);
   made->format = std::move(format);
   content_ = std::move(made);
@@ -159,9 +162,36 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
                       .got = {at.bytes, " bytes"}});
   std::size_t const file = in_files.file;
   if (memory.size() < at.bytes) memory.resize(at.bytes);
-  content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
+  if (at.offset >= content_->files[file].bytes && at.bytes > 0)
+    read_packed(record, file, at, memory.data());
+  else
+    content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
   std::span<std::byte const> const stored(memory.data(), at.bytes);
   return content_->format.content ? content_->format.content(stored, [&] { return where(record); }) : stored;
+}
+
+COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t file, field_place const& at,
+                                                std::byte* to) const {
+  std::vector<packed_block> const& blocks = content_->files[file].index.blocks;
+  auto const after = std::ranges::upper_bound(blocks, at.offset, {}, &packed_block::first);
+  packed_block const& block = after[-1];
+  auto const number = static_cast<std::size_t>(after - blocks.begin()) - 1;
+  auto const unpack = [&](std::vector<std::byte>& made) {
+    std::vector<std::byte> stored(block.packed);
+    content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes,
+                                {block.offset, block.packed}, stored.data());
+    made.resize(block.bytes);
+    std::uint64_t const bytes =
+        content_->format.inflate(stored, made, block.bytes, [&] { return where(record); });
+    if (bytes != block.bytes)
+      throw data_error({.what = "a compressed block changed after it was indexed",
+                        .where = where(record),
+                        .expected = {block.bytes, " bytes"},
+                        .got = {bytes}});
+  };
+  std::shared_ptr<std::vector<std::byte> const> const whole =
+      content_->blocks->get({file, number}, block.bytes, unpack);
+  std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
 }
 
 COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const {
