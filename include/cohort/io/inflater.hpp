@@ -9,11 +9,11 @@
 
 namespace cohort::io {
 
-/// Decompresses one stream in the format of zlib or gzip: gzip::inflate of the component zlib. The core receives the
-/// function from its caller, because it does not depend on zlib.
+/// Decompresses one stream in the format of zlib or gzip: gzip::inflate of the component zlib. The core
+/// receives the function from its caller, because it does not depend on zlib.
 ///
-/// Parameters  `to` receives the first bytes of the result, as many as fit. `max_bytes` bounds the size of the whole
-///             result. `where` describes the stream for the message of an error.
+/// Parameters  `to` receives the first bytes of the result, as many as fit. `max_bytes` bounds the size of
+///           the whole result. `where` describes the stream for the message of an error.
 /// Returns   the size of the whole result, which may be larger than `to`.
 /// Errors    data_error if `packed` is not exactly one stream that is intact, or its result is larger than
 ///           max_bytes.

@@ -9,8 +9,8 @@
 
 namespace cohort {
 
-/// The field "key" of a record in a SequenceFile of CaffeOnSpark: a tuple that Java serialised. The field "value"
-/// contains the image.
+/// The field "key" of a record in a SequenceFile of CaffeOnSpark: a tuple that Java serialised. The field
+/// "value" contains the image.
 ///
 /// Shapes    a value that is not encoded has channels × height × width bytes, as in a caffe_datum. Keys of
 ///           Binary2Sequence have no extents: channels, height and width are 0, and the value is an image
@@ -25,8 +25,8 @@ struct caffe_on_spark_key {
   int width = 0;
   bool encoded = true;
 
-  /// Reads a serialised scala.Tuple2 (id, label), scala.Tuple6 (id, label, channels, height, width, encoded) or
-  /// com.yahoo.ml.dl.caffe.Pair (id, label).
+  /// Reads a serialised scala.Tuple2 (id, label), scala.Tuple6 (id, label, channels, height, width, encoded)
+  /// or com.yahoo.ml.dl.caffe.Pair (id, label).
   ///
   /// Before    the key may be untrusted: only texts and boxed integers and booleans are read.
   /// Errors    data_error naming `where` and the byte for another object, or bytes that are no Java object.

@@ -36,8 +36,8 @@ struct packed_block {
 
 /// The places of all records of one file.
 ///
-/// Shapes    `places`: records × fields. `keys`: one per record, or empty if the format has none. `blocks`: in
-///           the order of `first`; empty for a file that is not compressed.
+/// Shapes    `places`: records × fields. `keys`: one per record, or empty if the format has none. `blocks`:
+///           in the order of `first`; empty for a file that is not compressed.
 /// Units     an offset below the file's size is a byte of the file. The contents of the blocks follow, one
 ///           after the other: blocks.front().first is the file's size.
 struct record_index {

@@ -11,11 +11,6 @@
 
 namespace cohort {
 
-namespace detail {
-class open_files;
-class block_cache;
-}  // namespace detail
-
 /// Settings of a record_set.
 struct record_settings {
   /// Folder in which the files' indices are kept; "": they are read again by each process.
@@ -53,13 +48,17 @@ class record_set {
   /// Returns whether a record has a field.
   bool has(std::int64_t record, std::size_t field) const;
 
+  /// Returns the number of bytes of a field before its check: a TFRecord's include 4 bytes of its checksum.
+  /// 0 if the record does not have the field.
+  std::uint64_t stored_bytes(std::int64_t record, std::size_t field) const;
+
   /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
   /// read.
   ///
   /// Cost      of a field in a compressed block that is not in memory: the whole block is decompressed.
   /// Errors    data_error naming file and record if the record does not have the field, the field is larger
-  ///           than max_field_bytes, its check fails, or its block is damaged. file_error if the file has changed its size since it
-  ///           was indexed, or cannot be read.
+  ///           than max_field_bytes, its check fails, or its block is damaged. file_error if the file has
+  ///           changed its size since it was indexed, or cannot be read.
   std::span<std::byte const> read(std::int64_t record, std::size_t field,
                                   std::vector<std::byte>& memory) const;
 

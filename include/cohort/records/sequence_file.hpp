@@ -13,8 +13,8 @@ namespace cohort {
 /// Shapes    of a BytesWritable or Text, the content without its length; of another class, the bytes that its
 ///           write() produced.
 /// Parameters  `inflate`: empty: compressed files are rejected.
-/// Cost      indexing decompresses the whole file. A record in a compressed block needs the whole block (Hadoop
-///           writes blocks of 1 MB), which the record_set keeps for the next records.
+/// Cost      indexing decompresses the whole file. A record in a compressed block needs the whole block
+///           (Hadoop writes blocks of 1 MB), which the record_set keeps for the next records.
 /// Errors    file_error; data_error naming file and byte: a damaged or truncated file, a wrong sync mark,
 ///           another version, another codec, a block of more than 1 GiB of keys or values.
 /// Source    Apache Hadoop, SequenceFile (class documentation) and WritableUtils (lengths).

@@ -188,12 +188,12 @@ TEST(packed_sequence_file, refuses_decompression_bombs) {
 }
 
 TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
-  detail::block_cache cache(2 * (100 + 256));
+  detail::block_cache<std::vector<std::byte>> cache(2 * (100 + 256));
   int made = 0;
   auto const get = [&](std::size_t block) {
-    return cache.get({0, block}, 100, [&](std::vector<std::byte>& to) {
-      to.assign(100, static_cast<std::byte>(block));
+    return cache.get({0, block}, 100, [&] {
       ++made;
+      return std::vector<std::byte>(100, static_cast<std::byte>(block));
     });
   };
   auto const first = get(1);
@@ -206,9 +206,9 @@ TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
   get(2);
   EXPECT_EQ(made, 4);
   EXPECT_EQ(first->at(99), std::byte{1});
-  EXPECT_THROW(cache.get({1, 1}, 100, [](std::vector<std::byte>&) { throw data_error({.what = "x"}); }),
-               data_error);
-  EXPECT_EQ(cache.get({1, 1}, 1, [](std::vector<std::byte>& to) { to.resize(1); })->size(), 1U);
+  auto const failing = []() -> std::vector<std::byte> { throw data_error({.what = "x"}); };
+  EXPECT_THROW(cache.get({1, 1}, 100, failing), data_error);
+  EXPECT_EQ(cache.get({1, 1}, 1, [] { return std::vector<std::byte>(1); })->size(), 1U);
 }
 
 }  // namespace packed_sequence_file_test

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: io/inflater
 #include <cohort/data/idx.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/error/exceptions.hpp>

@@ -1,71 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/records/detail/block_cache.hpp>
+#include <cohort/records/detail/open_files.hpp>
 #include <cohort/records/record_set.hpp>
-#include <deque>
-#include <mutex>
 #include <utility>
 
 namespace cohort {
-
-namespace detail {
-
-/// Descriptors of files for reading at any offset. At most `most` stay open: the one that was opened first is
-/// closed when no read uses it any more.
-class open_files {
- public:
-  explicit open_files(std::size_t count) : files_(count) {}
-
-  /// Reads bytes of a file.
-  ///
-  /// Parameters  `size`: of the whole file, when it was indexed.
-  /// Errors    file_error.
-  void read(std::size_t file, std::string const& path, std::uint64_t size, field_place const& place,
-            std::byte* to) {
-    std::shared_ptr<regular_file const> const opened = open(file, path, size);
-    if (read_at(*opened, path, place.offset, to, place.bytes) < place.bytes)
-      refuse_size("the file became shorter after it was indexed", *opened, path, size);
-  }
-
- private:
-  static constexpr std::size_t most = 128;
-
-  [[noreturn]] static void refuse_size(char const* what, regular_file const& file, std::string const& path,
-                                       std::uint64_t size) {
-    struct stat status {};
-    ::fstat(file.descriptor(), &status);
-    throw file_error(
-        {.what = what, .where = path, .expected = {size, " bytes"}, .got = {status.st_size, " bytes"}});
-  }
-
-  std::shared_ptr<regular_file const> open(std::size_t file, std::string const& path, std::uint64_t size) {
-    std::lock_guard const lock(mutex_);
-    if (files_[file]) return files_[file];
-    std::shared_ptr<regular_file const> made(
-        new regular_file(open_regular_file(path, "cannot read the file")));
-    if (made->size() != size) refuse_size("the file changed after it was indexed", *made, path, size);
-    if (order_.size() == most) {
-      files_[order_.front()] = nullptr;
-      order_.pop_front();
-    }
-    order_.push_back(file);
-    files_[file] = made;
-    return made;
-  }
-
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<regular_file const>> files_;
-  std::deque<std::size_t> order_;  // files that are open, in the order of opening
-};
-
-}  // namespace detail
 
 struct record_set::content {
   struct file {
@@ -82,7 +27,7 @@ struct record_set::content {
   std::vector<std::string> fields;
   std::int64_t size = 0;
   std::unique_ptr<detail::open_files> descriptors;
-  std::unique_ptr<detail::block_cache> blocks;
+  std::unique_ptr<detail::block_cache<std::vector<std::byte>>> blocks;
 };
 
 COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record_format format,
@@ -107,7 +52,7 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
       one.columns.push_back(
           static_cast<std::size_t>(std::ranges::find(one.index.fields, field) - one.index.fields.begin()));
   made->descriptors = std::make_unique<detail::open_files>(paths.size());
-  made->blocks = std::make_unique<detail::block_cache>(settings.max_block_bytes);
+  made->blocks = std::make_unique<detail::block_cache<std::vector<std::byte>>>(settings.max_block_bytes);
   made->paths = std::move(paths);
   made->format = std::move(format);
   content_ = std::move(made);
@@ -146,6 +91,11 @@ COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) 
   return field_at(place_of(record), field).offset != field_place::missing;
 }
 
+COHORT_CORE_INLINE std::uint64_t record_set::stored_bytes(std::int64_t record, std::size_t field) const {
+  field_place const& at = field_at(place_of(record), field);
+  return at.offset == field_place::missing ? 0 : at.bytes;
+}
+
 COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
                                                                std::vector<std::byte>& memory) const {
   place const in_files = place_of(record);
@@ -176,11 +126,10 @@ COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t
   auto const after = std::ranges::upper_bound(blocks, at.offset, {}, &packed_block::first);
   packed_block const& block = after[-1];
   auto const number = static_cast<std::size_t>(after - blocks.begin()) - 1;
-  auto const unpack = [&](std::vector<std::byte>& made) {
-    std::vector<std::byte> stored(block.packed);
+  auto const unpack = [&] {
+    std::vector<std::byte> stored(block.packed), made(block.bytes);
     content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes,
                                 {block.offset, block.packed}, stored.data());
-    made.resize(block.bytes);
     std::uint64_t const bytes =
         content_->format.inflate(stored, made, block.bytes, [&] { return where(record); });
     if (bytes != block.bytes)
@@ -188,6 +137,7 @@ COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t
                         .where = where(record),
                         .expected = {block.bytes, " bytes"},
                         .got = {bytes}});
+    return made;
   };
   std::shared_ptr<std::vector<std::byte> const> const whole =
       content_->blocks->get({file, number}, block.bytes, unpack);

@@ -36,9 +36,9 @@ class image_records {
   /// become red, green and blue.
   static image_records of_caffe(record_set records, image_settings settings);
 
-  /// Reads the records of CaffeOnSpark's SequenceFiles: the field "key" is a caffe_on_spark_key, whose label is
-  /// the class number, and the field "value" contains the image. Colours as for of_caffe. The keys of the examples
-  /// are the ids.
+  /// Reads the records of CaffeOnSpark's SequenceFiles: the field "key" is a caffe_on_spark_key, whose label
+  /// is the class number, and the field "value" contains the image. Colours as for of_caffe. The keys of the
+  /// examples are the ids.
   static image_records of_caffe_on_spark(record_set records, image_settings settings);
 
   data_description const& describe() const { return what_; }
