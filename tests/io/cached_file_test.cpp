@@ -64,6 +64,20 @@ TEST_F(cached_file_in_a_folder, does_not_trust_its_name) {
   EXPECT_EQ(file_of("two").read(), "");
 }
 
+TEST_F(cached_file_in_a_folder, neither_writes_nor_reads_a_larger_file_than_its_caller_allows) {
+  auto const limited = [&](std::uint64_t bytes) {
+    return cached_file(folder, "cohort trials 1", ".trial", "key", bytes);
+  };
+  limited(1000).write("content");
+  std::size_t const size = bytes_of(limited(1000).path()).size();
+  EXPECT_EQ(limited(size).read(), "content");
+  EXPECT_EQ(limited(size - 1).read(), "");
+  limited(size - 1).write("CONTENT");
+  EXPECT_EQ(limited(size).read(), "content") << "not written";
+  limited(size).write("CONTENT");
+  EXPECT_EQ(limited(size).read(), "CONTENT");
+}
+
 TEST_F(cached_file_in_a_folder, works_without_a_folder) {
   for (char const* nowhere : {"", "/proc/no/such/folder"}) {
     folder = nowhere;

@@ -29,6 +29,31 @@ TEST(file_reader, reads_the_contents_and_then_nothing) {
   EXPECT_EQ(read_text(folder / "a"), "0123456789");
 }
 
+TEST(read_at, reads_at_any_offset) {
+  scratch_folder folder;
+  std::ofstream(folder / "a") << "0123456789";
+  cohort::detail::regular_file const file = cohort::detail::open_regular_file(folder / "a", "");
+  char bytes[8]{};
+  EXPECT_EQ(cohort::detail::read_at(file, folder / "a", 7, bytes, 8), 3U);
+  EXPECT_EQ(std::string(bytes, 3), "789");
+  EXPECT_EQ(cohort::detail::read_at(file, folder / "a", 2, bytes, 3), 3U);
+  EXPECT_EQ(std::string(bytes, 3), "234");
+  EXPECT_EQ(cohort::detail::read_at(file, folder / "a", 100, bytes, 1), 0U);
+}
+
+TEST(regular_file, is_closed) {
+  scratch_folder folder;
+  std::ofstream(folder / "a") << "content";
+  int first = -1;
+  for (int repeated = 0; repeated < 3; ++repeated) {
+    cohort::detail::regular_file const file = cohort::detail::open_regular_file(folder / "a", "");
+    if (repeated > 0) {
+      EXPECT_EQ(file.descriptor(), first);
+    }
+    first = file.descriptor();
+  }
+}
+
 TEST(file_reader, names_a_missing_file) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "none"); }),

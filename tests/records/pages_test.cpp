@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of docs/data.md that reads records, identical to the page (checked by tests/docs_test.py).
+// The programs of docs/data.md that read records, identical to the page (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/records/record_dataset.hpp>
+#include <cohort/records/table_rows.hpp>
 #include <cohort/records/webdataset.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tar_bytes.hpp"
@@ -54,6 +56,31 @@ run.fit(train, {.blocks = {.block = 256, .window = 16384}, .prefetch = 4, .reade
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator("cohort/indices"),
                           std::filesystem::directory_iterator()),
             4);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(records_page, trains_on_large_tables) {
+  std::string const folder = testing::TempDir() + "cohort-tables-page";
+  std::filesystem::create_directories(folder);
+  std::filesystem::current_path(folder);
+  ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  for (int file = 0; file < 2; ++file) {
+    std::ofstream table("clicks-" + std::to_string(file) + ".csv");
+    table << "age,city,clicked\n";
+    for (int k = 0; k < 50; ++k)
+      table << (k % 7 ? std::to_string(k) : "") << (k % 2 ? ",Rome,yes\n" : ",Oslo,no\n");
+  }
+  cohort::training run =
+      cohort::trainer<cohort::reference<float>>(cohort::graph::build([](cohort::builder& b) {
+        return b.input({4}) | cohort::dense{.units = 2} | cohort::softmax_cross_entropy{};
+      }));
+  // clang-format off
+cohort::table_rows const rows({"clicks-0.csv", "clicks-1.csv"}, {.format = {.missing = cohort::missing_values::keep}});
+cohort::table_encoder const encoder(rows.sample(100'000),
+                                    {.target = "clicked", .other = true, .impute = cohort::imputation::mean});
+run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
+  // clang-format on
+  EXPECT_EQ(run.position().step, 4);  // 100 rows in batches of 32
   std::filesystem::remove_all(folder);
 }
 

@@ -78,9 +78,9 @@ TEST(decoded_records, stop_at_a_bad_record) {
   dataset const data = examples(numbered(20, 13));
   loader batches(data, {.batch = 20, .shuffle = false});
   batches.start(0);
-  expect_parts(
-      refused<data_error>([&] { batches.next(); }),
-      {"is not an integer in the expected range", "second.tar, record 3, 13, field cls", "0 to 2", "got 'x'"});
+  expect_parts(refused<data_error>([&] { batches.next(); }),
+               {"is not an integer in the expected range", "second.tar, record 3, 13, field cls", "0 to 2",
+                "got 'x'"});
 }
 
 TEST(decoded_records, skip_a_bad_record_by_weight_zero) {

@@ -18,8 +18,11 @@ record_index two_records() {
 }
 
 TEST(record_index, is_the_same_after_encoding) {
-  for (record_index const& one : {two_records(), record_index{}, record_index{.fields = {"record"}},
-                                  record_index{.fields = {"x"}, .places = {{1, 2}}}}) {
+  for (record_index const& one :
+       {two_records(), record_index{}, record_index{.fields = {"record"}},
+        record_index{.fields = {"x"}, .places = {{1, 2}}},
+        record_index{
+            .fields = {"x"}, .places = {{500, 2}, {502, 3}}, .blocks = {{500, 5, 40, 9}, {505, 1, 50, 2}}}}) {
     auto const read = detail::decoded_index(detail::encoded_index(one));
     if (one.fields.empty()) {
       EXPECT_FALSE(read) << "an index without fields is not written";

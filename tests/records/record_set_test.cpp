@@ -44,6 +44,8 @@ TEST(record_set, numbers_the_records_of_several_files) {
   EXPECT_FALSE(records.has(0, records.field("b")));
   EXPECT_FALSE(records.has(4, records.field("a")));
   EXPECT_EQ(records.where(3), paths[2] + ", record 0, 3");
+  EXPECT_EQ(records.stored_bytes(4, records.field("b")), 4U);
+  EXPECT_EQ(records.stored_bytes(4, records.field("a")), 0U);
 }
 
 TEST(record_set, reports_missing_fields_and_files) {

@@ -78,7 +78,11 @@ TEST(sequence_file, refuses_what_it_cannot_read) {
   std::string const start = "SEQ\6" + text(bytes_class) + text(bytes_class),
                     codec = text("org.apache.hadoop.io.compress.DefaultCodec");
   expect_parts(says(start + std::string("\1\0", 2) + codec + big(0) + sync),
-               {"its records are compressed", "DefaultCodec"});
+               {"its records are compressed", "sequence_file(gzip::inflate)", "DefaultCodec"});
+  expect_parts(says(start + std::string("\1\0", 2) + text("org.apache.hadoop.io.compress.SnappyCodec")
+                    + big(0) + sync),
+               {"its codec is not supported", "SnappyCodec"});
+  expect_parts(says(start + std::string("\0\1", 2) + big(0) + sync), {"its head is damaged"});
   expect_parts(says(start + std::string("\1\1", 2) + codec + big(0) + sync), {"its blocks are compressed"});
   expect_parts(says(good + big(0xffffffff) + "0123456789abcdeX"), {"a sync mark is damaged"});
   expect_parts(says(good + big(4) + big(5) + "abcde"), {"the lengths of a record are damaged", "got 5"});

@@ -51,7 +51,7 @@ class data_table {
   int rows() const;
   /// Returns the number of a row in the file, counted from 1. Differs from row + 1 in a part of a table, or
   /// if rows were dropped.
-  int row_number(int row) const;
+  std::int64_t row_number(int row) const;
   /// Returns the names of the columns, in the order of the table.
   std::vector<std::string> const& columns() const;
   bool has(std::string_view column) const;

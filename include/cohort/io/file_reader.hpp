@@ -12,16 +12,35 @@ namespace cohort::detail {
 /// Throws file_error with the system's text for `error_number`.
 [[noreturn]] void refuse_file(std::string what, std::string where, int error_number);
 
-/// An open regular file.
-struct regular_file {
-  int descriptor;
-  std::uint64_t size;  // in bytes, at the time of opening
+/// An open regular file. The destructor closes it.
+class regular_file {
+ public:
+  regular_file(int descriptor, std::uint64_t size) : descriptor_(descriptor), size_(size) {}
+  regular_file(regular_file const&) = delete;
+  regular_file& operator=(regular_file const&) = delete;
+  ~regular_file() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+  /// Returns the file's size in bytes at the time of opening.
+  std::uint64_t size() const { return size_; }
+
+ private:
+  int descriptor_;
+  std::uint64_t size_;
 };
 
-/// Opens a file for reading. The caller closes the descriptor.
+/// Opens a file for reading.
 ///
 /// Errors    file_error if the path cannot be opened; file_error with `what` if it is not a regular file.
 regular_file open_regular_file(std::string const& path, char const* what);
+
+/// Reads the `bytes` bytes at `offset` and returns their number, which is smaller only at the end of the
+/// file. Several threads may read.
+///
+/// Parameters  `path`: for the message.
+/// Errors    file_error.
+std::size_t read_at(regular_file const& file, std::string const& path, std::uint64_t offset, void* into,
+                    std::size_t bytes);
 
 }  // namespace cohort::detail
 
@@ -35,11 +54,10 @@ class file_reader {
   explicit file_reader(std::string path);
   file_reader(file_reader const&) = delete;
   file_reader& operator=(file_reader const&) = delete;
-  ~file_reader() { ::close(file_); }
 
   std::string const& path() const { return path_; }
   /// Returns the file's size in bytes at the time of opening.
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return file_.size(); }
   /// Throws file_error if the file is larger than `max_bytes`.
   void expect_at_most(std::uint64_t max_bytes) const;
 
@@ -51,8 +69,7 @@ class file_reader {
 
  private:
   std::string path_;
-  int file_ = -1;
-  std::uint64_t size_ = 0;
+  detail::regular_file file_;
 };
 
 /// Returns the contents of a file as text.

@@ -35,6 +35,10 @@ struct caffe_datum {
   /// Errors    data_error naming `where` if the message is not a Datum, or if it is not encoded and the
   ///           number of its elements differs from its extents or is 0.
   static caffe_datum parse(std::span<std::byte const> message, std::string_view where);
+
+  /// Throws data_error naming `where` if the Datum is not encoded and the number of its elements differs from
+  /// its extents or is 0.
+  void require_extents(std::string_view where) const;
 };
 
 }  // namespace cohort

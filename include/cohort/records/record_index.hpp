@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/detail/build_check.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/inflater.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,7 @@
 
 namespace cohort {
 
-/// The bytes of one field of a record: a range of its file.
+/// The bytes of one field of a record: a range of its file, or of the content of a packed block.
 struct field_place {
   static constexpr std::uint64_t missing = ~std::uint64_t{0};
 
@@ -23,13 +24,27 @@ struct field_place {
   bool operator==(field_place const&) const = default;
 };
 
+/// A compressed part of a file.
+struct packed_block {
+  std::uint64_t first = 0;   ///< offset that field_place uses for the first byte of the block's content
+  std::uint64_t bytes = 0;   ///< of the content
+  std::uint64_t offset = 0;  ///< of the compressed bytes in the file
+  std::uint64_t packed = 0;  ///< number of the compressed bytes
+
+  bool operator==(packed_block const&) const = default;
+};
+
 /// The places of all records of one file.
 ///
-/// Shapes    `places`: records × fields. `keys`: one per record, or empty if the format has none.
+/// Shapes    `places`: records × fields. `keys`: one per record, or empty if the format has none. `blocks`:
+///           in the order of `first`; empty for a file that is not compressed.
+/// Units     an offset below the file's size is a byte of the file. The contents of the blocks follow, one
+///           after the other: blocks.front().first is the file's size.
 struct record_index {
   std::vector<std::string> fields{};
   std::vector<field_place> places{};
   std::vector<std::string> keys{};
+  std::vector<packed_block> blocks{};
 
   std::int64_t size() const {
     return fields.empty() ? 0 : static_cast<std::int64_t>(places.size() / fields.size());
@@ -39,18 +54,19 @@ struct record_index {
 
 /// A format of files that contain records.
 ///
-/// `name`        name and version of the format. It is a part of the key of a cached index.
-/// `index`       reads a file from its beginning to its end, and returns its index. Throws file_error, or
-///               data_error with the byte if the file is damaged.
-/// `content`     checks the stored bytes of a field, and returns its content, a part of them. Throws
-///               data_error; `where` returns the record's description for the message. Empty function: the
-///               stored bytes are the content.
+/// `name`        of the format and of its version. It is a part of the key of a cached index.
+/// `index`       reads a file from its beginning to its end, and returns its index. file_error; data_error
+///               with the byte if the file is damaged.
+/// `inflate`     decompresses the blocks of an index; may be empty if no index has blocks.
+/// `content`     may be empty. Checks the bytes of a field as they are in the file, and returns those that
+///               belong to the field: `where` describes the record for the message of its data_error.
 struct record_format {
   std::string name{};
   std::function<record_index(std::string const& path)> index{};
   std::function<std::span<std::byte const>(std::span<std::byte const> stored,
                                            std::function<std::string()> const& where)>
       content{};
+  io::inflater inflate{};
 };
 
 namespace detail {

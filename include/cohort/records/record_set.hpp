@@ -11,24 +11,23 @@
 
 namespace cohort {
 
-namespace detail {
-class open_files;
-}  // namespace detail
-
 /// Settings of a record_set.
 struct record_settings {
   /// Folder in which the files' indices are cached; "": each process reads all files to index them.
   std::string cache = io::cache_folder("indices");
   /// A larger field is refused before memory is allocated.
   std::uint64_t max_field_bytes = std::uint64_t{1} << 30;
+  /// Blocks of compressed files are kept in memory until the contents of all have more bytes than this. Then
+  /// the block that was not used for the longest time is dropped. Blocks in use are kept in any case.
+  std::uint64_t max_block_bytes = std::uint64_t{256} << 20;
 };
 
 /// The records of several files, with random access. Cheap to copy.
 ///
 /// Order     records by file in the given order, then by place in the file.
-/// Moves     the constructor reads every file once from beginning to end, unless the cache contains its
-///           index. An index of more than 64 MiB is not read from the cache.
-///           The index stays in memory: 16 bytes for each field of each record, and the keys. At most 128
+/// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
+///           index of more than 16 GiB is not cached.
+///           Keeps the index in memory: 16 bytes for each field of each record, and the keys. At most 128
 ///           files are open at a time.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.
@@ -49,12 +48,17 @@ class record_set {
   /// Returns whether a record has a field.
   bool has(std::int64_t record, std::size_t field) const;
 
+  /// Returns the number of bytes of a field before its check: a TFRecord's include 4 bytes of its checksum.
+  /// 0 if the record does not have the field.
+  std::uint64_t stored_bytes(std::int64_t record, std::size_t field) const;
+
   /// Reads a field of a record. The result is in `memory`, which grows as necessary. Several threads may
   /// read.
   ///
+  /// Cost      of a field in a compressed block that is not in memory: the whole block is decompressed.
   /// Errors    data_error naming file and record if the record does not have the field, the field is larger
-  ///           than max_field_bytes, or its check fails. file_error if the file has changed its size since it
-  ///           was indexed, or cannot be read.
+  ///           than max_field_bytes, its check fails, or its block is damaged. file_error if the file has
+  ///           changed its size since it was indexed, or cannot be read.
   std::span<std::byte const> read(std::int64_t record, std::size_t field,
                                   std::vector<std::byte>& memory) const;
 
@@ -71,6 +75,8 @@ class record_set {
   };
   place place_of(std::int64_t record) const;
   field_place const& field_at(place const& record, std::size_t field) const;
+  /// Copies a range of a block's content.
+  void read_packed(std::int64_t record, std::size_t file, field_place const& at, std::byte* to) const;
 
   std::shared_ptr<content const> content_;
 };

@@ -105,7 +105,8 @@ TEST(mnist, is_generated_and_logged_if_files_are_missing) {
   EXPECT_EQ(sets.where, "drawn, seed 3");
   EXPECT_EQ(sets.train.size(), 50);
   EXPECT_EQ(sets.test.size(), 20);
-  expect_parts(refused<cohort::file_error>([] { mnist::train(); }), {"MNIST not found", "/.cache/cohort/mnist"});
+  expect_parts(refused<cohort::file_error>([] { mnist::train(); }),
+               {"MNIST not found", "/.cache/cohort/mnist"});
 }
 
 TEST(mnist, is_never_generated_if_the_user_named_a_folder) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// covers: io/inflater
 #include <cohort/data/idx.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -93,6 +94,52 @@ TEST(gzip, reads_compressed_tables_and_arrays) {
   write_file(path, packed(idx));
   EXPECT_EQ(cohort::read_idx(path, 2, cohort::gzip::read_file).view().dims, cohort::shape(3, 2));
   expect_parts(refused<cohort::data_error>([&] { cohort::read_table(path); }), {"gzip::read_file"});
+}
+
+/// The bytes in zlib's format.
+bytes zlib_packed(bytes const& plain) {
+  uLongf size = compressBound(plain.size());
+  bytes made(size);
+  EXPECT_EQ(compress(reinterpret_cast<Bytef*>(made.data()), &size,
+                     reinterpret_cast<Bytef const*>(plain.data()), plain.size()),
+            Z_OK);
+  made.resize(size);
+  return made;
+}
+
+TEST(inflate, decompresses_zlib_and_gzip) {
+  for (std::size_t const n : {std::size_t{0}, std::size_t{1}, std::size_t{100'000}})
+    for (bytes const& stream : {packed(some_bytes(n)), zlib_packed(some_bytes(n))}) {
+      bytes made(n);
+      EXPECT_EQ(cohort::gzip::inflate(stream, made, n, [] { return "x"; }), n);
+      EXPECT_EQ(made, some_bytes(n));
+      bytes begin(n / 2);  // only a part of the result
+      EXPECT_EQ(cohort::gzip::inflate(stream, begin, n, [] { return "x"; }), n);
+      EXPECT_TRUE(std::equal(begin.begin(), begin.end(), made.begin()));
+      EXPECT_EQ(cohort::gzip::inflate(stream, {}, n + 1, [] { return "x"; }), n);
+    }
+}
+
+TEST(inflate, refuses_what_is_not_one_intact_stream) {
+  auto const says = [](bytes const& stream, std::uint64_t most = 1000) {
+    bytes made(100);
+    return refused<cohort::data_error>(
+        [&] { cohort::gzip::inflate(stream, made, most, [] { return "file, record 7"; }); });
+  };
+  for (bytes const& whole : {packed(some_bytes(100)), zlib_packed(some_bytes(100))}) {
+    for (std::size_t n = 0; n < whole.size(); ++n)
+      expect_parts(says({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)}),
+                   {"cannot decompress: the stream is truncated (file, record 7)"});
+    bytes longer = whole;
+    longer.push_back({});
+    expect_parts(says(longer), {"other bytes follow the stream", "file, record 7"});
+    bytes changed = whole;
+    changed[changed.size() - 1] ^= std::byte{1};
+    expect_parts(says(changed), {"the stream is damaged"});
+    expect_parts(says(whole, 99), {"the result is too large", "at most 99 bytes"});
+  }
+  expect_parts(says(some_bytes(100)), {"the stream is damaged"});
+  expect_parts(says(packed(bytes(50'000'000)), 1'000'000), {"the result is too large"});
 }
 
 }  // namespace zlib_test

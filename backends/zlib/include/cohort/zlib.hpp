@@ -4,6 +4,9 @@
 #include <cohort/detail/build_check.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +19,14 @@ namespace cohort::gzip {
 ///           checks a CRC-32 and the length), is followed by other data, or is larger than `max_bytes`.
 std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::string const& where,
                                   std::size_t max_bytes = std::size_t{1} << 30);
+
+/// Decompresses one stream in the format of zlib or gzip: an io::inflater, for example for sequence_file.
+///
+///     record_set const records(paths, sequence_file(gzip::inflate));
+///
+/// Errors    as io::inflater; memory_error if zlib has no memory.
+std::uint64_t inflate(std::span<std::byte const> packed, std::span<std::byte> to, std::uint64_t max_bytes,
+                      std::function<std::string()> const& where);
 
 /// Type of gzip::read_file: an object, because a function with a default argument is not a byte_source.
 struct file_source {

@@ -19,18 +19,19 @@ class field_reader {
   struct format {
     char separator;
     bool trim;
-    std::size_t max_bytes;  // of a field
+    std::size_t max_bytes;        // of a field
+    std::int64_t first_line = 1;  // number of the text's first line in its file
   };
 
   field_reader(std::string_view text, std::string const& where, format const& how)
       : begin_(text.data()),
         end_(text.data() + text.size()),
         at_(begin_),
-        located_{begin_},
+        located_{begin_, how.first_line},
         where_(where),
         how_(how),
         separators_(static_cast<unsigned char>(how.separator) * each_byte) {
-    if (text.starts_with("\xef\xbb\xbf")) located_.position = begin_ = at_ += 3;
+    if (how.first_line == 1 && text.starts_with("\xef\xbb\xbf")) located_.position = begin_ = at_ += 3;
     for (char const c : {how.separator, '\n', '\r', '\0'}) stops_[static_cast<unsigned char>(c)] = true;
   }
 
@@ -171,7 +172,7 @@ class field_reader {
   /// Position of the last call of `location`, with its line and column.
   struct located {
     char const* position;
-    std::ptrdiff_t line = 1, column = 1;
+    std::int64_t line = 1, column = 1;
   };
 
   char const* begin_;  // after a byte order mark

@@ -47,7 +47,8 @@ struct table_content {
   std::string where;  // name of the file or text
   element_type number_type = element_type::f32;
   int rows = 0;
-  std::vector<std::int32_t> row_numbers;  // in the file, from 1; empty: row i is number i + 1
+  std::vector<std::int32_t> row_numbers;  // in the text, from 1; empty: row i is number i + 1
+  std::int64_t rows_before = 0;           // rows of the file before the text
   std::vector<std::string> names;
   std::vector<table_column> columns;
   text_map<std::size_t> by_name;

@@ -14,9 +14,9 @@
 namespace cohort {
 
 COHORT_CORE_INLINE int data_table::rows() const { return content_->rows; }
-COHORT_CORE_INLINE int data_table::row_number(int row) const {
+COHORT_CORE_INLINE std::int64_t data_table::row_number(int row) const {
   std::vector<std::int32_t> const& numbers = content_->row_numbers;
-  return numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)];
+  return content_->rows_before + (numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)]);
 }
 COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const { return content_->names; }
 COHORT_CORE_INLINE element_type data_table::number_type() const { return content_->number_type; }
@@ -75,7 +75,10 @@ COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> r
   part->where = content_->where;
   part->number_type = content_->number_type;
   part->rows = static_cast<int>(rows.size());
-  for (std::int64_t const row : rows) part->row_numbers.push_back(row_number(static_cast<int>(row)));
+  part->rows_before = content_->rows_before;
+  for (std::int64_t const row : rows)
+    part->row_numbers.push_back(
+        static_cast<std::int32_t>(row_number(static_cast<int>(row)) - content_->rows_before));
   part->names = content_->names;
   part->by_name = content_->by_name;
   auto const copy = [&](auto const& from, auto& to) {

@@ -11,7 +11,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string field_reader::location(char const* position) const {
-  if (position < located_.position) located_ = {begin_};
+  if (position < located_.position) located_ = {begin_, how_.first_line};
   char const* p = located_.position;
   while (p != position) {
     void const* const line_feed = std::memchr(p, '\n', static_cast<std::size_t>(position - p));

@@ -5,11 +5,13 @@
 #include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/field_reader.hpp>
 #include <cohort/data/detail/table_content.hpp>
+#include <cohort/data/detail/table_part.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -17,6 +19,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 
 namespace cohort::detail {
@@ -26,9 +29,9 @@ template <class T>
 class table_parser {
  public:
   table_parser(std::string_view text, std::string const& where, char separator,
-               table_settings const& settings)
+               table_settings const& settings, std::int64_t first_line = 1)
       : settings_(settings),
-        reader_(text, where, {separator, settings.trim, settings.max_field_bytes}),
+        reader_(text, where, {separator, settings.trim, settings.max_field_bytes, first_line}),
         content_(new table_content) {
     content_->where = where;
     content_->number_type = element_of<T>;
@@ -44,6 +47,33 @@ class table_parser {
     reader_.skip_empty_lines();
     if (reader_.at_end()) refuse_empty();
     read_names();
+    return parse_all_rows();
+  }
+
+  /// Parses a text without names.
+  std::shared_ptr<table_content const> parse(std::span<std::string const> names, std::int64_t rows_before) {
+    content_->rows_before = rows_before;
+    text_map<std::size_t> seen;
+    for (std::string const& name : names) {
+      fields_.emplace_back().name = name;
+      seen.emplace(name, fields_.size());
+    }
+    select_columns(seen);
+    return parse_all_rows();
+  }
+
+  /// Returns the names of all columns.
+  std::vector<std::string> names() {
+    reader_.skip_empty_lines();
+    if (reader_.at_end()) refuse_empty();
+    read_names();
+    std::vector<std::string> made;
+    for (field_column const& one : fields_) made.push_back(one.name);
+    return made;
+  }
+
+ private:
+  std::shared_ptr<table_content const> parse_all_rows() {
     char const* const first_row = reader_.position();
     while (!parse_rows()) reader_.rewind(first_row);
     if (content_->rows == 0) refuse_empty();
@@ -53,7 +83,6 @@ class table_parser {
     return content_;
   }
 
- private:
   enum class kind { skipped, number, text, mistaken };  // mistaken: a text was found in this pass
 
   /// A column of the text.
@@ -368,6 +397,20 @@ COHORT_CORE_INLINE char separator_of(std::string_view name, table_settings const
   return separator;
 }
 
+COHORT_CORE_INLINE std::vector<std::string> table_names(std::string_view text, std::string const& where,
+                                                        table_settings const& settings) {
+  return table_parser<float>(text, where, separator_of(where, settings), settings).names();
+}
+
+COHORT_CORE_INLINE data_table parse_rows(std::string_view text, std::string const& where,
+                                         table_settings const& settings, table_part const& part) {
+  return with_real(settings.number_type, [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    table_parser<real> parser(text, where, separator_of(where, settings), settings, part.first_line);
+    return data_table(parser.parse(part.names, part.rows_before));
+  });
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {
@@ -396,7 +439,7 @@ COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings
   buffer const text(static_cast<std::size_t>(file.size()));  // its huge pages halve the time of read_file
   file.read_exactly(text.data(), text.bytes());
   std::string_view const contents(text.as<char const>(), text.bytes());
-  if (contents.starts_with("\x1f\x8b"))
+  if (detail::has_gzip_magic(contents))
     throw data_error({.what = "the file is compressed",
                       .where = path,
                       .expected = "text, or gzip::read_file of cohort/zlib.hpp as the third argument",

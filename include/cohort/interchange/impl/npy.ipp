@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/interchange/detail/npy_layout.hpp>
 #include <cohort/interchange/detail/permutation.hpp>
 #include <cohort/interchange/npy.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -152,10 +153,6 @@ void copy_from_fortran_order(shape const& dims, std::byte const* from, std::byte
   });
 }
 
-/// Largest sizes of the header and of all bytes before the data. Six extents and a type need fewer than
-/// 200 bytes.
-inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 12 + longest_npy_header;
-
 [[noreturn]] COHORT_CORE_INLINE void refuse_npy(std::string const& where, std::size_t byte,
                                                 std::string expected, std::string got) {
   throw data_error({.what = "cannot read the .npy file",
@@ -164,17 +161,6 @@ inline constexpr std::size_t longest_npy_header = 1 << 16, longest_npy_prefix = 
                     .got = std::move(got)});
 }
 
-/// The data of a .npy file, as its header describes it.
-struct npy_layout {
-  element_type type = element_type::f32;
-  shape dims{};
-  bool is_boolean = false, is_fortran = false;
-  std::size_t first = 0;  // byte of the data
-  std::size_t bytes = 0;  // of the data
-};
-
-/// Reads the header and compares the file's size with it. `begin`: the file, or its first longest_npy_prefix
-/// bytes.
 COHORT_CORE_INLINE npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
                                               std::string const& where) {
   std::string_view const all(reinterpret_cast<char const*>(begin.data()), begin.size());

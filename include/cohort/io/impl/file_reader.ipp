@@ -22,6 +22,20 @@ COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int err
       {.what = std::move(what), .where = std::move(where), .expected = {}, .got = std::move(reason)});
 }
 
+COHORT_CORE_INLINE std::size_t read_at(regular_file const& file, std::string const& path,
+                                       std::uint64_t offset, void* into, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    ssize_t const count = ::pread(file.descriptor(), static_cast<char*>(into) + done, bytes - done,
+                                  static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) refuse_file("cannot read the file", path, errno);
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
 COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char const* what) {
   // O_NONBLOCK, because opening a pipe without a writer would block otherwise.
   int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -29,7 +43,8 @@ COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char 
   struct stat status {};
   int const result = ::fstat(file, &status);
   int const error_number = errno;
-  if (result == 0 && S_ISREG(status.st_mode)) return {file, static_cast<std::uint64_t>(status.st_size)};
+  if (result == 0 && S_ISREG(status.st_mode))
+    return regular_file(file, static_cast<std::uint64_t>(status.st_size));
   ::close(file);
   if (result != 0) refuse_file("cannot open the file", path, error_number);
   throw file_error({.what = what,
@@ -42,24 +57,21 @@ COHORT_CORE_INLINE regular_file open_regular_file(std::string const& path, char 
 
 namespace cohort::io {
 
-COHORT_CORE_INLINE file_reader::file_reader(std::string path) : path_(std::move(path)) {
-  detail::regular_file const opened = detail::open_regular_file(path_, "cannot read the file");
-  file_ = opened.descriptor;
-  size_ = opened.size;
-}
+COHORT_CORE_INLINE file_reader::file_reader(std::string path)
+    : path_(std::move(path)), file_(detail::open_regular_file(path_, "cannot read the file")) {}
 
 COHORT_CORE_INLINE void file_reader::expect_at_most(std::uint64_t max_bytes) const {
-  if (size_ > max_bytes)
+  if (size() > max_bytes)
     throw file_error({.what = "the file is too large",
                       .where = path_,
                       .expected = {"at most ", max_bytes, " bytes"},
-                      .got = {size_, " bytes"}});
+                      .got = {size(), " bytes"}});
 }
 
 COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
-    ssize_t const count = ::read(file_, static_cast<char*>(into) + done, bytes - done);
+    ssize_t const count = ::read(file_.descriptor(), static_cast<char*>(into) + done, bytes - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) detail::refuse_file("cannot read the file", path_, errno);
     if (count == 0) break;

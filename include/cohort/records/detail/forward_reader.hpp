@@ -13,12 +13,9 @@ namespace cohort::detail {
 class forward_reader {
  public:
   explicit forward_reader(std::string const& path);
-  ~forward_reader();
-  forward_reader(forward_reader const&) = delete;
-  forward_reader& operator=(forward_reader const&) = delete;
 
   std::string const& path() const { return path_; }
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return file_.size(); }
   std::uint64_t position() const { return position_; }
 
   /// Reads the next `bytes` bytes; returns their number, which is smaller only at the end of the file.
@@ -30,8 +27,7 @@ class forward_reader {
 
  private:
   std::string path_;
-  int file_ = -1;
-  std::uint64_t size_ = 0;
+  regular_file file_;
   std::uint64_t position_ = 0;
   std::vector<char> buffer_;
   std::uint64_t buffer_begin_ = 0;  // in the file

@@ -32,18 +32,21 @@ COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> mes
     if (in.field() == 6) in.append_to(found.numbers);
     if (in.field() == 7) found.encoded = in.integer() != 0;
   }
-  if (found.encoded) return found;
-  std::size_t const count = found.numbers.empty() ? found.data.size() : found.numbers.size();
+  found.require_extents(where);
+  return found;
+}
+
+COHORT_CORE_INLINE void caffe_datum::require_extents(std::string_view where) const {
+  if (encoded) return;
+  std::size_t const count = numbers.empty() ? data.size() : numbers.size();
   auto const wide = [](int extent) { return static_cast<std::uint64_t>(extent); };
-  bool const small_enough = wide(found.height) * wide(found.width) <= count + 1;
-  std::uint64_t const elements =
-      small_enough ? wide(found.channels) * wide(found.height) * wide(found.width) : 0;
+  bool const small_enough = wide(height) * wide(width) <= count + 1;
+  std::uint64_t const elements = small_enough ? wide(channels) * wide(height) * wide(width) : 0;
   if (!small_enough || elements == 0 || elements != count)
     throw data_error({.what = "the number of elements of a Caffe Datum differs from its extents",
-                      .where = file,
-                      .expected = {found.channels, "x", found.height, "x", found.width, " elements"},
+                      .where = {where},
+                      .expected = {channels, "x", height, "x", width, " elements"},
                       .got = {count}});
-  return found;
 }
 
 }  // namespace cohort

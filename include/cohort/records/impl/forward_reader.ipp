@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cstring>
@@ -11,24 +8,15 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE forward_reader::forward_reader(std::string const& path)
-    : path_(path), buffer_(std::size_t{1} << 16) {
-  regular_file const opened = open_regular_file(path, "cannot read the file");
-  file_ = opened.descriptor;
-  size_ = opened.size;
-}
-
-COHORT_CORE_INLINE forward_reader::~forward_reader() { ::close(file_); }
+    : path_(path), file_(open_regular_file(path, "cannot read the file")), buffer_(std::size_t{1} << 16) {}
 
 COHORT_CORE_INLINE std::size_t forward_reader::read(void* into, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
     if (position_ < buffer_begin_ || position_ >= buffer_begin_ + buffered_) {
-      ssize_t const got = ::pread(file_, buffer_.data(), buffer_.size(), static_cast<off_t>(position_));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) refuse_file("cannot read the file", path_, errno);
+      buffered_ = read_at(file_, path_, position_, buffer_.data(), buffer_.size());
       buffer_begin_ = position_;
-      buffered_ = static_cast<std::size_t>(got);
-      if (got == 0) break;
+      if (buffered_ == 0) break;
     }
     auto const at = static_cast<std::size_t>(position_ - buffer_begin_);
     std::size_t const part = std::min(bytes - done, buffered_ - at);

@@ -69,6 +69,9 @@ COHORT_CORE_INLINE std::string encoded_index(record_index const& index) {
     to.put(one.offset);
     to.put(one.bytes);
   }
+  to.put(static_cast<std::uint64_t>(index.blocks.size()));
+  for (packed_block const& one : index.blocks)
+    for (std::uint64_t const number : {one.first, one.bytes, one.offset, one.packed}) to.put(number);
   return std::move(to.written);
 }
 
@@ -81,6 +84,8 @@ COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view by
   }
   found.places.resize(from.count(2 * sizeof(std::uint64_t)));
   for (field_place& one : found.places) one = {from.number(), from.number()};
+  found.blocks.resize(from.count(4 * sizeof(std::uint64_t)));
+  for (packed_block& one : found.blocks) one = {from.number(), from.number(), from.number(), from.number()};
   bool const whole = from.ended() && !found.fields.empty() && found.places.size() % found.fields.size() == 0
                      && (found.keys.empty() || std::ssize(found.keys) == found.size());
   if (!whole) return std::nullopt;
@@ -93,18 +98,13 @@ COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
   constexpr std::size_t most = std::size_t{1} << 16;
   regular_file const file = open_regular_file(path, "cannot read the file");
   struct stat status {};
-  ::fstat(file.descriptor, &status);
+  ::fstat(file.descriptor(), &status);
   std::vector<std::byte> ends(2 * most);
-  auto const at = [&](std::uint64_t offset, std::byte* to) {
-    ssize_t const got = ::pread(file.descriptor, to, most, static_cast<off_t>(offset));
-    return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-  };
-  std::size_t used = at(0, ends.data());
-  if (file.size > most) used += at(file.size - most, ends.data() + used);
-  ::close(file.descriptor);
+  std::size_t used = read_at(file, path, 0, ends.data(), most);
+  if (file.size() > most) used += read_at(file, path, file.size() - most, ends.data() + used, most);
   std::error_code ignored;
   std::string const whole = std::filesystem::weakly_canonical(path, ignored).string();
-  return text_of({whole.empty() ? path : whole, ", ", file.size, " bytes, ", status.st_mtim.tv_sec, ".",
+  return text_of({whole.empty() ? path : whole, ", ", file.size(), " bytes, ", status.st_mtim.tv_sec, ".",
                   status.st_mtim.tv_nsec, " s, crc32c ",
                   io::crc32c(best_isa(), std::span(ends).first(used))});
 }
@@ -112,7 +112,9 @@ COHORT_CORE_INLINE std::string identity_of(std::string const& path) {
 COHORT_CORE_INLINE record_index index_of(std::string const& path, record_format const& format,
                                          std::string const& cache) {
   if (cache.empty()) return format.index(path);
-  cached_file const kept(cache, "cohort records 1", ".index", format.name + "\n" + identity_of(path) + "\n");
+  constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
+  cached_file const kept(cache, "cohort records 2", ".index", format.name + "\n" + identity_of(path) + "\n",
+                         most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
   record_index made = format.index(path);
   kept.write(encoded_index(made));

@@ -1,87 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <cohort/records/detail/block_cache.hpp>
+#include <cohort/records/detail/open_files.hpp>
 #include <cohort/records/record_set.hpp>
-#include <deque>
-#include <mutex>
 #include <utility>
 
 namespace cohort {
-
-namespace detail {
-
-/// Descriptors of files for reading at any offset. At most `most` are kept open: a further file replaces the
-/// one that was opened first, whose descriptor is closed when no read uses it any more.
-class open_files {
- public:
-  explicit open_files(std::size_t count) : files_(count) {}
-
-  /// Reads bytes of a file.
-  ///
-  /// Parameters  `size`: of the whole file, when it was indexed.
-  /// Errors    file_error.
-  void read(std::size_t file, std::string const& path, std::uint64_t size, field_place const& place,
-            std::byte* to) {
-    std::shared_ptr<descriptor const> const opened = open(file, path, size);
-    for (std::uint64_t done = 0; done < place.bytes;) {
-      ssize_t const got =
-          ::pread(opened->number, to + done, place.bytes - done, static_cast<off_t>(place.offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) refuse_file("cannot read the file", path, errno);
-      if (got == 0) refuse_size("the file became shorter after it was indexed", opened->number, path, size);
-      done += static_cast<std::uint64_t>(got);
-    }
-  }
-
- private:
-  static constexpr std::size_t most = 128;
-
-  struct descriptor {
-    explicit descriptor(int of) : number(of) {}
-    descriptor(descriptor const&) = delete;
-    descriptor& operator=(descriptor const&) = delete;
-    ~descriptor() { ::close(number); }
-    int number;
-  };
-
-  [[noreturn]] static void refuse_size(char const* what, int file, std::string const& path,
-                                       std::uint64_t size) {
-    struct stat status {};
-    ::fstat(file, &status);
-    throw file_error(
-        {.what = what, .where = path, .expected = {size, " bytes"}, .got = {status.st_size, " bytes"}});
-  }
-
-  std::shared_ptr<descriptor const> open(std::size_t file, std::string const& path, std::uint64_t size) {
-    std::lock_guard const lock(mutex_);
-    if (files_[file]) return files_[file];
-    regular_file const opened = open_regular_file(path, "cannot read the file");
-    auto made = std::make_shared<descriptor const>(opened.descriptor);
-    if (opened.size != size)
-      refuse_size("the file changed after it was indexed", opened.descriptor, path, size);
-    if (order_.size() == most) {
-      files_[order_.front()] = nullptr;
-      order_.pop_front();
-    }
-    order_.push_back(file);
-    files_[file] = made;
-    return made;
-  }
-
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<descriptor const>> files_;
-  std::deque<std::size_t> order_;  // files that are open, in the order of opening
-};
-
-}  // namespace detail
 
 struct record_set::content {
   struct file {
@@ -99,6 +28,7 @@ struct record_set::content {
   std::vector<std::string> fields;
   std::int64_t size = 0;
   std::unique_ptr<detail::open_files> descriptors;
+  std::unique_ptr<detail::block_cache<std::vector<std::byte>>> blocks;
 };
 
 COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record_format format,
@@ -123,6 +53,7 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
       one.columns.push_back(
           static_cast<std::size_t>(std::ranges::find(one.index.fields, field) - one.index.fields.begin()));
   made->descriptors = std::make_unique<detail::open_files>(paths.size());
+  made->blocks = std::make_unique<detail::block_cache<std::vector<std::byte>>>(settings.max_block_bytes);
   made->paths = std::move(paths);
   made->format = std::move(format);
   content_ = std::move(made);
@@ -161,6 +92,11 @@ COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) 
   return field_at(place_of(record), field).offset != field_place::missing;
 }
 
+COHORT_CORE_INLINE std::uint64_t record_set::stored_bytes(std::int64_t record, std::size_t field) const {
+  field_place const& at = field_at(place_of(record), field);
+  return at.offset == field_place::missing ? 0 : at.bytes;
+}
+
 COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
                                                                std::vector<std::byte>& memory) const {
   place const in_files = place_of(record);
@@ -177,9 +113,36 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
                       .got = {at.bytes, " bytes"}});
   std::size_t const file = in_files.file;
   if (memory.size() < at.bytes) memory.resize(at.bytes);
-  content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
+  if (at.offset >= content_->files[file].bytes && at.bytes > 0)
+    read_packed(record, file, at, memory.data());
+  else
+    content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes, at, memory.data());
   std::span<std::byte const> const stored(memory.data(), at.bytes);
   return content_->format.content ? content_->format.content(stored, [&] { return where(record); }) : stored;
+}
+
+COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t file, field_place const& at,
+                                                std::byte* to) const {
+  std::vector<packed_block> const& blocks = content_->files[file].index.blocks;
+  auto const after = std::ranges::upper_bound(blocks, at.offset, {}, &packed_block::first);
+  packed_block const& block = after[-1];
+  auto const number = static_cast<std::size_t>(after - blocks.begin()) - 1;
+  auto const unpack = [&] {
+    std::vector<std::byte> stored(block.packed), made(block.bytes);
+    content_->descriptors->read(file, content_->paths[file], content_->files[file].bytes,
+                                {block.offset, block.packed}, stored.data());
+    std::uint64_t const bytes =
+        content_->format.inflate(stored, made, block.bytes, [&] { return where(record); });
+    if (bytes != block.bytes)
+      throw data_error({.what = "a compressed block changed after it was indexed",
+                        .where = where(record),
+                        .expected = {block.bytes, " bytes"},
+                        .got = {bytes}});
+    return made;
+  };
+  std::shared_ptr<std::vector<std::byte> const> const whole =
+      content_->blocks->get({file, number}, block.bytes, unpack);
+  std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
 }
 
 COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const {

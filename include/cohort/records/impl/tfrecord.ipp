@@ -3,6 +3,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/crc32c.hpp>
+#include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cohort/records/tfrecord.hpp>
@@ -37,7 +38,7 @@ COHORT_CORE_INLINE record_index tfrecord_index(std::string const& path) {
     };
     std::byte head[tfrecord_head];
     std::size_t const got = file.read(head, sizeof head);
-    if (begin == 0 && got >= 2 && head[0] == std::byte{0x1f} && head[1] == std::byte{0x8b})
+    if (begin == 0 && has_gzip_magic({reinterpret_cast<char const*>(head), got}))
       refuse("the TFRecord file is compressed", "an uncompressed file: gunzip it first", "gzip");
     if (got < sizeof head)
       refuse("the TFRecord file is truncated", {sizeof head, " bytes before a record"}, {got, " bytes"});

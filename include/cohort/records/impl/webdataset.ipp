@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cohort/records/webdataset.hpp>
 #include <cstring>
@@ -45,8 +46,7 @@ class tar_indexer {
     if (got == 0) return false;
     if (got < block_bytes) refuse("the tar archive is truncated", "a header of 512 bytes", {got, " bytes"});
     if (std::ranges::all_of(block, [](char byte) { return byte == 0; })) return false;
-    if (begin_ == 0 && static_cast<unsigned char>(block[0]) == 0x1f
-        && static_cast<unsigned char>(block[1]) == 0x8b)
+    if (begin_ == 0 && has_gzip_magic({block.data(), block.size()}))
       refuse("the archive is compressed", "an uncompressed tar archive: gunzip it first", "gzip");
     std::uint64_t sum = 0;
     for (std::size_t k = 0; k < block_bytes; ++k)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -30,11 +29,9 @@ class mapped_file {
  public:
   explicit mapped_file(std::string const& path) {
     regular_file const file = open_regular_file(path, "cannot map the file");
-    size_ = static_cast<std::size_t>(file.size);
-    if (size_ > 0) address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor, 0);
-    int const error_number = errno;
-    ::close(file.descriptor);
-    if (address_ == MAP_FAILED) refuse_file("cannot map the file", path, error_number);
+    size_ = static_cast<std::size_t>(file.size());
+    if (size_ > 0) address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    if (address_ == MAP_FAILED) refuse_file("cannot map the file", path, errno);
   }
   mapped_file(mapped_file const&) = delete;
   mapped_file& operator=(mapped_file const&) = delete;

@@ -3,6 +3,7 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/image/detail/image_reader.hpp>
 #include <cohort/image/image_settings.hpp>
+#include <cohort/records/caffe_datum.hpp>
 #include <cohort/records/record_dataset.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,8 @@ struct image_fields {
   std::string label = "cls";                                ///< the class index as a decimal text
 };
 
-/// Images in records, as an indexed data set: of a WebDataset, or Datums of Caffe. A record is read and
-/// decoded by get, on the calling thread.
+/// Images in records, as an indexed data set: of a WebDataset, Datums of Caffe, or records of CaffeOnSpark. A
+/// record is read and decoded by get, on the calling thread.
 ///
 /// Shapes    as for image_folder.
 /// Order     examples are the records in their order. settings.labels are the names of the classes 0, 1, ….
@@ -35,6 +36,11 @@ class image_records {
   /// become red, green and blue.
   static image_records of_caffe(record_set records, image_settings settings);
 
+  /// Reads the records of CaffeOnSpark's SequenceFiles: the field "key" is a caffe_on_spark_key, whose label
+  /// is the class number, and the field "value" contains the image. Colours as for of_caffe. The keys of the
+  /// examples are the ids.
+  static image_records of_caffe_on_spark(record_set records, image_settings settings);
+
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return records_.size(); }
   void get(std::int64_t i, example_view& out) const;
@@ -43,8 +49,13 @@ class image_records {
   record_set const& records() const { return records_; }
 
  private:
+  enum class source { files, datums, spark };
+
   image_records(record_set records, image_settings settings, std::vector<std::size_t> image,
-                std::size_t label, bool caffe);
+                std::size_t label, source from);
+
+  /// Reads a record of Caffe or CaffeOnSpark. Sets `id` to the id of the latter.
+  caffe_datum datum_of(record_view& record, std::string& id) const;
 
   std::int32_t class_of(std::int64_t number, std::int64_t i) const;
   std::size_t image_field(record_view const& record) const;
@@ -53,7 +64,7 @@ class image_records {
   detail::image_reader reader_;
   std::vector<std::size_t> image_fields_;
   std::size_t label_field_;
-  bool caffe_;
+  source from_;
   data_description what_;
 };
 

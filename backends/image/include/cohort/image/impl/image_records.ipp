@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/detail/planes_of.hpp>
 #include <cohort/image/image_records.hpp>
-#include <cohort/records/caffe_datum.hpp>
+#include <cohort/records/caffe_on_spark.hpp>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace cohort {
@@ -60,21 +62,27 @@ COHORT_IMAGE_INLINE image pixels_of(caffe_datum const& datum, int channels, std:
 COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
                                                  image_fields const& fields)
     : image_records(records, std::move(settings), detail::known_fields(records, fields.image),
-                    records.field(fields.label), false) {}
+                    records.field(fields.label), source::files) {}
 
 COHORT_IMAGE_INLINE image_records image_records::of_caffe(record_set records, image_settings settings) {
   std::size_t const field = detail::datum_field(records);
-  return {std::move(records), std::move(settings), {field}, field, true};
+  return {std::move(records), std::move(settings), {field}, field, source::datums};
+}
+
+COHORT_IMAGE_INLINE image_records image_records::of_caffe_on_spark(record_set records,
+                                                                   image_settings settings) {
+  std::size_t const key = records.field("key"), value = records.field("value");
+  return {std::move(records), std::move(settings), {value}, key, source::spark};
 }
 
 COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
                                                  std::vector<std::size_t> image, std::size_t label,
-                                                 bool caffe)
+                                                 source from)
     : records_(std::move(records)),
       reader_(settings, settings.labels),
       image_fields_(std::move(image)),
       label_field_(label),
-      caffe_(caffe) {
+      from_(from) {
   detail::require_unique(settings.labels);
   if (settings.labels.empty())
     throw setting_error({.what = "the classes of the records are unknown",
@@ -88,14 +96,39 @@ COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_setti
                       .got = "0"});
   if (reader_.needs_size()) {
     record_view first(records_, 0);
-    std::span<std::byte const> const file = first.bytes(image_field(first));
-    caffe_datum const datum = caffe_ ? caffe_datum::parse(file, first.where()) : caffe_datum{.encoded = true};
+    std::string id;
+    caffe_datum const datum = from_ != source::files ? datum_of(first, id) : caffe_datum{.encoded = true};
     if (!datum.encoded)
       reader_.use_size(datum.height, datum.width);
     else
-      reader_.use_size_of(caffe_ ? detail::bytes_in(datum.data) : file, first.where());
+      reader_.use_size_of(
+          from_ != source::files ? detail::bytes_in(datum.data) : first.bytes(image_field(first)),
+          first.where());
   }
   what_ = reader_.describe();
+}
+
+COHORT_IMAGE_INLINE caffe_datum image_records::datum_of(record_view& record, std::string& id) const {
+  std::string const where = record.where();
+  std::size_t const field = image_fields_.front();
+  if (from_ == source::datums) return caffe_datum::parse(record.bytes(field), where);
+  caffe_on_spark_key key = caffe_on_spark_key::parse(record.bytes(label_field_), where);
+  caffe_datum made{.channels = key.channels,
+                   .height = key.height,
+                   .width = key.width,
+                   .label = -1,
+                   .encoded = key.encoded,
+                   .data = record.text(field)};
+  char const* const end = key.label.data() + key.label.size();
+  auto const [stop, error] = std::from_chars(key.label.data(), end, made.label);
+  if (error != std::errc{} || stop != end || made.label < 0)
+    throw data_error({.what = "the label of a record is not a class number",
+                      .where = where,
+                      .expected = "0 or more",
+                      .got = {"'", key.label.substr(0, 40), "'"}});
+  made.require_extents(where);
+  id = std::move(key.id);
+  return made;
 }
 
 COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& record) const {
@@ -119,26 +152,29 @@ COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, st
 
 COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
   record_view record(records_, i);
-  if (!caffe_) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
-  return class_of(caffe_datum::parse(record.bytes(label_field_), record.where()).label, i);
+  if (from_ == source::files) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
+  std::string id;
+  return class_of(datum_of(record, id).label, i);
 }
 
 COHORT_IMAGE_INLINE void image_records::get(std::int64_t i, example_view& out) const {
   record_view record(records_, i);
   std::string const where = record.where();
-  std::span<std::byte const> const file = record.bytes(image_field(record));
-  if (!caffe_) {
+  if (from_ == source::files) {
+    std::span<std::byte const> const file = record.bytes(image_field(record));
     auto const number =
         static_cast<std::int32_t>(record.integer(label_field_, 0, what_.targets[0].classes - 1));
     return reader_.write(file, where, record.key(), number, out);
   }
-  caffe_datum const datum = caffe_datum::parse(file, where);
+  thread_local std::string id;  // example_view::key refers to it
+  caffe_datum const datum = datum_of(record, id);
+  std::string_view const key = from_ == source::spark ? std::string_view(id) : record.key();
   std::int32_t const number = class_of(datum.label, i);
   if (datum.encoded)
-    reader_.write(detail::bytes_in(datum.data), where, record.key(), number, out);
+    reader_.write(detail::bytes_in(datum.data), where, key, number, out);
   else
-    reader_.write(detail::pixels_of(datum, static_cast<int>(what_.inputs[0].example[0]), where), where,
-                  record.key(), number, out);
+    reader_.write(detail::pixels_of(datum, static_cast<int>(what_.inputs[0].example[0]), where), where, key,
+                  number, out);
 }
 
 }  // namespace cohort

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+// uses: zlib
+// Files of records, from the command line: cohort-data --help
+#include <unistd.h>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/interchange/npy_rows.hpp>
+#include <cohort/io/crc32c.hpp>
+#include <cohort/io/data_folders.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/records/caffe_datum.hpp>
+#include <cohort/records/caffe_on_spark.hpp>
+#include <cohort/records/lmdb.hpp>
+#include <cohort/records/record_set.hpp>
+#include <cohort/records/record_writer.hpp>
+#include <cohort/records/sequence_file.hpp>
+#include <cohort/records/tfrecord.hpp>
+#include <cohort/records/webdataset.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+#if __has_include(<cohort/zlib.hpp>)
+#include <cohort/zlib.hpp>
+#define HAS_ZLIB 1
+#endif
+
+namespace {
+
+constexpr char const* help =
+    R"(Indexes, shows, verifies and converts files of records.
+
+  cohort-data index FILE...                makes the index of each file and keeps it in the cache
+  cohort-data inspect FILE... [flags]      prints fields, sizes and one record
+  cohort-data verify FILE... [flags]       reads all records and reports the damaged ones
+  cohort-data convert FILE... --to OUT     writes the records to a .tar or .tfrecord file
+
+FILE is the path of a file, the folder of an LMDB database, or a series: "train-{000000..000146}.tar".
+
+  --format F     webdataset, tfrecord, lmdb, sequence_file or npy; by default, what the first bytes show
+  --cache DIR    the folder of the indices; "" for no cache. By default, that of the library
+  --record N     inspect: the record to print (0)
+  --decode M     inspect, verify: reads each record also as a message: caffe, example or caffe_on_spark
+  --to OUT       convert: the file to write; it must not exist. {} in its name is replaced by the number of
+                 the shard
+  --shard N      convert: the number of records in each shard
+  --field NAME   convert: writes only this field
+  --skip         convert: omits damaged records and reports them, instead of ending
+  --quiet        prints no progress
+  --help         prints this text
+
+Exit status: 0; 1 after an error, or if verify has found damaged records; 2 for an invalid command.
+)";
+
+/// A mistake in the command.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct command {
+  std::string verb;
+  std::vector<std::string> paths;
+  std::string format, decode, to, field;
+  std::string cache = cohort::io::cache_folder("indices");
+  std::int64_t record = 0;
+  std::int64_t shard = 0;
+  bool skip = false, quiet = false, prints_help = false;
+};
+
+std::int64_t whole_number(std::string const& flag, std::string const& text, std::int64_t least) {
+  std::int64_t value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size() || value < least)
+    throw usage_error(flag + ": expected a whole number from " + std::to_string(least) + ", got '" + text
+                      + "'");
+  return value;
+}
+
+std::string one_of(std::string const& flag, std::string const& text, std::vector<std::string> const& known) {
+  if (std::ranges::find(known, text) != known.end()) return text;
+  std::string list;
+  for (std::string const& one : known) list += (list.empty() ? "" : ", ") + one;
+  throw usage_error(flag + ": expected one of " + list + "; got '" + text + "'");
+}
+
+command parse(int argc, char** argv) {
+  command made;
+  std::vector<std::string> const verbs{"index", "inspect", "verify", "convert"};
+  // The verbs that accept a flag; a flag that is not listed is accepted by all verbs.
+  std::map<std::string, std::set<std::string>> const accepted{
+      {"--record", {"inspect"}}, {"--decode", {"inspect", "verify"}},
+      {"--to", {"convert"}},     {"--shard", {"convert"}},
+      {"--field", {"convert"}},  {"--skip", {"convert"}}};
+  std::vector<std::string> flags;
+  for (int k = 1; k < argc; ++k) {
+    std::string const given = argv[k];
+    auto const value = [&]() -> std::string {
+      if (k + 1 == argc) throw usage_error(given + ": expected a value, got none");
+      return argv[++k];
+    };
+    if (given.starts_with("--")) flags.push_back(given);
+    if (given == "--help") {
+      made.prints_help = true;
+    } else if (given == "--format") {
+      made.format = one_of(given, value(), {"webdataset", "tfrecord", "lmdb", "sequence_file", "npy"});
+    } else if (given == "--cache") {
+      made.cache = value();
+    } else if (given == "--record") {
+      made.record = whole_number(given, value(), 0);
+    } else if (given == "--decode") {
+      made.decode = one_of(given, value(), {"caffe", "example", "caffe_on_spark"});
+    } else if (given == "--to") {
+      made.to = value();
+    } else if (given == "--shard") {
+      made.shard = whole_number(given, value(), 1);
+    } else if (given == "--field") {
+      made.field = value();
+    } else if (given == "--skip") {
+      made.skip = true;
+    } else if (given == "--quiet") {
+      made.quiet = true;
+    } else if (given.starts_with("-")) {
+      throw usage_error("unknown flag '" + given + "'; --help lists the flags");
+    } else if (made.verb.empty()) {
+      made.verb = one_of("command", given, verbs);
+    } else {
+      for (std::string const& path : cohort::numbered_paths(given)) made.paths.push_back(path);
+    }
+  }
+  if (made.prints_help) return made;
+  if (made.verb.empty())
+    throw usage_error(
+        "expected index, inspect, verify or convert, got nothing; --help shows how to use this program");
+  for (std::string const& flag : flags)
+    if (auto const found = accepted.find(flag); found != accepted.end() && !found->second.contains(made.verb))
+      throw usage_error("the command " + made.verb + " has no flag " + flag + "; --help lists the flags");
+  if (made.paths.empty()) throw usage_error("expected files, got none");
+  return made;
+}
+
+/// The name of a file's format.
+std::string detected(std::string const& path) {
+  cohort::io::file_reader file(path);
+  char begin[512]{};
+  std::size_t const bytes = file.read(begin, sizeof begin);
+  std::string_view const seen(begin, bytes);
+  auto const word = [&](std::size_t at) {
+    std::uint32_t found = 0;
+    std::memcpy(&found, begin + at, sizeof found);
+    return found;
+  };
+  if (seen.starts_with("SEQ")) return "sequence_file";
+  if (seen.starts_with("\x93NUMPY")) return "npy";
+  if (word(16) == 0xbeefc0de) return "lmdb";
+  if (seen.size() == sizeof begin && seen.substr(257, 5) == "ustar") return "webdataset";
+  std::uint32_t const crc = cohort::io::crc32c(cohort::machine_isa(), std::as_bytes(std::span(begin, 8)));
+  if (bytes >= 12 && word(8) == (crc >> 15 | crc << 17) + 0xa282ead8U) return "tfrecord";
+  if (path.ends_with(".tar")) return "webdataset";
+  if (path.ends_with(".tfrecord") || path.ends_with(".tfrecords")) return "tfrecord";
+  throw usage_error(path + ": expected a file of a known format, or the flag --format, got other bytes");
+}
+
+cohort::record_format format_named(std::string const& name) {
+  if (name == "webdataset") return cohort::webdataset();
+  if (name == "tfrecord") return cohort::tfrecord();
+  if (name == "lmdb") return cohort::lmdb();
+  if (name == "npy") return cohort::npy_rows();
+#if HAS_ZLIB
+  return cohort::sequence_file(cohort::gzip::inflate);
+#else
+  return cohort::sequence_file();
+#endif
+}
+
+/// One line on the terminal, or a line every ten seconds.
+class progress {
+ public:
+  progress(bool quiet, char const* what, std::int64_t total) : quiet_(quiet), what_(what), total_(total) {}
+  progress(progress const&) = delete;
+  progress& operator=(progress const&) = delete;
+  ~progress() { clear(); }
+
+  void clear() {
+    if (drawn_ && is_terminal_) std::fputs("\r\x1b[K", stderr);
+    drawn_ = false;
+  }
+
+  void show(std::int64_t done) {
+    auto const now = clock::now();
+    if (quiet_ || now - last_ < (is_terminal_ ? std::chrono::milliseconds(100) : std::chrono::seconds(10)))
+      return;
+    last_ = now;
+    drawn_ = true;
+    std::fprintf(stderr, is_terminal_ ? "\r\x1b[K%s: %lld of %lld (%d %%)" : "%s: %lld of %lld (%d %%)\n",
+                 what_, static_cast<long long>(done), static_cast<long long>(total_),
+                 static_cast<int>(total_ > 0 ? 100 * done / total_ : 100));
+    std::fflush(stderr);
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  bool quiet_, is_terminal_ = ::isatty(2) != 0, drawn_ = false;
+  char const* what_;
+  std::int64_t total_;
+  clock::time_point last_ = clock::now();
+};
+
+struct opened {
+  std::string format;
+  cohort::record_set records;
+};
+
+/// Opens the files of a command, which have one format.
+opened open(command& given) {
+  std::string format = given.format;
+  for (std::string& path : given.paths) {
+    path = cohort::lmdb_file(path);
+    if (!given.format.empty()) continue;
+    std::string const found = detected(path);
+    if (!format.empty() && found != format)
+      throw usage_error("expected files of one format, got " + format + " and " + found + " (" + path + ")");
+    format = found;
+  }
+  // Each file is indexed alone, for the progress; the set then finds the indices in the cache.
+  cohort::record_format how = format_named(format);
+  auto const shown = std::make_shared<progress>(given.quiet, "files indexed", std::ssize(given.paths));
+  auto const done = std::make_shared<std::int64_t>(0);
+  how.index = [index = how.index, shown, done](std::string const& path) {
+    cohort::record_index made = index(path);
+    shown->show(++*done);
+    return made;
+  };
+  opened made{format, cohort::record_set(given.paths, how, {.cache = given.cache})};
+  shown->clear();
+  return made;
+}
+
+std::string joined(std::vector<std::string> const& names) {
+  std::string made;
+  for (std::string const& one : names) made += (made.empty() ? "" : ", ") + (one.empty() ? "(no name)" : one);
+  return made;
+}
+
+/// The first bytes of a field: as text if they are printable ASCII, otherwise as hexadecimal numbers.
+std::string preview(std::span<std::byte const> bytes) {
+  constexpr std::size_t most = 64;
+  std::span<std::byte const> const shown = bytes.first(std::min(bytes.size(), most));
+  bool const is_text = std::ranges::all_of(shown, [](std::byte one) {
+    auto const code = std::to_integer<int>(one);
+    return (code >= ' ' && code < 127) || code == '\n' || code == '\t' || code == '\r';
+  });
+  std::string made = is_text ? "\"" : "";
+  for (std::byte const one : shown) {
+    auto const code = std::to_integer<unsigned>(one);
+    char text[8];
+    if (!is_text)
+      std::snprintf(text, sizeof text, made.empty() ? "%02x" : " %02x", code);
+    else if (code == '\n' || code == '\t' || code == '\r')
+      std::snprintf(text, sizeof text, code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r");
+    else
+      std::snprintf(text, sizeof text, code == '"' || code == '\\' ? "\\%c" : "%c", static_cast<char>(code));
+    made += text;
+  }
+  if (is_text) made += '"';
+  return shown.size() < bytes.size() ? made + " ..." : made;
+}
+
+/// Reads a record as a message. Returns its description.
+std::string decoded(cohort::record_set const& records, std::int64_t record, std::string const& message) {
+  std::vector<std::byte> memory;
+  std::string const where = records.where(record);
+  auto const read = [&](std::size_t field) { return records.read(record, field, memory); };
+  auto const field_of_values = [&]() -> std::size_t {
+    for (char const* name : {"value", "record"})
+      if (std::ranges::find(records.fields(), name) != records.fields().end()) return records.field(name);
+    return records.fields().size() == 1 ? 0 : records.field("value");
+  };
+  char text[400];
+  if (message == "caffe") {
+    cohort::caffe_datum const one = cohort::caffe_datum::parse(read(field_of_values()), where);
+    std::snprintf(text, sizeof text, "Datum %dx%dx%d, label %d, %zu %s", one.channels, one.height, one.width,
+                  one.label, one.numbers.empty() ? one.data.size() : one.numbers.size(),
+                  !one.numbers.empty() ? "floats"
+                  : one.encoded        ? "bytes of an image file"
+                                       : "bytes");
+    return text;
+  }
+  if (message == "caffe_on_spark") {
+    auto const one = cohort::caffe_on_spark_key::parse(read(records.field("key")), where);
+    std::snprintf(text, sizeof text, "id %.100s, label %.100s, %dx%dx%d, %s", one.id.c_str(),
+                  one.label.c_str(), one.channels, one.height, one.width,
+                  one.encoded ? "encoded" : "not encoded");
+    return text;
+  }
+  std::string made = "Example:";
+  for (auto const& [name, feature] : cohort::tf_example(read(field_of_values()), where)) {
+    std::size_t const bytes = feature.bytes.size(), floats = feature.floats.size(),
+                      integers = feature.integers.size();
+    std::snprintf(text, sizeof text, " %.100s (%zu %s)", name.c_str(), bytes + floats + integers,
+                  bytes > 0    ? "byte strings"
+                  : floats > 0 ? "floats"
+                               : "integers");
+    made += text;
+  }
+  return made;
+}
+
+/// "1 file" or "2 files", and their format.
+std::string files_of(opened const& all) {
+  std::size_t const count = all.records.paths().size();
+  return std::to_string(count) + (count == 1 ? " file (" : " files (") + all.format + ")";
+}
+
+int index(command& given) {
+  opened const all = open(given);
+  std::printf("%s, %lld records, fields: %s\n", files_of(all).c_str(),
+              static_cast<long long>(all.records.size()), joined(all.records.fields()).c_str());
+  return 0;
+}
+
+int inspect(command& given) {
+  opened const all = open(given);
+  cohort::record_set const& records = all.records;
+  std::printf("%s, %lld records\n", files_of(all).c_str(), static_cast<long long>(records.size()));
+  for (std::size_t field = 0; field < records.fields().size(); ++field) {
+    std::uint64_t least = ~std::uint64_t{0}, most = 0, sum = 0;
+    std::int64_t count = 0;
+    for (std::int64_t record = 0; record < records.size(); ++record) {
+      if (!records.has(record, field)) continue;
+      std::uint64_t const bytes = records.stored_bytes(record, field);
+      least = std::min(least, bytes);
+      most = std::max(most, bytes);
+      sum += bytes;
+      ++count;
+    }
+    std::string const& name = records.fields()[field];
+    std::printf("field %s: %lld records", name.empty() ? "(no name)" : name.c_str(),
+                static_cast<long long>(count));
+    if (count > 0)
+      std::printf(", %llu to %llu bytes, %llu in total", static_cast<unsigned long long>(least),
+                  static_cast<unsigned long long>(most), static_cast<unsigned long long>(sum));
+    std::printf("\n");
+  }
+  if (records.size() == 0) return 0;
+  if (given.record >= records.size())
+    throw usage_error("--record: expected 0 to " + std::to_string(records.size() - 1) + ", got "
+                      + std::to_string(given.record));
+  std::printf("%s\n", records.where(given.record).c_str());
+  std::vector<std::byte> memory;
+  for (std::size_t field = 0; field < records.fields().size(); ++field) {
+    if (!records.has(given.record, field)) continue;
+    std::span<std::byte const> const bytes = records.read(given.record, field, memory);
+    std::string const& name = records.fields()[field];
+    std::printf("  %s: %zu bytes: %s\n", name.empty() ? "(no name)" : name.c_str(), bytes.size(),
+                preview(bytes).c_str());
+  }
+  if (!given.decode.empty()) std::printf("  %s\n", decoded(records, given.record, given.decode).c_str());
+  return 0;
+}
+
+int verify(command& given) {
+  opened const all = open(given);
+  cohort::record_set const& records = all.records;
+  progress shown(given.quiet, "records verified", records.size());
+  std::vector<std::byte> memory;
+  std::uint64_t bytes = 0;
+  std::int64_t damaged = 0;
+  for (std::int64_t record = 0; record < records.size(); ++record) {
+    try {
+      for (std::size_t field = 0; field < records.fields().size(); ++field)
+        if (records.has(record, field)) bytes += records.read(record, field, memory).size();
+      if (!given.decode.empty()) decoded(records, record, given.decode);
+    } catch (cohort::data_error const& problem) {
+      ++damaged;
+      std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+    }
+    shown.show(record + 1);
+  }
+  std::printf("%s, %lld records, %llu bytes, %lld damaged\n", files_of(all).c_str(),
+              static_cast<long long>(records.size()), static_cast<unsigned long long>(bytes),
+              static_cast<long long>(damaged));
+  return damaged > 0 ? 1 : 0;
+}
+
+/// Whether a record of this key can be written to a WebDataset as it is.
+bool names_a_record(std::string_view key) {
+  std::string_view const name = key.substr(key.rfind('/') + 1);
+  return !name.empty() && name.find('.') == name.npos && !name.starts_with("__") && !key.starts_with("./")
+         && std::ranges::all_of(key, [](char one) { return one >= ' '; });
+}
+
+/// Writes records to one file of the format that its name shows.
+class destination {
+ public:
+  destination(std::string const& path, cohort::record_set const& records, std::vector<std::size_t> fields)
+      : records_(records), fields_(std::move(fields)) {
+    if (std::filesystem::exists(path))
+      throw usage_error("--to: expected a file that does not exist, got " + path);
+    if (path.ends_with(".tar"))
+      archive_.emplace(path);
+    else
+      file_.emplace(path);
+  }
+
+  /// All fields are read before the first one is written, so that a damaged record leaves no part.
+  void add(std::int64_t record) {
+    contents_.resize(fields_.size());
+    for (std::size_t k = 0; k < fields_.size(); ++k)
+      if (records_.has(record, fields_[k])) {
+        auto const bytes = records_.read(record, fields_[k], memory_);
+        contents_[k].assign(bytes.begin(), bytes.end());
+      }
+    std::string_view const given = records_.key(record);
+    bool const keeps_key = names_a_record(given);
+    char number[32];
+    std::snprintf(number, sizeof number, "%09lld", static_cast<long long>(record));
+    std::string_view const key = keeps_key ? given : std::string_view(number);
+    if (archive_ && !keeps_key && !given.empty())
+      archive_->add(key, "key.txt", std::as_bytes(std::span(given.data(), given.size())));
+    for (std::size_t k = 0; k < fields_.size(); ++k) {
+      if (!records_.has(record, fields_[k])) continue;
+      std::string const& name = records_.fields()[fields_[k]];
+      if (archive_) archive_->add(key, name.empty() ? "bin" : name, contents_[k]);
+      if (file_) file_->add(contents_[k]);
+    }
+  }
+
+  void commit() {
+    if (archive_) archive_->commit();
+    if (file_) file_->commit();
+  }
+
+ private:
+  cohort::record_set const& records_;
+  std::vector<std::size_t> fields_;
+  std::optional<cohort::webdataset_writer> archive_;
+  std::optional<cohort::tfrecord_writer> file_;
+  std::vector<std::vector<std::byte>> contents_;
+  std::vector<std::byte> memory_;
+};
+
+int convert(command& given) {
+  bool const is_tar = given.to.ends_with(".tar"),
+             is_tfrecord = given.to.ends_with(".tfrecord") || given.to.ends_with(".tfrecords");
+  if (!is_tar && !is_tfrecord)
+    throw usage_error("--to: expected a name that ends in .tar or .tfrecord, got '" + given.to + "'");
+  std::size_t const braces = given.to.find("{}");
+  if ((braces != std::string::npos) != (given.shard > 0))
+    throw usage_error("--to and --shard: expected {} in the name and a number of records, or neither");
+  opened const all = open(given);
+  cohort::record_set const& records = all.records;
+  std::vector<std::size_t> fields;
+  for (std::size_t k = 0; k < records.fields().size(); ++k)
+    if (given.field.empty() || records.fields()[k] == given.field) fields.push_back(k);
+  if (!given.field.empty() && fields.empty()) records.field(given.field);  // throws
+  if (is_tfrecord && fields.size() != 1)
+    throw usage_error("--field: expected one of the fields for a TFRecord file (" + joined(records.fields())
+                      + "), got none");
+
+  std::optional<destination> to;
+  std::int64_t files = 0, in_file = 0, written = 0, skipped = 0;
+  auto const next_file = [&] {
+    std::string path = given.to;
+    if (braces != std::string::npos) {
+      char number[32];
+      std::snprintf(number, sizeof number, "%06lld", static_cast<long long>(files));
+      path.replace(braces, 2, number);
+    }
+    to.emplace(path, records, fields);
+    ++files;
+    in_file = 0;
+  };
+  next_file();
+  progress shown(given.quiet, "records converted", records.size());
+  for (std::int64_t record = 0; record < records.size(); ++record) {
+    if (given.shard > 0 && in_file == given.shard) {
+      to->commit();
+      next_file();
+    }
+    try {
+      to->add(record);
+      ++in_file;
+      ++written;
+    } catch (cohort::data_error const& problem) {
+      if (!given.skip) throw;
+      ++skipped;
+      std::fprintf(stderr, "cohort-data: skipped: %s\n", problem.what());
+    }
+    shown.show(record + 1);
+  }
+  to->commit();
+  std::printf("%lld records in %lld %s, %lld skipped\n", static_cast<long long>(written),
+              static_cast<long long>(files), files == 1 ? "file" : "files", static_cast<long long>(skipped));
+  return 0;
+}
+
+int run(command& given) {
+  if (given.verb == "index") return index(given);
+  if (given.verb == "inspect") return inspect(given);
+  return given.verb == "verify" ? verify(given) : convert(given);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    command given = parse(argc, argv);
+    if (given.prints_help) return std::fputs(help, stdout) < 0;
+    return run(given);
+  } catch (usage_error const& mistake) {
+    std::fprintf(stderr, "cohort-data: %s\n", mistake.what());
+    return 2;
+  } catch (cohort::setting_error const& mistake) {
+    std::fprintf(stderr, "cohort-data: %s\n", mistake.what());
+    return 2;
+  } catch (std::exception const& problem) {
+    std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+    return 1;
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/crc32c.hpp>
+#include <cohort/records/record_writer.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace cohort::detail {
+
+inline constexpr std::size_t tar_block = 512;
+
+/// Returns the header of a file in a tar archive, whose name has at most 100 bytes.
+COHORT_CORE_INLINE std::string tar_header(std::string_view name, std::uint64_t bytes, char type) {
+  std::string made(tar_block, '\0');
+  auto const put = [&](std::size_t at, std::string_view text) { made.replace(at, text.size(), text); };
+  put(0, name);
+  put(100, "0000644");
+  put(108, "0000000");
+  put(116, "0000000");
+  if (bytes < std::uint64_t{1} << 33) {
+    char octal[16];
+    std::snprintf(octal, sizeof octal, "%011llo", static_cast<unsigned long long>(bytes));
+    put(124, octal);
+  } else {  // GNU's form: a big-endian number
+    made[124] = '\x80';
+    for (int k = 0; k < 8; ++k) made[static_cast<std::size_t>(135 - k)] = static_cast<char>(bytes >> 8 * k);
+  }
+  put(136, "00000000000");
+  put(148, "        ");
+  made[156] = type;
+  put(257, "ustar");
+  put(263, "00");
+  unsigned sum = 0;
+  for (char const one : made) sum += static_cast<unsigned char>(one);
+  char octal[8];
+  std::snprintf(octal, sizeof octal, "%06o", sum);
+  put(148, {octal, 7});  // with the NUL byte
+  return made;
+}
+
+/// The bytes behind a content of this size up to the next header.
+COHORT_CORE_INLINE std::string tar_padding(std::uint64_t bytes) {
+  return std::string((tar_block - bytes % tar_block) % tar_block, '\0');
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE webdataset_writer::webdataset_writer(std::string path)
+    : path_(path), file_(std::move(path)) {}
+
+COHORT_CORE_INLINE void webdataset_writer::add(std::string_view key, std::string_view field,
+                                               std::span<std::byte const> content) {
+  auto const refuse = [&](char const* expected, std::string got) {
+    throw data_error({.what = "a record cannot be written to a WebDataset",
+                      .where = {path_, ", key ", key, ", field ", field},
+                      .expected = expected,
+                      .got = std::move(got)});
+  };
+  std::string_view const name = key.substr(key.rfind('/') + 1);  // npos + 1 is 0
+  if (name.empty() || name.starts_with("__") || key.starts_with("./") || key.find('\0') != key.npos
+      || name.find('.') != name.npos)
+    refuse("a key whose name is not empty, without dots, that does not begin with \"__\"", std::string(key));
+  if (field.empty() || field.find('/') != field.npos || field.find('\0') != field.npos)
+    refuse("a field with a name without /", std::string(field));
+  if (key != key_) {
+    if (!keys_.emplace(key).second)
+      refuse("the fields of a key one after the other", "another key between them");
+    key_ = key;
+    fields_.clear();
+  }
+  if (!fields_.emplace(field).second) refuse("each field once", "it twice");
+  std::string const whole = key_ + '.' + std::string(field);
+  if (whole.size() > 100) {  // GNU: a file whose content is the name of the next one
+    file_.write(detail::tar_header("././@LongLink", whole.size() + 1, 'L'));
+    file_.write(whole);
+    file_.write(std::string(1, '\0') + detail::tar_padding(whole.size() + 1));
+  }
+  file_.write(detail::tar_header(std::string_view(whole).substr(0, 100), content.size(), '0'));
+  file_.write(reinterpret_cast<char const*>(content.data()), content.size());
+  file_.write(detail::tar_padding(content.size()));
+}
+
+COHORT_CORE_INLINE void webdataset_writer::commit() {
+  file_.write(std::string(2 * detail::tar_block, '\0'));
+  file_.commit();
+}
+
+COHORT_CORE_INLINE void tfrecord_writer::add(std::span<std::byte const> content) {
+  auto const checksum = [](std::span<std::byte const> of) {
+    std::uint32_t const crc = io::crc32c(machine_isa(), of);
+    return (crc >> 15 | crc << 17) + 0xa282ead8U;
+  };
+  char head[12], tail[4];
+  std::uint64_t const bytes = content.size();
+  std::memcpy(head, &bytes, sizeof bytes);
+  std::uint32_t const of_length = checksum(std::as_bytes(std::span(head, 8))), of_content = checksum(content);
+  std::memcpy(head + 8, &of_length, sizeof of_length);
+  std::memcpy(tail, &of_content, sizeof of_content);
+  file_.write(head, sizeof head);
+  file_.write(reinterpret_cast<char const*>(content.data()), content.size());
+  file_.write(tail, sizeof tail);
+}
+
+}  // namespace cohort

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/detail/table_part.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/records/detail/block_cache.hpp>
+#include <cohort/records/detail/forward_reader.hpp>
+#include <cohort/records/detail/open_files.hpp>
+#include <cohort/records/record_index.hpp>
+#include <cohort/records/table_rows.hpp>
+#include <numeric>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+/// Finds the ends of a table's rows. A quote at the beginning of a field begins a quoted field, as for
+/// field_reader.
+class row_scanner {
+ public:
+  row_scanner(char separator, bool trim) : separator_(separator), trim_(trim) {}
+
+  /// Reads one byte of the text. Returns whether it ends a row.
+  bool read(char one) {
+    if (one == '\n' && state_ != state::quoted) {
+      bool const ends = state_ != state::row_begin;  // an empty line is no row
+      state_ = state::row_begin;
+      after_return_ = false;
+      return ends;
+    }
+    switch (state_) {
+      case state::row_begin:
+        if (one == '\r' && !after_return_) {  // CR LF is an empty line, too
+          after_return_ = true;
+          return false;
+        }
+        after_return_ = false;
+        [[fallthrough]];
+      case state::field_begin:
+        state_ = one == '"'               ? state::quoted
+                 : one == separator_      ? state::field_begin
+                 : trim_ && is_blank(one) ? state::field_begin
+                                          : state::unquoted;
+        return false;
+      case state::unquoted:
+        if (one == separator_) state_ = state::field_begin;
+        return false;
+      case state::quoted:
+        if (one == '"') state_ = state::after_quote;
+        return false;
+      case state::after_quote:
+        state_ = one == '"' ? state::quoted : one == separator_ ? state::field_begin : state::unquoted;
+        return false;
+    }
+    return false;
+  }
+
+  /// Whether bytes since the last row belong to a row.
+  bool is_in_row() const { return state_ != state::row_begin; }
+
+ private:
+  enum class state { row_begin, field_begin, unquoted, quoted, after_quote };
+
+  bool is_blank(char one) const { return (one == ' ' || one == '\t') && one != separator_; }
+
+  char separator_;
+  bool trim_, after_return_ = false;
+  state state_ = state::row_begin;
+};
+
+/// Parts of a table's file: fields of its index. Of "rows", the offset is the number of the part's first row
+/// and the bytes are the number of its rows. Of "line", the offset is the number of the part's first line.
+enum table_part_field : std::size_t { part_text, part_rows, part_line, part_fields };
+
+/// Lists parts of about `block_bytes` bytes that consist of whole rows. If the table has a header, the first
+/// part consists of it.
+class table_indexer {
+ public:
+  table_indexer(std::string const& path, char separator, table_rows_settings const& settings)
+      : file_(path),
+        scanner_(separator, settings.format.trim),
+        block_bytes_(settings.block_bytes),
+        has_header_(settings.format.header.value_or(true)),
+        found_{.fields = {"text", "rows", "line"}} {}
+
+  record_index run() {
+    std::vector<char> piece(std::size_t{1} << 18);
+    while (std::size_t const bytes = file_.read(piece.data(), piece.size())) {
+      if (at_ == 0) skip_mark({piece.data(), bytes});
+      for (std::size_t k = at_ - (file_.position() - bytes); k < bytes; ++k) {
+        ++at_;
+        if (scanner_.read(piece[k])) end_row();
+        line_ += piece[k] == '\n';
+      }
+      if (at_ - row_begin_ > most_row)
+        throw data_error({.what = "a row of the table is too long",
+                          .where = {file_.path(), ':', row_line_},
+                          .expected = {"at most ", most_row, " bytes; a quoted field may not end"},
+                          .got = "more"});
+    }
+    if (scanner_.is_in_row()) end_row();
+    end_part();
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr std::uint64_t most_row = std::uint64_t{64} << 20;
+
+  /// Skips a byte order mark.
+  void skip_mark(std::string_view begin) {
+    if (begin.starts_with("\xef\xbb\xbf")) at_ = part_begin_ = row_begin_ = 3;
+  }
+
+  void end_row() {
+    ++rows_;
+    bool const is_header = has_header_ && found_.places.empty();
+    row_begin_ = at_;
+    row_line_ = line_ + 1;
+    if (is_header || at_ - part_begin_ >= block_bytes_) end_part();
+  }
+
+  void end_part() {
+    if (rows_ > 0) {
+      bool const is_header = has_header_ && found_.places.empty();
+      found_.places.push_back({part_begin_, at_ - part_begin_});
+      found_.places.push_back({first_row_, is_header ? 0 : rows_});
+      found_.places.push_back({part_line_, 0});
+      if (!is_header) first_row_ += rows_;
+    }
+    rows_ = 0;
+    part_begin_ = at_;
+    part_line_ = line_ + 1;  // the row's line end is not counted yet
+  }
+
+  forward_reader file_;
+  row_scanner scanner_;
+  std::uint64_t block_bytes_;
+  bool has_header_;
+  record_index found_;
+  std::uint64_t at_ = 0, row_begin_ = 0, part_begin_ = 0;  // bytes
+  std::uint64_t line_ = 1, row_line_ = 1, part_line_ = 1;
+  std::uint64_t rows_ = 0;       // of the current part
+  std::uint64_t first_row_ = 0;  // of the current part
+};
+
+}  // namespace detail
+
+struct table_rows::content {
+  struct file {
+    std::uint64_t bytes = 0;
+    std::int64_t first = 0;  // row
+    record_index index{};
+    field_place const& place(std::size_t part, detail::table_part_field field) const {
+      return index.places[part * detail::part_fields + field];
+    }
+  };
+
+  std::vector<std::string> paths;
+  table_rows_settings settings;
+  std::vector<std::string> names;
+  std::vector<file> files;
+  std::int64_t size = 0;
+  mutable detail::open_files descriptors;
+
+  explicit content(std::size_t count) : descriptors(count) {}
+
+  /// The text of parts of a file.
+  std::string text(std::size_t file, std::size_t first, std::size_t last) const {
+    std::uint64_t const begin = files[file].place(first, detail::part_text).offset;
+    field_place const& end = files[file].place(last, detail::part_text);
+    std::string made(end.offset + end.bytes - begin, '\0');
+    descriptors.read(file, paths[file], files[file].bytes, {begin, made.size()},
+                     reinterpret_cast<std::byte*>(made.data()));
+    return made;
+  }
+
+  /// The number of the first part that contains rows.
+  std::size_t first_part() const { return settings.format.header.value_or(true) ? 1 : 0; }
+
+  /// Parses parts of a file.
+  data_table parse(std::size_t file, std::size_t first, std::size_t last, table_settings const& how) const {
+    content::file const& from = files[file];
+    return detail::parse_rows(
+        text(file, first, last), paths[file], how,
+        {.names = names,
+         .first_line = static_cast<std::int64_t>(from.place(first, detail::part_line).offset),
+         .rows_before = static_cast<std::int64_t>(from.place(first, detail::part_rows).offset)});
+  }
+};
+
+namespace detail {
+
+/// The data set that table_rows::examples returns.
+class table_row_examples {
+ public:
+  table_row_examples(std::shared_ptr<table_rows::content const> rows, table_encoder encoder)
+      : rows_(std::move(rows)),
+        encoder_(std::move(encoder)),
+        format_(rows_->settings.format),
+        blocks_(std::make_shared<detail::block_cache<arrays>>(rows_->settings.max_block_bytes)) {
+    format_.columns.clear();
+    format_.number_columns.clear();
+    format_.text_columns.clear();
+    auto const add = [&](std::string const& name, bool is_text) {
+      format_.columns.push_back(name);
+      (is_text ? format_.text_columns : format_.number_columns).push_back(name);
+    };
+    for (encoded_column const& one : encoder_.columns()) add(one.name, one.is_text);
+    bool const has_target = std::ranges::find(rows_->names, encoder_.target()) != rows_->names.end();
+    if (!encoder_.target().empty() && has_target) add(encoder_.target(), !encoder_.label_names().empty());
+    description_ = block(0, rows_->first_part())->describe();
+  }
+
+  data_description const& describe() const { return description_; }
+  std::int64_t size() const { return rows_->size; }
+
+  void get(std::int64_t i, example_view& out) const {
+    auto const& files = rows_->files;
+    auto const after = std::ranges::upper_bound(files, i, {}, &table_rows::content::file::first);
+    auto const file = static_cast<std::size_t>(after - files.begin()) - 1;
+    auto const row = static_cast<std::uint64_t>(i - files[file].first);
+    std::size_t first = rows_->first_part(), last = static_cast<std::size_t>(files[file].index.size());
+    while (last - first > 1) {
+      std::size_t const middle = first + (last - first) / 2;
+      (files[file].place(middle, detail::part_rows).offset <= row ? first : last) = middle;
+    }
+    // The example refers to the block until the thread's next request.
+    thread_local std::shared_ptr<arrays const> current;
+    current = block(file, first);
+    current->get(static_cast<std::int64_t>(row - files[file].place(first, detail::part_rows).offset), out);
+  }
+
+ private:
+  std::shared_ptr<arrays const> block(std::size_t file, std::size_t part) const {
+    std::uint64_t const bytes = rows_->files[file].place(part, detail::part_text).bytes;
+    return blocks_->get({file, part}, bytes,
+                        [&] { return encoder_.examples(rows_->parse(file, part, part, format_)); });
+  }
+
+  std::shared_ptr<table_rows::content const> rows_;
+  table_encoder encoder_;
+  table_settings format_;
+  std::shared_ptr<detail::block_cache<arrays>> blocks_;
+  data_description description_;
+};
+
+}  // namespace detail
+
+COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
+                                          table_rows_settings const& settings) {
+  if (paths.empty())
+    throw setting_error({.what = "the rows of a table need files",
+                         .where = "paths",
+                         .expected = "at least 1 path",
+                         .got = "0"});
+  if (settings.format.missing == missing_values::drop)
+    throw setting_error({.what = "rows of large tables cannot be dropped",
+                         .where = "table_rows_settings::format.missing",
+                         .expected = "refuse or keep",
+                         .got = "drop"});
+  if (settings.block_bytes == 0)
+    throw setting_error({.what = "a block of rows needs bytes",
+                         .where = "table_rows_settings::block_bytes",
+                         .expected = "at least 1",
+                         .got = "0"});
+  auto made = std::make_shared<content>(paths.size());
+  made->paths = std::move(paths);
+  made->settings = settings;
+  for (std::size_t k = 0; k < made->paths.size(); ++k) {
+    std::string const& path = made->paths[k];
+    char const separator = detail::separator_of(path, settings.format);
+    content::file one{.bytes = io::file_reader(path).size(), .first = made->size};
+    record_format const parts{
+        .name = detail::text_of({"table_rows 1, separator ", static_cast<int>(separator), ", trim ",
+                                 static_cast<int>(settings.format.trim), ", header ",
+                                 static_cast<int>(settings.format.header.value_or(true)), ", blocks of ",
+                                 settings.block_bytes}),
+        .index = [&](std::string const& of) { return detail::table_indexer(of, separator, settings).run(); }};
+    one.index = detail::index_of(path, parts, settings.cache);
+    made->files.push_back(std::move(one));
+    content::file const& file = made->files.back();
+    auto const count = static_cast<std::size_t>(file.index.size());
+    if (count <= made->first_part())
+      throw data_error(
+          {.what = "the table has no rows", .where = path, .expected = "at least 1 row", .got = "0"});
+    std::vector<std::string> names = detail::table_names(made->text(k, 0, 0), path, settings.format);
+    if (k > 0 && names != made->names)
+      throw data_error({.what = "the tables have different columns",
+                        .where = path,
+                        .expected = detail::listed_columns(made->names),
+                        .got = detail::listed_columns(names)});
+    made->names = std::move(names);
+    field_place const& last = file.place(count - 1, detail::part_rows);
+    made->size += static_cast<std::int64_t>(last.offset + last.bytes);
+  }
+  content_ = std::move(made);
+}
+
+COHORT_CORE_INLINE std::int64_t table_rows::size() const { return content_->size; }
+COHORT_CORE_INLINE std::vector<std::string> const& table_rows::columns() const { return content_->names; }
+
+COHORT_CORE_INLINE data_table table_rows::sample(std::int64_t rows) const {
+  content::file const& file = content_->files.front();
+  std::size_t last = content_->first_part();
+  auto const end_of = [&](std::size_t part) {
+    field_place const& place = file.place(part, detail::part_rows);
+    return static_cast<std::int64_t>(place.offset + place.bytes);
+  };
+  while (last + 1 < static_cast<std::size_t>(file.index.size()) && end_of(last) < rows) ++last;
+  data_table const whole = content_->parse(0, content_->first_part(), last, content_->settings.format);
+  std::vector<std::int64_t> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, whole.rows())));
+  std::iota(wanted.begin(), wanted.end(), 0);
+  return whole.select(wanted);
+}
+
+COHORT_CORE_INLINE dataset table_rows::examples(table_encoder const& encoder) const {
+  return detail::table_row_examples(content_, encoder);
+}
+
+}  // namespace cohort

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/file_writer.hpp>
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cohort {
+
+/// Writes a tar archive of a WebDataset, atomically: webdataset() reads it, and so does Python's webdataset.
+///
+/// Shapes    ustar, or GNU's form of names of more than 100 bytes and sizes from 8 GiB on. Owner, times and
+///           permissions are constant, so equal arguments give equal bytes.
+/// Order     all fields of a record consecutively, then those of the next one; commit at the end.
+/// Errors    data_error for a key or a field that webdataset() would read as another one: the name of a key
+///           (the part behind the last /) is empty, contains a dot or begins with "__"; a field contains
+///           "/"; a field occurs twice in a record; the fields of a key are not consecutive. file_error as
+///           file_writer.
+class webdataset_writer {
+ public:
+  explicit webdataset_writer(std::string path);
+
+  /// Adds one field of a record.
+  void add(std::string_view key, std::string_view field, std::span<std::byte const> content);
+  /// Writes the end of the archive, synchronises it with the disk, and renames it.
+  void commit();
+
+ private:
+  std::string path_;
+  io::file_writer file_;
+  std::set<std::string, std::less<>> keys_{};  // of all records
+  std::string key_{};                          // of the current record
+  std::set<std::string, std::less<>> fields_{};
+};
+
+/// Writes a TFRecord file, atomically.
+///
+/// Errors    file_error as file_writer.
+class tfrecord_writer {
+ public:
+  explicit tfrecord_writer(std::string path) : file_(std::move(path)) {}
+
+  void add(std::span<std::byte const> content);
+  void commit() { file_.commit(); }
+
+ private:
+  io::file_writer file_;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/records/impl/record_writer.ipp>
+#endif

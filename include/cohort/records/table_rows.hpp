@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/data_table.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/read_table.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/io/data_folders.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+class table_row_examples;
+}  // namespace detail
+
+/// Settings of table_rows.
+struct table_rows_settings {
+  /// As for read_table; `missing` is refuse or keep.
+  table_settings format = {};
+  /// Folder in which the files' indices are kept; "": they are made again by each process.
+  std::string cache = io::cache_folder("indices");
+  /// Text of the rows that are read and parsed together.
+  std::uint64_t block_bytes = std::uint64_t{1} << 18;
+  /// Blocks of examples are kept in memory until the texts of all have more bytes than this.
+  std::uint64_t max_block_bytes = std::uint64_t{64} << 20;
+};
+
+/// The rows of comma- or tab-separated files that may be larger than memory, with random access. Cheap to
+/// copy.
+///
+///     table_rows const rows({"clicks-0.csv", "clicks-1.csv"}, {.format = {.missing =
+///     missing_values::keep}}); table_encoder const encoder(rows.sample(100'000), {.target = "clicked",
+///     .other = true}); run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
+///
+/// Order     rows by file in the given order, then by line.
+/// Moves     constructing reads every file once, unless the cache holds its index. The index has one entry
+///           for each block of rows.
+/// Errors    setting_error without files, for missing_values::drop, or for block_bytes of 0. file_error.
+///           data_error if the first rows of the files have different names, a file has no rows, or a row
+///           has more than 64 MiB: a quote does not end.
+class table_rows {
+ public:
+  explicit table_rows(std::vector<std::string> paths, table_rows_settings const& settings = {});
+
+  std::int64_t size() const;
+  /// Returns the names of all columns.
+  std::vector<std::string> const& columns() const;
+
+  /// Parses the first rows of the first file: at most `rows`. Columns contain numbers or texts according to
+  /// these rows.
+  ///
+  /// Errors    as parse_table.
+  data_table sample(std::int64_t rows) const;
+
+  /// Returns the rows as a data set, encoded by `encoder`. Columns contain numbers or texts according to the
+  /// encoder.
+  ///
+  /// Shapes    those of the encoder's examples; without targets if the files have no column of the encoder's
+  ///           target.
+  /// Cost      of an example whose block is not in memory: the whole block is read, parsed and encoded.
+  ///           Shuffle with fit_settings::blocks.
+  /// Errors    setting_error if a column does not exist. get: as parse_table with the line in the file, and
+  ///           as table_encoder::examples with the row in the file; file_error if a file has changed its
+  ///           size.
+  dataset examples(table_encoder const& encoder) const;
+
+ private:
+  friend class detail::table_row_examples;
+  struct content;
+
+  std::shared_ptr<content const> content_;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/records/impl/table_rows.ipp>
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cohort/data/example_view.hpp>
+#include <cohort/records/table_rows.hpp>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../data/refused.hpp"
+
+namespace table_rows_test {
+
+using namespace cohort;
+
+std::string written(std::string const& name, std::string const& text) {
+  std::string const path = fresh_path(name);
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+/// Rows "i,city,i/2,answer" with quotes, line breaks in fields, empty lines and both kinds of line ends.
+std::string people(int first, int count) {
+  std::string text = "\xef\xbb\xbf\nid,city,half,answer\r\n";
+  for (int i = first; i < first + count; ++i) {
+    std::string const city = i % 3 == 0 ? "\"a, \"\"b\"\"\n c\"" : i % 3 == 1 ? "Rome" : "it\"s";
+    text += std::to_string(i) + ',' + city + ",\"" + std::to_string(i / 2.0) + "\"," + (i % 2 ? "yes" : "no")
+            + (i % 5 ? "\n" : "\r\n\n");
+  }
+  return text;
+}
+
+/// The numbers of all parts of example i.
+std::vector<float> numbers_of(dataset const& data, std::int64_t i) {
+  example_view view;
+  view.allocate(data.describe());
+  data.get(i, view);
+  std::vector<float> made;
+  for (std::size_t part = 0; part < data.describe().parts(); ++part) {
+    tensor_description const& one = data.describe().part(part);
+    auto const count = static_cast<std::size_t>(std::max<std::int64_t>(one.example.elements(), 1));
+    for (std::size_t k = 0; k < count; ++k) {
+      std::byte const* const at = view.at(part) + k * bytes_of(one.stored);
+      float number = 0;
+      std::int32_t label = 0;
+      if (one.stored == element_type::i32)
+        std::memcpy(&label, at, sizeof label);
+      else
+        std::memcpy(&number, at, sizeof number);
+      made.push_back(one.stored == element_type::i32 ? static_cast<float>(label) : number);
+    }
+  }
+  return made;
+}
+
+TEST(table_rows, have_the_examples_of_the_table_in_memory) {
+  std::string const path = written("people.csv", people(0, 100));
+  data_table const whole = read_table(path);
+  table_encoder const encoder(whole, {.target = "answer"});
+  arrays const expected = encoder.examples(whole);
+  for (std::uint64_t const bytes : {1U, 40U, 1000U, 1U << 20}) {
+    table_rows const rows({path}, {.cache = "", .block_bytes = bytes, .max_block_bytes = 100});
+    ASSERT_EQ(rows.size(), 100);
+    EXPECT_EQ(rows.columns(), whole.columns());
+    dataset const data = rows.examples(encoder);
+    ASSERT_EQ(data.describe().inputs.size(), expected.describe().inputs.size());
+    for (std::int64_t i = 99; i >= 0; --i) EXPECT_EQ(numbers_of(data, i), numbers_of(expected, i)) << i;
+  }
+}
+
+TEST(table_rows, continue_in_the_next_file) {
+  std::vector<std::string> const paths{written("0.csv", people(0, 7)), written("1.csv", people(7, 30))};
+  table_rows const rows(paths, {.cache = "", .block_bytes = 64});
+  ASSERT_EQ(rows.size(), 37);
+  table_encoder const encoder(read_table(paths[1]), {.inputs = {"id"}});
+  dataset const data = rows.examples(encoder);
+  for (std::int64_t i = 0; i < 37; ++i)
+    EXPECT_EQ(numbers_of(data, i), std::vector<float>{static_cast<float>(i)});
+}
+
+TEST(table_rows, give_a_sample) {
+  std::string const path = written("people.csv", people(0, 50));
+  table_rows const rows({path}, {.cache = "", .block_bytes = 64});
+  data_table const sample = rows.sample(20);
+  EXPECT_EQ(sample.rows(), 20);
+  EXPECT_EQ(sample.numbers("id")[19], 19);
+  EXPECT_EQ(sample.texts("city")[3], "a, \"b\"\n c");
+  EXPECT_EQ(rows.sample(1000).rows(), 50);
+}
+
+TEST(table_rows, may_have_no_names) {
+  std::string const path = written("numbers.tsv", "1\t2\n3\t4\n5\t6");
+  table_rows const rows({path}, {.format = {.header = false}, .cache = "", .block_bytes = 1});
+  EXPECT_EQ(rows.size(), 3);
+  table_encoder const encoder(rows.sample(3));
+  EXPECT_EQ(numbers_of(rows.examples(encoder), 2), (std::vector<float>{5, 6}));
+}
+
+TEST(table_rows, use_a_cached_index) {
+  std::string const path = written("people.csv", people(0, 50)), folder = fresh_path("indices");
+  for (int repeated = 0; repeated < 2; ++repeated)
+    EXPECT_EQ(table_rows({path}, {.cache = folder, .block_bytes = 64}).size(), 50);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()),
+            1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(table_rows, are_read_by_several_threads) {
+  std::string const path = written("people.csv", people(0, 200));
+  table_rows const rows({path}, {.cache = "", .block_bytes = 200, .max_block_bytes = 2000});
+  dataset const data = rows.examples(table_encoder(rows.sample(50), {.inputs = {"id"}}));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      for (int k = 0; k < 400; ++k) {
+        int const i = (k * 7 + t * 31) % 200;
+        wrong += numbers_of(data, i) != std::vector<float>{static_cast<float>(i)};
+      }
+    });
+  for (std::thread& one : threads) one.join();  // bounded: 1200 rows
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(table_rows, report_errors_with_line_and_row_of_the_file) {
+  std::string text = "a,b\n";
+  for (int i = 0; i < 50; ++i) text += i == 40 ? "40,x\n" : i == 45 ? "45,NA\n" : "1,2\n";
+  std::string const path = written("table.csv", text);
+  table_rows const rows({path},
+                        {.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 16});
+  table_encoder const encoder(rows.sample(10));
+  dataset const data = rows.examples(encoder);
+  EXPECT_EQ(numbers_of(data, 30), (std::vector<float>{1, 2}));
+  expect_parts(refused<data_error>([&] { numbers_of(data, 40); }),
+               {"a field is not a number", "table.csv:42:4, column b"});
+  expect_parts(refused<data_error>([&] { numbers_of(data, 45); }), {"table.csv, column b, row 46"});
+}
+
+TEST(table_rows, refuse_other_files_and_settings) {
+  std::string const path = written("people.csv", people(0, 5));
+  auto const says = [&](table_rows_settings how) {
+    how.cache = "";
+    return refused<setting_error>([&] { table_rows({path}, how); });
+  };
+  expect_parts(refused<setting_error>([] { table_rows({}); }), {"at least 1 path"});
+  expect_parts(says({.format = {.missing = missing_values::drop}}), {"cannot be dropped", "refuse or keep"});
+  expect_parts(says({.block_bytes = 0}), {"block_bytes"});
+  expect_parts(refused<file_error>([] { table_rows({"/nowhere/x.csv"}, {.cache = ""}); }),
+               {"/nowhere/x.csv"});
+  for (char const* text : {"", "a,b\n", "\n\n"})
+    expect_parts(refused<data_error>([&] { table_rows({written("none.csv", text)}, {.cache = ""}); }),
+                 {"the table has no rows", "none.csv"});
+  std::string const other = written("other.csv", "id,town\n1,2\n");
+  expect_parts(refused<data_error>([&] {
+                 table_rows({path, other}, {.cache = ""});
+               }),
+               {"the tables have different columns", "other.csv", "id, city, half, answer", "id, town"});
+  table_rows const rows({path}, {.cache = ""});
+  table_encoder const encoder(read_table(other));
+  expect_parts(refused<setting_error>([&] { rows.examples(encoder); }), {"town"});
+}
+
+}  // namespace table_rows_test
