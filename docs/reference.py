@@ -18,7 +18,7 @@ SECTIONS = "Shapes|Units|Parameters|Order|Before|After|Moves|Errors|Exact|Cost|S
 
 PAGES = {
     "runs": "What a program calls: `trainer`, `load_trained`, and the members of their result.",
-    "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
+    "data": "Data sets, their views, tables, pipelines of transforms and series. `dataset` holds any of them.",
     "text": "Texts as tokens, and texts that a network writes. Vectors of words. Headers: `cohort/text/`, `cohort/trainer/generate_tokens.hpp` and `cohort/trainer/word2vec.hpp`.",
     "models": "Networks and parameters from files of other libraries, and to them.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
@@ -328,7 +328,7 @@ MODELS = re.compile(r"cohort/(interchange/\w+|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
-DATA = re.compile(r"cohort/(records/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
+DATA = re.compile(r"cohort/(records/\w+|transform/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
                   r"augmented|mixed|pack_files|cifar10)|zlib|mnist|xtensor|tensor/(shape|view))\.hpp")
 EXTENSIONS = re.compile(r"cohort/(strategy/strategy|communicator/(communicator|rank_progress)|plan/(replica|gradient_parts|parameter_set|"
                         r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/optimizer|"

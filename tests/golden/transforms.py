@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes transforms.csv, a table, and transforms.txt, what pandas and scikit-learn make of it, beside it.
 
-python3 tests/golden/transforms.py    (made with pandas 3.0 and scikit-learn 1.9, in double precision)
+python3 tests/golden/transforms.py    (made with pandas 3.1 and scikit-learn 1.9, in double precision)
 
 For each case a line `case NAME`, then lines of numbers, by column: `COLUMN numbers…`. Missing numbers are left out. The pipelines
 of the same names are in transform/transform_golden_test.cpp.
@@ -63,7 +63,7 @@ def main():
     case("derive", {"ratio": numpy.log(table["income"] + 1) / (table["age"] + 1), "rest": (table["far"] - 1e9) % 0.7,
                     "clipped": table["age"].clip(20, 60), "choice": numpy.where(table["size"] == "small", 1, 2)})
     case("time", {"when": seconds, "year": when.dt.year, "month": when.dt.month, "day": when.dt.day, "hour": when.dt.hour,
-                  "minute": when.dt.minute, "weekday": when.dt.weekday})
+                  "minute": when.dt.minute, "weekday": when.dt.day_of_week})
     chain = table[table["age"] >= 18].copy()
     chain["income"] = SimpleImputer(strategy="median").fit_transform(chain[["income"]])
     chain["log"] = numpy.log(chain["income"])

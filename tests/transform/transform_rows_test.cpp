@@ -51,33 +51,4 @@ TEST(transform_rows, with_values_of_another_type_are_refused) {
                {"without NUL bytes"});
 }
 
-TEST(transform_rows, are_read_from_files_in_pieces) {
-  std::string const path = fresh_path("rows.csv");
-  std::ofstream(path) << "city,extra,age,when\n007,1,20,5\n,2,,\n";
-  table_pieces const pieces = pieces_of({path, path}, schema);
-  for (int pass = 0; pass < 2; ++pass) {
-    int files = 0;
-    pieces([&](data_table const& piece) {
-      ++files;
-      EXPECT_EQ(piece.name(), path);
-      EXPECT_EQ(piece.columns(), (strings{"age", "city", "when"}));
-      EXPECT_EQ(piece.texts("city")[0], "007");
-      EXPECT_EQ(piece.numbers<double>("age")[0], 20);
-    });
-    EXPECT_EQ(files, 2);
-  }
-  pieces_of({}, schema)([](data_table const&) { FAIL() << "no file"; });
-}
-
-TEST(transform_report, adds_reports) {
-  transform_report all{.rows = 5, .removed = 1, .skipped = 2, .problems = strings(9, "a")};
-  all.add({.rows = 5, .removed = 1, .skipped = 1, .problems = {"b", "c"}});
-  EXPECT_EQ(all.rows, 10);
-  EXPECT_EQ(all.kept(), 5);
-  EXPECT_EQ(all.problems.size(), transform_report::max_problems);
-  EXPECT_EQ(all.problems.back(), "b");
-  transform_settings const settings;
-  EXPECT_EQ(settings.bad, bad_record::stop);
-}
-
 }  // namespace transform_rows_test

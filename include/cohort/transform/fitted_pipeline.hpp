@@ -3,8 +3,10 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/data_table.hpp>
 #include <cohort/io/json_value.hpp>
+#include <cohort/transform/table_pieces.hpp>
 #include <cohort/transform/transform_pipeline.hpp>
 #include <cohort/transform/transform_rows.hpp>
+#include <cohort/transform/transform_settings.hpp>
 #include <cstddef>
 #include <memory>
 #include <optional>

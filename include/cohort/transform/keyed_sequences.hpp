@@ -4,7 +4,6 @@
 #include <cohort/data/data_table.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/transform/fitted_pipeline.hpp>
-#include <cohort/transform/transform_rows.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/detail/table_content.hpp>
+#include <cohort/transform/column_schema.hpp>
 #include <cohort/transform/detail/byte_stream.hpp>
-#include <cohort/transform/transform_rows.hpp>
+#include <cohort/transform/transform_settings.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

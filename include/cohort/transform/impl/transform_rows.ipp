@@ -10,6 +10,7 @@
 #include <cohort/transform/transform_rows.hpp>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace cohort::detail {
@@ -85,21 +86,6 @@ COHORT_CORE_INLINE data_table table_of(table_schema const& schema, std::vector<t
     content->columns[c].first_text = "texts";
   }
   return data_table(std::move(content));
-}
-
-COHORT_CORE_INLINE table_pieces pieces_of(std::vector<std::string> files, table_schema const& schema,
-                                          table_settings const& format, io::byte_source const& source) {
-  return [files = std::move(files), how = format_of(schema, format), source, schema](auto const& use) {
-    for (std::string const& file : files) use(read_table(file, how, source));
-  };
-}
-
-COHORT_CORE_INLINE void transform_report::add(transform_report const& more) {
-  rows += more.rows;
-  removed += more.removed;
-  skipped += more.skipped;
-  for (std::string const& one : more.problems)
-    if (problems.size() < max_problems) problems.push_back(one);
 }
 
 }  // namespace cohort
