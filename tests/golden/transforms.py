@@ -51,7 +51,9 @@ def main():
         lines.extend(lines_of(name, columns))
 
     case("standardise", dict(zip(numbers, StandardScaler().fit_transform(table[numbers]).T)))
-    case("min_max", dict(zip(numbers, MinMaxScaler().fit_transform(table[numbers]).T)))
+    far = table["far"]  # scikit-learn's multiplication and addition would lose 8 digits here
+    case("min_max", dict(zip(numbers[:2], MinMaxScaler().fit_transform(table[numbers[:2]]).T))
+         | {"far": (far - far.min()) / (far.max() - far.min())})
     for strategy in ("mean", "median", "most_frequent"):
         case(strategy, dict(zip(numbers[:2], SimpleImputer(strategy=strategy).fit_transform(table[numbers[:2]]).T)))
     filled = SimpleImputer(strategy="most_frequent").fit_transform(table[["city"]])
