@@ -234,7 +234,7 @@ def entities(path, header):
     for lines, number, scope in declarations(path):
         line = lines[number]
         inner = "::".join(scope[1:])
-        alias = re.match(r"using (\w+) = (?:pointwise<|std::function<|detail::(\w+)<)(.*)>;$", line)
+        alias = re.match(r"using (\w+) = (?:pointwise<|std::(?:function|variant|vector)<|detail::(\w+)<)(.*)>;$", line)
         opened = re.match(r"(?:struct|class) (\w+)(?: final)?(?: : (.*?))? \{(\};)?$", line)
         if not alias and not opened:
             continue
@@ -249,7 +249,7 @@ def entities(path, header):
             members = [re.sub(r"\bByte\b", alias.group(3), re.sub(rf"\b{alias.group(2)}\b", name, one))
                        for one in lines[first + 1:lines.index("};", first)]]
         fields, functions, plain = read_members(name, members)
-        if alias and "std::function" in line:
+        if alias and " = std::" in line:
             functions = [member(line.rstrip(";"), [])]
         contract = comment_above(lines, number, 0)
         inherited = [one for one in re.findall(r"^  using (\w+)::(\w+);$", "\n".join(members), re.MULTILINE) if one[0] != one[1]]
@@ -323,7 +323,7 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
-TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader)\.hpp")
+TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader|io/file_writer)\.hpp")
 MODELS = re.compile(r"cohort/(interchange/\w+|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
@@ -338,7 +338,7 @@ OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "
            "make_buckets", "parameter_rule", "step_constants", "static_network", "with_backend", "read_matching"}
 # Of these classes, the members that a program calls.
 CALLED = {"builder": {"input", "masked_input"}, "tensor": {"dims"}, "graph": {"build", "parameter_count"}, "error": {"why"},
-          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set(), "file_reader": set()}
+          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set(), "file_reader": set(), "file_writer": {"write", "commit"}}
 # Headers that programs include in place of others.
 INCLUDED = {"cohort/onednn/backend.hpp": "cohort/onednn.hpp"}
 

@@ -13,7 +13,7 @@ namespace cohort {
 struct transform_settings {
   /// stop: data_error. skip: the row is omitted and counted.
   bad_record bad = bad_record::stop;
-  /// Receives a message for each skipped row.
+  /// Receives a message for each skipped row, in every pass over the rows.
   sink log{};
   /// Limits the distinct values of a column that `categories`, and `impute` with the median or the most
   /// frequent value, count on each rank: some 50 bytes of memory for each.

@@ -92,8 +92,8 @@ void refuse_row(transform_settings const& how, transform_report& report, refusal
 
 /// Returns the columns of a schema of a table.
 ///
-/// Errors    data_error naming the table if it lacks a column; with bad_record::stop for the first row that
-///           does not match the schema.
+/// Errors    data_error naming the table if it lacks a column; with bad_record::stop for a row that does not
+///           match the schema.
 row_frame frame_of(data_table const& table, table_schema const& schema, transform_settings const& how,
                    transform_report& report);
 
