@@ -18,7 +18,7 @@ SECTIONS = "Shapes|Units|Parameters|Order|Before|After|Moves|Errors|Exact|Cost|S
 
 PAGES = {
     "runs": "Functions that a program calls: `trainer`, `load_trained`, and the members of their result.",
-    "data": "Data sets, their views, tables and series. `dataset` holds any of them.",
+    "data": "Data sets, their views, tables, pipelines of transforms and series. `dataset` holds any of them.",
     "text": "Tokenizers and token streams, generation of texts, word vectors. Headers: `cohort/text/`, `cohort/trainer/generate_tokens.hpp` and `cohort/trainer/word2vec.hpp`.",
     "models": "Import and export of networks and parameters in the files of other libraries.",
     "networks": "How a program writes a network: as a function from a `builder` to the outputs, which runs at compile time (`network`) or "
@@ -234,7 +234,7 @@ def entities(path, header):
     for lines, number, scope in declarations(path):
         line = lines[number]
         inner = "::".join(scope[1:])
-        alias = re.match(r"using (\w+) = (?:pointwise<|std::function<|detail::(\w+)<)(.*)>;$", line)
+        alias = re.match(r"using (\w+) = (?:pointwise<|std::(?:function|variant|vector)<|detail::(\w+)<)(.*)>;$", line)
         opened = re.match(r"(?:struct|class) (\w+)(?: final)?(?: : (.*?))? \{(\};)?$", line)
         if not alias and not opened:
             continue
@@ -249,7 +249,7 @@ def entities(path, header):
             members = [re.sub(r"\bByte\b", alias.group(3), re.sub(rf"\b{alias.group(2)}\b", name, one))
                        for one in lines[first + 1:lines.index("};", first)]]
         fields, functions, plain = read_members(name, members)
-        if alias and "std::function" in line:
+        if alias and " = std::" in line:
             functions = [member(line.rstrip(";"), [])]
         contract = comment_above(lines, number, 0)
         inherited = [one for one in re.findall(r"^  using (\w+)::(\w+);$", "\n".join(members), re.MULTILINE) if one[0] != one[1]]
@@ -323,12 +323,12 @@ ALSO_SETTINGS = ("table_examples", "layer_override", "reduce_on_plateau", "dynam
 RUNS = re.compile(r"cohort/(trainer/(trainer|load|load_parameters|training|predictions|fit_history|settings|listener|features|training_loop|find_rate|"
                   r"checkpoints|dynamic_batcher|pending_predictions|stateful_predictions|tune|run_memory)|checkpoint/(model_file|matching_layers)|"
                   r"communicator/launch|execution/sink|mpi)\.hpp")
-TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader)\.hpp")
+TEXT = re.compile(r"cohort/(text/\w+|trainer/generate_tokens|trainer/word2vec\w*|io/file_reader|io/file_writer)\.hpp")
 MODELS = re.compile(r"cohort/(interchange/\w+|keras|npz)\.hpp")
 NETWORKS = re.compile(r"cohort/graph/(builder|graph|network|summary|with_state)\.hpp")
 BACKENDS = re.compile(r"cohort/(backend/(priority|reference)|onednn/backend|cudnn)\.hpp")
 ERRORS = re.compile(r"cohort/error/exceptions\.hpp")
-DATA = re.compile(r"cohort/(records/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
+DATA = re.compile(r"cohort/(records/\w+|transform/\w+|data/(?!fingerprint|sharding|transform)\w+|image/(image|image_folder|image_records|file_batches|decode|resize|"
                   r"augmented|mixed|pack_files|cifar10)|zlib|mnist|xtensor|tensor/(shape|view))\.hpp")
 EXTENSIONS = re.compile(r"cohort/(strategy/strategy|communicator/(communicator|rank_progress)|plan/(replica|gradient_parts|parameter_set|"
                         r"parameter_table|bucket|gradient_check)|layer/(layer|parameter|field|host_kernel|channel_map)|optimizer/optimizer|"
@@ -338,7 +338,7 @@ OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "
            "make_buckets", "parameter_rule", "step_constants", "static_network", "with_backend", "read_matching"}
 # Of these classes, the members that a program calls.
 CALLED = {"builder": {"input", "masked_input"}, "tensor": {"dims"}, "graph": {"build", "parameter_count"}, "error": {"why"},
-          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set(), "file_reader": set()}
+          "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set(), "file_reader": set(), "file_writer": {"write", "commit"}}
 # Headers that programs include in place of others.
 INCLUDED = {"cohort/onednn/backend.hpp": "cohort/onednn.hpp"}
 

@@ -20,6 +20,8 @@
 //   <cohort/layer/attention.hpp>, <cohort/layer/positions.hpp>, <cohort/layer/rms_norm.hpp>
 //                                      layers of transformers
 //   <cohort/data/sequences.hpp>        series of different lengths, with masks
+//   <cohort/transform/fitted_pipeline.hpp>, <cohort/transform/keyed_sequences.hpp>
+//                                      rows with a schema, prepared by steps; sequences of keyed rows
 //   <cohort/text/tokenizer.hpp>, <cohort/text/token_crops.hpp>, <cohort/trainer/generate_tokens.hpp>
 //                                      tokens of texts, and texts that a network generates
 //   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   synthetic digits, class weights

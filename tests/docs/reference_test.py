@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import layering_test  # noqa: E402
 
 # Public names that the pages' programs declare themselves, or that a page explains.
-OWN_NAMES = {"forecast", "kind", "message_coding", "message_header", "message_kind", "outer_step", "residual_policy", "same", "tensor_table",
+OWN_NAMES = {"forecast", "from_json", "kind", "message_coding", "message_header", "message_kind", "outer_step", "residual_policy", "same", "tensor_table",
              "threshold_policy", "thresholds", "top_k_compressor"}
 
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/read_table.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// Type of a column.
+///
+/// number     f64.
+/// integer    a whole number of at most 2^53.
+/// category   a text from a list.
+/// text       any text.
+/// time       seconds since 1970-01-01T00:00:00 UTC, as f64. In files also as a text (ISO 8601):
+///            2026-11-25, 2026-11-25T22:30, 2026-11-25 22:30:07.5Z, 2026-11-25T22:30:07+01:00. Without an
+///            offset it is UTC.
+enum class column_type : std::uint8_t { number, integer, category, text, time };
+
+/// Name, type and valid values of a column.
+struct column_schema {
+  std::string name = {};
+  column_type type = column_type::number;
+  std::vector<std::string> values = {};          ///< of a category, in the order of their indices
+  std::optional<double> lowest = std::nullopt;   ///< of a number, an integer or a time
+  std::optional<double> highest = std::nullopt;  ///< likewise
+  bool required = false;                         ///< a missing value does not match the schema
+  bool optional = false;                         ///< a table may lack the column: all values are missing then
+
+  /// Returns whether the values are numbers: number, integer or time.
+  bool has_numbers() const { return type != column_type::category && type != column_type::text; }
+  bool operator==(column_schema const&) const = default;
+};
+
+/// The columns of a table, in their order. A table with this schema may have further columns, in any order.
+struct table_schema {
+  std::vector<column_schema> columns{};
+
+  /// Returns the column of this name; null if there is none.
+  column_schema const* find(std::string_view name) const;
+  /// Throws setting_error if there is no column, two columns have the same name or a name is empty, a
+  /// category has no values or one twice, another column has values, or bounds are not finite, in the wrong
+  /// order, or of a column without numbers.
+  void check() const;
+  bool operator==(table_schema const&) const = default;
+};
+
+/// Returns the settings with which read_table reads a file of this schema: its columns, numbers as f64,
+/// missing values kept. `format` contains the other settings, such as the separator.
+///
+/// After     a number with a typing error turns its column into texts, which fitted_pipeline checks row by
+///           row.
+table_settings format_of(table_schema const& schema, table_settings format = {});
+
+/// Returns the name of a type in messages and files: "number", "integer", …
+std::string_view name_of(column_type type);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/transform/impl/column_schema.ipp>
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/io/json_value.hpp>
+#include <cohort/io/json_writer.hpp>
+#include <cohort/transform/transform_pipeline.hpp>
+#include <span>
+#include <string_view>
+
+/// Parts of the JSON of pipelines.
+namespace cohort::detail {
+
+/// Throws data_error for a field that is none of `known`, with the nearest known one.
+void expect_fields(io::json_value object, std::span<std::string_view const> known);
+
+/// Reads the version of a document.  Errors: data_error for another one.
+void expect_version(io::json_value root, int version);
+
+/// Writes the fields `schema` and `steps` of the current object.
+void write_pipeline(io::json_writer& out, transform_pipeline const& how);
+/// Reads these fields.
+transform_pipeline read_pipeline(io::json_value object);
+
+/// A list of texts.
+void write_texts(io::json_writer& out, std::string_view name, std::span<std::string const> texts);
+std::vector<std::string> read_texts(io::json_value list);
+io::json_value::range items_of_list(io::json_value list);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/transform/impl/pipeline_json.ipp>
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/data_table.hpp>
+#include <cohort/io/json_value.hpp>
+#include <cohort/transform/table_pieces.hpp>
+#include <cohort/transform/transform_pipeline.hpp>
+#include <cohort/transform/transform_rows.hpp>
+#include <cohort/transform/transform_settings.hpp>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+struct pipeline_program;
+}  // namespace detail
+
+/// A pipeline and what its steps have learned from training rows. A value: copies share it.
+///
+///     fitted_pipeline const prepared(how, training);             // training and held-out rows are tables
+///     arrays const examples = prepared.apply(training).examples({.target = "answer"});
+///     arrays const held = prepared.apply(held_out).examples({.target = "answer"});
+///
+/// Order     the constructors with a communicator are collective. The constructors pass over the training rows
+///           once, and again for each step that reads a column of a step that has learned in the same pass, or
+///           follows a filter or derive that reads one. After a pass the ranks' statistics are merged.
+/// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
+///           whose mean is computed, 16 bytes for each different number and 16 bytes and the text for each
+///           different text that is counted.
+/// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error for
+///           a table that lacks a column, or, unless rows are skipped, a row that does not match the schema,
+///           with file, column, row and rank; if a step has no values to learn from; for more than
+///           max_distinct different values. All ranks throw if one does.
+/// Exact     bitwise equal for the same training rows in any order, in any pieces, on any ranks; equal on all
+///           ranks.
+class fitted_pipeline {
+ public:
+  fitted_pipeline(transform_pipeline how, data_table const& training, transform_settings const& rows = {});
+  fitted_pipeline(transform_pipeline how, table_pieces const& training, transform_settings const& rows = {});
+  /// The training rows of all ranks, of which each has a part. A part may be empty.
+  fitted_pipeline(transform_pipeline how, data_table const& part, communicator& world,
+                  transform_settings const& rows = {});
+  fitted_pipeline(transform_pipeline how, table_pieces const& part, communicator& world,
+                  transform_settings const& rows = {});
+
+  /// Applies the steps before group_by_key to the rows of a table. Each row is computed from itself alone.
+  ///
+  /// After     numbers have type f64; row_number() of a row is that of `rows`. A category has the same
+  ///           vocabulary in all results. `report`, if given: the counts are added to it.
+  /// Errors    data_error for a table that lacks a column, or, unless rows are skipped, a row that does not
+  ///           match the schema, with file, column and row.
+  data_table apply(data_table const& rows, transform_settings const& how = {},
+                   transform_report* report = nullptr) const;
+  /// Applies the steps to one row, as to a table of one row. Returns nullopt if a filter removes the row.
+  ///
+  /// Errors    as for a table; shape_error for another number of values than columns of the schema.
+  std::optional<table_row> apply(table_row const& row) const;
+  /// Returns rows that are transformed piece by piece while they are read.
+  ///
+  /// Before    `report`, if given, outlives the result.
+  table_pieces apply(table_pieces rows, transform_settings const& how = {},
+                     transform_report* report = nullptr) const;
+
+  /// Returns the pipeline.
+  transform_pipeline const& description() const;
+  /// Returns the columns of the result.
+  table_schema const& schema() const { return schema_; }
+  /// Returns what a step has learned; nothing for a step that does not learn.
+  ///
+  /// Errors    setting_error for a step that does not exist.
+  std::vector<fitted_column> const& learned(std::size_t step) const;
+  /// Returns the rows of the last pass over the training rows, of all ranks. Of a pipeline that was read from
+  /// JSON: zeros.
+  transform_report const& report() const { return report_; }
+
+  /// Reads a fitted pipeline.
+  ///
+  /// Errors    data_error with name, line, column and path, as transform_pipeline::from_json, or if pipeline
+  ///           and learned values do not match.
+  static fitted_pipeline from_json(std::string_view text, std::string_view name = "JSON text");
+  /// Reads a parsed one.
+  static fitted_pipeline from(io::json_value root);
+
+  detail::pipeline_program const& program() const { return *program_; }
+
+  friend bool operator==(fitted_pipeline const& a, fitted_pipeline const& b);
+
+ private:
+  explicit fitted_pipeline(std::shared_ptr<detail::pipeline_program> program);
+  void fit(table_pieces const& training, communicator* world, transform_settings const& rows);
+  void finish();
+
+  std::shared_ptr<detail::pipeline_program> program_;
+  table_schema schema_;
+  transform_report report_;
+};
+
+/// Writes a fitted pipeline as indented JSON: the fields of the pipeline, and `learned`.
+///
+/// Exact     from_json(to_json(p)) equals p and gives the same bits.
+std::string to_json(fitted_pipeline const& fitted);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/transform/impl/fitted_pipeline.ipp>
+#endif

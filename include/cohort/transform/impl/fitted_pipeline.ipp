@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/transform/detail/column_statistics.hpp>
+#include <cohort/transform/detail/pass_plan.hpp>
+#include <cohort/transform/detail/pipeline_json.hpp>
+#include <cohort/transform/detail/pipeline_steps.hpp>
+#include <cohort/transform/detail/row_frame.hpp>
+#include <cohort/transform/fitted_pipeline.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Reads the training rows once, on this rank.
+COHORT_CORE_INLINE void gather_statistics(pipeline_program const& program, pass_plan const& plan,
+                                          table_pieces const& training, transform_settings const& how,
+                                          std::vector<step_statistics>& statistics,
+                                          transform_report& report) {
+  training([&](data_table const& piece) {
+    row_frame frame = frame_of(piece, program.how.schema, how, report);
+    auto next = statistics.begin();
+    for (std::size_t i = 0; i < plan.steps.size() && next != statistics.end(); ++i) {
+      if (plan.steps[i].action == step_action::apply) apply_step(program, i, frame, how, report);
+      if (plan.steps[i].action == step_action::gather) (next++)->add(frame.content());
+      for (std::string const& name : plan.steps[i].forget) frame.erase(name);
+    }
+  });
+}
+
+/// Returns empty statistics for the steps that a pass gathers for.
+COHORT_CORE_INLINE std::vector<step_statistics> statistics_of(pipeline_program const& program,
+                                                              pass_plan const& plan,
+                                                              std::size_t max_distinct) {
+  std::vector<step_statistics> all;
+  table_schema schema = program.how.schema;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].action == step_action::apply) schema = schema_after(program, i, std::move(schema));
+    if (plan.steps[i].action == step_action::gather) all.emplace_back(program, i, schema, max_distinct);
+    std::erase_if(schema.columns, [&](column_schema const& one) {
+      return std::ranges::find(plan.steps[i].forget, one.name) != plan.steps[i].forget.end();
+    });
+  }
+  return all;
+}
+
+COHORT_CORE_INLINE std::vector<std::byte> bytes_of_pass(std::vector<step_statistics> const& statistics,
+                                                        transform_report const& report) {
+  byte_writer out;
+  write_report(out, report);
+  for (step_statistics const& one : statistics) one.write(out);
+  return out.release();
+}
+
+COHORT_CORE_INLINE void merge_pass(std::span<std::byte const> bytes, int rank,
+                                   std::vector<step_statistics>& statistics, transform_report& report) {
+  byte_reader in(bytes, text_of({"statistics of rank ", rank}));
+  report.add(read_report(in));
+  for (step_statistics& one : statistics) one.merge(in);
+  in.end();
+}
+
+COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program const& program,
+                                      std::size_t step) {
+  auto const* const impute = std::get_if<pipeline::impute>(&program.how.steps[step]);
+  for (fitted_column const& one : *program.fitted[step]) {
+    out.begin_object(io::json_lines::one).field("column", std::string_view(one.column));
+    if (std::holds_alternative<pipeline::categories>(program.how.steps[step]))
+      write_texts(out, "values", one.values);
+    else if (!impute)
+      out.field("zero", one.zero).field("unit", one.unit);
+    else if (one.text.empty())
+      out.field("number", one.number);
+    else
+      out.field("text", std::string_view(one.text));
+    out.end_object();
+  }
+}
+
+COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_program const& program,
+                                              std::size_t step, std::string const& column) {
+  constexpr std::array<std::string_view, 2> category{"column", "values"}, number{"column", "number"},
+      text{"column", "text"};
+  constexpr std::array<std::string_view, 3> map{"column", "zero", "unit"};
+  if (value.kind() != io::json_kind::object) value.refuse("an object");
+  fitted_column made{.column = std::string(value.at("column").string())};
+  if (made.column != column) value.at("column").refuse(quote_for_error(column));
+  transform_step const& of = program.how.steps[step];
+  if (auto const* const categories = std::get_if<pipeline::categories>(&of)) {
+    expect_fields(value, category);
+    made.values = read_texts(value.at("values"));
+    if (made.values.empty()) value.at("values").refuse("at least 1 text");
+    bool const has_other = !categories->other.empty();
+    std::span<std::string const> sorted = made.values;
+    if (has_other && made.values.back() == categories->other) sorted = sorted.first(sorted.size() - 1);
+    bool const is_sorted = std::ranges::adjacent_find(sorted, std::ranges::greater_equal()) == sorted.end();
+    bool const twice =
+        sorted.size() < made.values.size() && std::ranges::find(sorted, categories->other) != sorted.end();
+    if (!is_sorted || twice
+        || (has_other && std::ranges::find(made.values, categories->other) == made.values.end()))
+      value.at("values").refuse("different texts in ascending order, and `other` of the step");
+  } else if (std::holds_alternative<pipeline::normalise>(of)) {
+    expect_fields(value, map);
+    made.zero = value.at("zero").number();
+    made.unit = value.at("unit").number();
+    if (!(made.unit > 0) || !is_finite(1 / made.unit)) value.at("unit").refuse("a number above 0");
+  } else if (auto const filled = value.find("text")) {
+    expect_fields(value, text);
+    made.text = filled->string();
+    if (made.text.empty()) filled->refuse("a text that is not empty");
+  } else {
+    expect_fields(value, number);
+    made.number = value.at("number").number();
+  }
+  return made;
+}
+
+/// Throws data_error if the values that a step has learned do not match the types of its columns.
+COHORT_CORE_INLINE void check_learned(io::json_value value, pipeline_program const& program, std::size_t step,
+                                      table_schema const& schema) {
+  if (!std::holds_alternative<pipeline::impute>(program.how.steps[step])) return;
+  for (fitted_column const& one : *program.fitted[step]) {
+    column_schema const& column = *schema.find(one.column);
+    if (column.has_numbers() == !one.text.empty())
+      value.refuse(
+          column.has_numbers() ? "a number for each column of numbers" : "a text for each column of texts",
+          "another value for " + quote_for_error(one.column));
+    if (column.type == column_type::category
+        && std::ranges::find(column.values, one.text) == column.values.end())
+      value.refuse("one of the values of the category " + quote_for_error(one.column),
+                   quote_for_error(one.text));
+  }
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(std::shared_ptr<detail::pipeline_program> program)
+    : program_(std::move(program)) {}
+
+COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, data_table const& training,
+                                                    transform_settings const& rows)
+    : fitted_pipeline(
+        std::move(how), [&](auto const& use) { use(training); }, rows) {}
+
+COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& training,
+                                                    transform_settings const& rows)
+    : fitted_pipeline(std::make_shared<detail::pipeline_program>(std::move(how))) {
+  fit(training, nullptr, rows);
+}
+
+COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, data_table const& part,
+                                                    communicator& world, transform_settings const& rows)
+    : fitted_pipeline(
+        std::move(how), [&](auto const& use) { use(part); }, world, rows) {}
+
+COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& part,
+                                                    communicator& world, transform_settings const& rows)
+    : fitted_pipeline(std::make_shared<detail::pipeline_program>(std::move(how))) {
+  fit(part, &world, rows);
+}
+
+COHORT_CORE_INLINE void fitted_pipeline::fit(table_pieces const& training, communicator* world,
+                                             transform_settings const& rows) {
+  detail::plan_of(*program_, detail::plan_purpose::check);
+  transform_settings how = rows;
+  if (world && world->size() > 1) how.rank = world->rank();
+  if (world) {
+    shared_fact const same[]{{"pipeline", to_json(program_->how)},
+                             {"bad rows", rows.bad == bad_record::skip ? "skip" : "stop"},
+                             {"max_distinct", detail::text_of({rows.max_distinct})}};
+    detail::require_same(*world, "fitted_pipeline", same);
+  }
+  auto const is_ready = [&] {
+    for (std::size_t i = 0; i < program_->row_steps; ++i)
+      if (!program_->is_ready(i)) return false;
+    return true;
+  };
+  bool first = true;
+  while (first || !is_ready()) {
+    first = false;
+    detail::pass_plan const plan = detail::plan_of(*program_, detail::plan_purpose::pass);
+    std::vector<detail::step_statistics> mine = detail::statistics_of(*program_, plan, how.max_distinct);
+    std::vector<detail::step_statistics> whole = mine;
+    transform_report read;
+    auto const pass = [&] { detail::gather_statistics(*program_, plan, training, how, mine, read); };
+    report_ = {};
+    auto const merge = [&](std::span<std::byte const> bytes, int rank) {
+      detail::merge_pass(bytes, rank, whole, report_);
+    };
+    if (world) {
+      detail::all_or_none(*world, "fitted_pipeline", "cannot fit the pipeline", pass);
+      gathered const all = world->allgatherv(detail::bytes_of_pass(mine, read));
+      for (int rank = 0; rank < world->size(); ++rank) merge(all.of(rank), rank);
+    } else {
+      pass();
+      merge(detail::bytes_of_pass(mine, read), 0);
+    }
+    for (detail::step_statistics const& one : whole) program_->fitted[one.step()] = one.result();
+  }
+  finish();
+}
+
+COHORT_CORE_INLINE void fitted_pipeline::finish() {
+  schema_ = detail::plan_of(*program_, detail::plan_purpose::check).schema;
+}
+
+COHORT_CORE_INLINE data_table fitted_pipeline::apply(data_table const& rows, transform_settings const& how,
+                                                     transform_report* report) const {
+  transform_report counts;
+  detail::row_frame frame = detail::frame_of(rows, program_->how.schema, how, counts);
+  for (std::size_t i = 0; i < program_->row_steps; ++i) detail::apply_step(*program_, i, frame, how, counts);
+  if (report) report->add(counts);
+  return frame.release();
+}
+
+COHORT_CORE_INLINE std::optional<table_row> fitted_pipeline::apply(table_row const& row) const {
+  data_table const made = apply(table_of(program_->how.schema, {row}, "a row"));
+  if (made.rows() == 0) return std::nullopt;
+  table_row values;
+  for (column_schema const& column : schema_.columns) {
+    if (column.has_numbers()) {
+      double const number = made.numbers<double>(column.name)[0];
+      values.push_back(is_finite(number) ? row_value(number) : row_value());
+    } else {
+      text_column const texts = made.texts(column.name);
+      values.push_back(texts.codes[0] < 0 ? row_value() : row_value(std::string(texts[0])));
+    }
+  }
+  return values;
+}
+
+COHORT_CORE_INLINE table_pieces fitted_pipeline::apply(table_pieces rows, transform_settings const& how,
+                                                       transform_report* report) const {
+  return [fitted = *this, rows = std::move(rows), how, report](auto const& use) {
+    rows([&](data_table const& piece) { use(fitted.apply(piece, how, report)); });
+  };
+}
+
+COHORT_CORE_INLINE transform_pipeline const& fitted_pipeline::description() const { return program_->how; }
+
+COHORT_CORE_INLINE std::vector<fitted_column> const& fitted_pipeline::learned(std::size_t step) const {
+  static std::vector<fitted_column> const nothing;
+  if (step >= program_->fitted.size())
+    throw setting_error({.what = "the pipeline has no such step",
+                         .where = "fitted_pipeline::learned",
+                         .expected = {"a step below ", program_->fitted.size()},
+                         .got = {step}});
+  return program_->fitted[step] ? *program_->fitted[step] : nothing;
+}
+
+COHORT_CORE_INLINE bool operator==(fitted_pipeline const& a, fitted_pipeline const& b) {
+  return a.program_->how == b.program_->how && a.program_->fitted == b.program_->fitted;
+}
+
+COHORT_CORE_INLINE std::string to_json(fitted_pipeline const& fitted) {
+  detail::pipeline_program const& program = fitted.program();
+  io::json_writer out(2);
+  out.begin_object().field("version", transform_pipeline::version);
+  detail::write_pipeline(out, program.how);
+  out.key("learned").begin_array();
+  for (std::size_t i = 0; i < program.fitted.size(); ++i) {
+    out.begin_array();
+    if (program.fitted[i]) detail::write_learned(out, program, i);
+    out.end_array();
+  }
+  return out.end_array().end_object().text();
+}
+
+COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from(io::json_value root) {
+  constexpr std::array<std::string_view, 5> fields{"$schema", "version", "schema", "steps", "learned"};
+  detail::expect_version(root, transform_pipeline::version);
+  detail::expect_fields(root, fields);
+  io::json_value const learned = root.at("learned");
+  std::shared_ptr<detail::pipeline_program> program;
+  auto const with_path = [](io::json_value value, auto work) {
+    try {
+      work();
+    } catch (setting_error const& refused) {
+      value.refuse("a pipeline whose steps match the schema", refused.what());
+    }
+  };
+  with_path(root.at("steps"),
+            [&] { program = std::make_shared<detail::pipeline_program>(detail::read_pipeline(root)); });
+  if (learned.kind() != io::json_kind::array || learned.size() != program->how.steps.size())
+    learned.refuse(detail::text_of({"a list of ", program->how.steps.size(), " lists, one per step"}));
+  table_schema schema = program->how.schema;
+  for (std::size_t i = 0; i < program->how.steps.size(); ++i) {
+    std::vector<std::string> const columns =
+        program->learns(i) ? detail::columns_read_by(*program, i) : std::vector<std::string>();
+    io::json_value const list = learned.at(i);
+    if (list.kind() != io::json_kind::array || list.size() != columns.size())
+      list.refuse(detail::text_of({"a list of ", columns.size(), " objects"}));
+    if (program->learns(i)) {
+      std::vector<fitted_column>& made = program->fitted[i].emplace();
+      for (std::size_t c = 0; c < columns.size(); ++c)
+        made.push_back(detail::read_learned(list.at(c), *program, i, columns[c]));
+    }
+    with_path(root.at("steps").at(i), [&] { detail::check_step(*program, i, schema); });
+    if (program->learns(i)) detail::check_learned(list, *program, i, schema);
+    schema = detail::schema_after(*program, i, std::move(schema));
+  }
+  fitted_pipeline made(std::move(program));
+  made.finish();
+  return made;
+}
+
+COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from_json(std::string_view text, std::string_view name) {
+  io::json_document const parsed = io::parse_json(text, name);
+  return from(parsed.root());
+}
+
+}  // namespace cohort

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/nearest_name.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/transform/detail/pass_plan.hpp>
+#include <cohort/transform/detail/pipeline_steps.hpp>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::string place_of_step(transform_pipeline const& how, std::size_t step) {
+  return text_of({"steps[", step, "], ", name_of(how.steps[step])});
+}
+
+/// Checks the parts of steps that do not depend on a schema.
+class step_form {
+ public:
+  step_form(transform_pipeline const& how, std::size_t step) : how_(how), step_(step) {}
+
+  template <class Step>
+  void operator()(Step const& step) const {
+    if constexpr (requires { step.columns; }) require_names(step.columns, "columns");
+    if constexpr (std::is_same_v<Step, pipeline::derive>) require_name(step.column, "column");
+    if constexpr (std::is_same_v<Step, pipeline::rename>) {
+      require_name(step.from, "from");
+      require_name(step.to, "to");
+    }
+    if constexpr (std::is_same_v<Step, pipeline::impute>) {
+      if (!is_finite(step.number)) refuse("number", "a finite number", text_of({step.number}));
+    }
+    if constexpr (std::is_same_v<Step, pipeline::group_by_key>) {
+      require_names(step.keys, "keys");
+      if (std::ranges::find(step.keys, step.order) != step.keys.end())
+        refuse("order", "a column that is no key", quote_for_error(step.order));
+    }
+    if constexpr (std::is_same_v<Step, pipeline::windows>) {
+      if (step.length < 1) refuse("length", "at least 1 row", text_of({step.length}));
+      if (step.stride < 1) refuse("stride", "at least 1 row", text_of({step.stride}));
+      if (step_ == 0 || !std::holds_alternative<pipeline::group_by_key>(how_.steps[step_ - 1]))
+        refuse("", "group_by_key as the step before",
+               step_ == 0 ? "no step" : std::string(name_of(how_.steps[step_ - 1])));
+    } else if (step_ > 0
+               && (std::holds_alternative<pipeline::group_by_key>(how_.steps[step_ - 1])
+                   || std::holds_alternative<pipeline::windows>(how_.steps[step_ - 1]))) {
+      refuse("", "windows after group_by_key, and no further step", std::string(name_of(how_.steps[step_])));
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(char const* field, std::string expected, std::string got) const {
+    throw setting_error({.what = "a step of the pipeline is not valid",
+                         .where = {place_of_step(how_, step_), *field == '\0' ? "" : ", ", field},
+                         .expected = std::move(expected),
+                         .got = std::move(got)});
+  }
+  void require_name(std::string const& name, char const* field) const {
+    if (name.empty()) refuse(field, "the name of a column", "none");
+  }
+  void require_names(std::vector<std::string> const& names, char const* field) const {
+    if (names.empty()) refuse(field, "at least 1 column", "none");
+    std::vector<std::string> sorted = names;
+    std::ranges::sort(sorted);
+    require_name(sorted.front(), field);
+    auto const twice = std::ranges::adjacent_find(sorted);
+    if (twice != sorted.end()) refuse(field, "different columns", quote_for_error(*twice) + " twice");
+  }
+
+  transform_pipeline const& how_;
+  std::size_t step_;
+};
+
+COHORT_CORE_INLINE pipeline_program::pipeline_program(transform_pipeline pipeline)
+    : how(std::move(pipeline)), expressions(how.steps.size()), fitted(how.steps.size()) {
+  how.schema.check();
+  row_steps = how.steps.size();
+  for (std::size_t i = 0; i < how.steps.size(); ++i) {
+    std::visit(step_form(how, i), how.steps[i]);
+    if (auto const* const filter = std::get_if<pipeline::filter>(&how.steps[i]))
+      expressions[i].emplace(filter->keep, place_of_step(how, i));
+    if (auto const* const derive = std::get_if<pipeline::derive>(&how.steps[i]))
+      expressions[i].emplace(derive->formula, place_of_step(how, i));
+    if (std::holds_alternative<pipeline::group_by_key>(how.steps[i])) row_steps = std::min(row_steps, i);
+  }
+}
+
+COHORT_CORE_INLINE bool pipeline_program::learns(std::size_t step) const {
+  transform_step const& one = how.steps[step];
+  if (auto const* const normalise = std::get_if<pipeline::normalise>(&one))
+    return normalise->how != rescaling::none;
+  if (auto const* const impute = std::get_if<pipeline::impute>(&one))
+    return impute->with != pipeline::replacement::constant;
+  return std::holds_alternative<pipeline::categories>(one);
+}
+
+COHORT_CORE_INLINE pipeline::group_by_key const* pipeline_program::grouping() const {
+  return row_steps < how.steps.size() ? std::get_if<pipeline::group_by_key>(&how.steps[row_steps]) : nullptr;
+}
+COHORT_CORE_INLINE pipeline::windows const* pipeline_program::windowing() const {
+  return row_steps + 1 < how.steps.size() ? std::get_if<pipeline::windows>(&how.steps[row_steps + 1])
+                                          : nullptr;
+}
+
+COHORT_CORE_INLINE std::vector<std::string> columns_read_by(pipeline_program const& program,
+                                                            std::size_t step) {
+  if (program.expressions[step]) return program.expressions[step]->columns();
+  return std::visit(
+      [](auto const& one) -> std::vector<std::string> {
+        if constexpr (requires { one.columns; }) return one.columns;
+        if constexpr (requires { one.from; }) return {one.from};
+        if constexpr (requires { one.keys; }) {
+          std::vector<std::string> all = one.keys;
+          if (!one.order.empty()) all.push_back(one.order);
+          return all;
+        }
+        return {};
+      },
+      program.how.steps[step]);
+}
+
+/// Checks a step against a schema.
+class step_checker {
+ public:
+  step_checker(pipeline_program const& program, std::size_t step, table_schema const& schema)
+      : program_(program), step_(step), schema_(schema) {}
+
+  void operator()(pipeline::filter const&) const {
+    if (program_.expressions[step_]->type(schema_) != value_type::truth)
+      throw setting_error({.what = "the condition of a filter is not true or false",
+                           .where = place_of_step(program_.how, step_),
+                           .expected = "a comparison, or comparisons joined by and, or, not",
+                           .got = "a number or a text"});
+  }
+  void operator()(pipeline::derive const&) const { program_.expressions[step_]->type(schema_); }
+  void operator()(pipeline::categories const& step) const {
+    for (std::string const& name : step.columns)
+      if (find(name).has_numbers()) refuse_type(find(name), "a category or a text");
+  }
+  void operator()(pipeline::one_hot const& step) const {
+    for (std::string const& name : step.columns) {
+      column_schema const& column = category(name);
+      for (std::string const& value : column.values) require_new(indicator_of(column, value).name);
+    }
+  }
+  void operator()(pipeline::index const& step) const {
+    for (std::string const& name : step.columns) category(name);
+  }
+  void operator()(pipeline::normalise const& step) const {
+    for (std::string const& name : step.columns)
+      if (!find(name).has_numbers()) refuse_type(find(name), "a number, an integer or a time");
+  }
+  void operator()(pipeline::impute const& step) const {
+    using enum pipeline::replacement;
+    for (std::string const& name : step.columns) {
+      column_schema const& column = find(name);
+      if ((step.with == mean || step.with == median) && !column.has_numbers())
+        refuse_type(column, "a number, an integer or a time; most_frequent or constant for texts");
+      if (step.with != constant || column.has_numbers()) continue;
+      if (step.text.empty()) refuse(column.name, "a text as the constant", "an empty one");
+      if (column.type == column_type::category
+          && std::ranges::find(column.values, step.text) == column.values.end())
+        refuse(column.name, "one of the values of the category as the constant", quote_for_error(step.text));
+    }
+  }
+  void operator()(pipeline::drop const& step) const {
+    for (std::string const& name : step.columns) find(name);
+  }
+  void operator()(pipeline::keep const& step) const {
+    for (std::string const& name : step.columns) find(name);
+  }
+  void operator()(pipeline::rename const& step) const {
+    find(step.from);
+    require_new(step.to);
+  }
+  void operator()(pipeline::group_by_key const& step) const {
+    for (std::string const& name : step.keys)
+      if (find(name).type == column_type::number)
+        refuse_type(find(name), "a text, a category, an integer or a time as the key");
+    if (!step.order.empty() && !find(step.order).has_numbers())
+      refuse_type(find(step.order), "a number, an integer or a time as the order");
+  }
+  void operator()(pipeline::windows const&) const {}
+
+ private:
+  [[noreturn]] void refuse(std::string const& column, std::string expected, std::string got) const {
+    throw setting_error({.what = "a step of the pipeline does not match its columns",
+                         .where = {place_of_step(program_.how, step_), ", column ", column},
+                         .expected = std::move(expected),
+                         .got = std::move(got)});
+  }
+  [[noreturn]] void refuse_type(column_schema const& column, std::string expected) const {
+    refuse(column.name, std::move(expected), text_of({"type ", name_of(column.type)}));
+  }
+  column_schema const& find(std::string const& name) const {
+    if (column_schema const* const found = schema_.find(name)) return *found;
+    std::vector<std::string_view> names;
+    for (column_schema const& one : schema_.columns) names.push_back(one.name);
+    if (names.size() > 50) names.resize(50);
+    throw setting_error({.what = "a step names a column that does not exist",
+                         .where = place_of_step(program_.how, step_),
+                         .expected = {"one of ", names_and_nearest(name, names)},
+                         .got = quote_for_error(name)});
+  }
+  column_schema const& category(std::string const& name) const {
+    column_schema const& column = find(name);
+    if (column.type != column_type::category)
+      refuse_type(column, "a category (the step categories makes one of a text)");
+    return column;
+  }
+  void require_new(std::string const& name) const {
+    if (schema_.find(name)) refuse(name, "a name that no column has", "the name of a column");
+  }
+
+  pipeline_program const& program_;
+  std::size_t step_;
+  table_schema const& schema_;
+};
+
+COHORT_CORE_INLINE void check_step(pipeline_program const& program, std::size_t step,
+                                   table_schema const& schema) {
+  std::visit(step_checker(program, step, schema), program.how.steps[step]);
+}
+
+/// Plans one pass.
+class pass_planner {
+ public:
+  explicit pass_planner(pipeline_program const& program) : program_(program), known_(program.how.schema) {}
+
+  pass_plan plan(plan_purpose purpose) {
+    pass_plan made;
+    std::size_t const steps = purpose == plan_purpose::check ? program_.how.steps.size() : program_.row_steps;
+    for (std::size_t i = 0; i < steps; ++i) {
+      planned_step step{.action = action_of(i)};
+      if (step.action == step_action::block) {
+        // The rows of later steps are not known if this step may remove some.
+        if (program_.expressions[i] && purpose == plan_purpose::pass) break;
+        block(i, step.forget);
+      } else {
+        check_step(program_, i, known_);
+        if (step.action == step_action::gather)
+          for (std::string const& name : columns_read_by(program_, i)) forget(name, name, step.forget);
+        else
+          known_ = schema_after(program_, i, std::move(known_));
+      }
+      made.steps.push_back(std::move(step));
+    }
+    made.schema = std::move(known_);
+    return made;
+  }
+
+ private:
+  step_action action_of(std::size_t step) const {
+    for (std::string const& name : columns_read_by(program_, step))
+      if (unknown_.contains(name) || (open_ && !known_.find(name))) return step_action::block;
+    return program_.is_ready(step) ? step_action::apply : step_action::gather;
+  }
+
+  /// Makes the column `name`, which a step writes to `to`, unknown.
+  void forget(std::string const& name, std::string const& to, std::vector<std::string>& list) {
+    if (known_.find(name)) {
+      std::erase_if(known_.columns, [&](column_schema const& one) { return one.name == name; });
+      list.push_back(name);
+    }
+    unknown_.erase(name);
+    if (!to.empty()) unknown_.insert(to);
+  }
+
+  void block(std::size_t i, std::vector<std::string>& list) {
+    transform_step const& step = program_.how.steps[i];
+    if (auto const* const derive = std::get_if<pipeline::derive>(&step))
+      return forget(derive->column, derive->column, list);
+    if (auto const* const rename = std::get_if<pipeline::rename>(&step)) {
+      if (known_.find(rename->to)) check_rename(i);
+      return forget(rename->from, rename->to, list);
+    }
+    if (auto const* const keep = std::get_if<pipeline::keep>(&step)) return block_keep(*keep, list);
+    bool const removes = std::holds_alternative<pipeline::drop>(step);
+    bool const expands = std::holds_alternative<pipeline::one_hot>(step);
+    open_ = open_ || expands;
+    if (std::holds_alternative<pipeline::filter>(step) || i >= program_.row_steps) return;
+    for (std::string const& name : columns_read_by(program_, i))
+      forget(name, removes || expands ? std::string() : name, list);
+  }
+
+  void check_rename(std::size_t i) const {
+    table_schema both = known_;
+    both.columns.push_back({.name = std::get<pipeline::rename>(program_.how.steps[i]).from});
+    check_step(program_, i, both);
+  }
+
+  void block_keep(pipeline::keep const& keep, std::vector<std::string>& list) {
+    auto const is_kept = [&](std::string const& name) {
+      return std::ranges::find(keep.columns, name) != keep.columns.end();
+    };
+    table_schema const before = known_;
+    for (column_schema const& one : before.columns)
+      if (!is_kept(one.name)) forget(one.name, "", list);
+    std::erase_if(unknown_, [&](std::string const& name) { return !is_kept(name); });
+    for (std::string const& name : keep.columns)
+      if (!known_.find(name)) unknown_.insert(name);
+    open_ = false;
+  }
+
+  pipeline_program const& program_;
+  table_schema known_;
+  std::set<std::string, std::less<>> unknown_;
+  bool open_ = false;  // one_hot of a category without known values adds columns without known names
+};
+
+COHORT_CORE_INLINE pass_plan plan_of(pipeline_program const& program, plan_purpose purpose) {
+  return pass_planner(program).plan(purpose);
+}
+
+}  // namespace cohort::detail

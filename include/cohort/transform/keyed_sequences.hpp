@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/data_table.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/transform/fitted_pipeline.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+struct sequence_content;
+}  // namespace detail
+
+/// Settings of keyed_sequences::examples.
+struct sequence_examples {
+  std::vector<std::string> inputs = {};  ///< columns of numbers; empty: all but target, keys and order
+  std::string target = {};               ///< a category, or a column of numbers
+  bool regression = false;               ///< the target is a number to predict, not a class
+  bool per_step = false;                 ///< one target per row; false: the target in a sequence's last row
+  int classes = 0;  ///< of a target of numbers; 0: the highest value of its schema + 1, or largest label + 1
+  int length = 0;   ///< steps of each example in a batch; 0: those of the longest sequence of all ranks
+};
+
+/// The sequences that a pipeline with group_by_key makes of rows: by key, or windows of these.
+///
+/// Order     sequences are sorted by key (numbers by value, texts by bytes), windows by their first row. The
+///           constructors with a communicator are collective. They send each row to one rank, which depends
+///           only on the key and the number of ranks, so that every sequence is complete on its rank:
+///           a data set for sharding::local. Without `order`, rows of a key are sorted by rank, and then in
+///           the order in which the rank reads them.
+/// Moves     each row is sent at most once.
+/// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. data_error,
+///           unless rows are skipped, for a row without key or order and for the second of two rows with the
+///           same key and order, with file, row and rank of both; skipped are the later ones. All ranks throw
+///           if one does.
+/// Exact     the sequences of all ranks together are bitwise equal for any number of ranks and any division
+///           of the rows, if `order` is given and no row is skipped because of its key and order.
+class keyed_sequences {
+ public:
+  keyed_sequences(fitted_pipeline const& fitted, data_table const& rows, transform_settings const& how = {});
+  keyed_sequences(fitted_pipeline const& fitted, table_pieces const& rows,
+                  transform_settings const& how = {});
+  /// The rows of all ranks, of which each has a part. A part may be empty.
+  keyed_sequences(fitted_pipeline const& fitted, data_table const& part, communicator& world,
+                  transform_settings const& how = {});
+  keyed_sequences(fitted_pipeline const& fitted, table_pieces const& part, communicator& world,
+                  transform_settings const& how = {});
+
+  /// Returns the number of this rank's sequences; may be 0.
+  std::int64_t size() const;
+  /// Returns the key of sequence i; several columns are joined by ", ".
+  ///
+  /// Before    0 ≤ i < size(), here and below.
+  std::string const& key(std::int64_t i) const;
+  /// Returns the number of rows of sequence i.
+  int length(std::int64_t i) const;
+  /// Returns the index of the first row of sequence i in rows(); its rows are consecutive.
+  int first_row(std::int64_t i) const;
+  /// Returns all rows, sorted by key and order. Windows may overlap.
+  data_table const& rows() const;
+  /// Returns the counts of the rows that all ranks have read.
+  transform_report const& report() const;
+
+  /// Returns a data set of the sequences, with masks.
+  ///
+  /// Shapes    input "input" T×C, f32; mask T. Target named as its column: an i32 class label, or f32 (1) for
+  ///           regression; with `per_step` T class labels, or T×1 numbers. T is `length`. A category has its
+  ///           values as label names, sorted by bytes.
+  /// Errors    setting_error for a column that does not exist or occurs twice, or without target; data_error,
+  ///           with file, column, row and rank, for a missing value, a value out of the range of f32 or an
+  ///           invalid label; setting_error if a sequence is longer than `length`.
+  dataset examples(sequence_examples const& settings) const;
+
+ private:
+  void read(fitted_pipeline const& fitted, table_pieces const& rows, communicator* world,
+            transform_settings const& how);
+
+  std::shared_ptr<detail::sequence_content> content_;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/transform/impl/keyed_sequences.ipp>
+#endif

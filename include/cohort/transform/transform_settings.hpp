@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/sink.hpp>
+#include <cohort/records/record_dataset.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// How rows that do not match the schema are treated.
+struct transform_settings {
+  /// stop: data_error. skip: the row is omitted and counted.
+  bad_record bad = bad_record::stop;
+  /// Receives a message for each skipped row, in every pass over the rows.
+  sink log{};
+  /// Limits the distinct values of a column that `categories`, and `impute` with the median or the most
+  /// frequent value, count on each rank: some 50 bytes of memory for each.
+  std::size_t max_distinct = 1'000'000;
+  /// Number of this rank in messages; −1: messages name no rank. Calls with a communicator of several ranks
+  /// set it.
+  int rank = -1;
+};
+
+/// Numbers of rows that a pipeline has read.
+struct transform_report {
+  static constexpr std::size_t max_problems = 10;
+
+  std::int64_t rows = 0;                ///< read
+  std::int64_t removed = 0;             ///< by filters
+  std::int64_t skipped = 0;             ///< because they do not match the schema
+  std::vector<std::string> problems{};  ///< messages of the first max_problems skipped rows
+
+  std::int64_t kept() const { return rows - removed - skipped; }
+  /// Adds another report.
+  void add(transform_report const& more);
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/transform/impl/transform_settings.ipp>
+#endif

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/transform/fitted_pipeline.hpp>
+#include <numeric>
+#include <random>
+
+#include "../data/refused.hpp"
+
+namespace fitted_pipeline_test {
+
+using namespace cohort;
+using strings = std::vector<std::string>;
+using values = std::vector<double>;
+
+table_schema const schema{{{.name = "age", .type = column_type::integer, .lowest = 0},
+                           {.name = "income"},
+                           {.name = "city", .type = column_type::text},
+                           {.name = "size", .type = column_type::category, .values = {"small", "large"}}}};
+
+data_table parsed(std::string const& text, std::string const& name = "people.csv",
+                  table_schema const& of = schema) {
+  return parse_table(text, name, format_of(of));
+}
+
+data_table const& training() {
+  static data_table const table = parsed(
+      "age,income,city,size\n20,1,Rome,small\n40,,Bern,large\n60,3,,large\n17,100,Oslo,small\n60,8,Rome,\n");
+  return table;
+}
+
+fitted_pipeline fitted(std::vector<transform_step> steps, data_table const& rows = training()) {
+  return fitted_pipeline({schema, std::move(steps)}, rows);
+}
+
+/// A column of numbers; −1 for a missing one.
+values numbers(data_table const& table, std::string const& column) {
+  values all;
+  for (double const value : table.numbers<double>(column)) all.push_back(std::isnan(value) ? -1 : value);
+  return all;
+}
+
+strings texts(data_table const& table, std::string const& column) {
+  strings all;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(table.rows()); ++row)
+    all.emplace_back(table.texts(column)[row]);
+  return all;
+}
+
+TEST(fitted_pipeline, filters_and_derives) {
+  fitted_pipeline const p =
+      fitted({pipeline::filter{"age >= 18 and city != 'Bern'"}, pipeline::derive{"ratio", "income / age"},
+              pipeline::derive{"age", "age + 1"}, pipeline::derive{"old", "age > 30"},
+              pipeline::derive{"label", "if(age > 30, 'old', 'young')"}});
+  transform_report report;
+  data_table const made = p.apply(training(), {}, &report);
+  EXPECT_EQ(made.columns(), (strings{"age", "income", "city", "size", "ratio", "old", "label"}));
+  EXPECT_EQ(numbers(made, "age"), (values{21, 61}));
+  EXPECT_EQ(numbers(made, "ratio"), (values{1.0 / 20, 8.0 / 60}));
+  EXPECT_EQ(numbers(made, "old"), (values{0, 1}));
+  EXPECT_EQ(texts(made, "label"), (strings{"young", "old"}));
+  EXPECT_EQ(made.row_number(1), 5);  // the row without a city is removed: the condition is missing
+  EXPECT_EQ(report.rows, 5);
+  EXPECT_EQ(report.removed, 3);
+  EXPECT_EQ(report.kept(), 2);
+  EXPECT_EQ(p.schema().find("old")->type, column_type::integer);
+  EXPECT_EQ(p.schema().find("label")->type, column_type::text);
+  EXPECT_EQ(p.schema().columns.size(), 7u);
+}
+
+TEST(fitted_pipeline, fills_missing_values) {
+  using enum pipeline::replacement;
+  fitted_pipeline const p = fitted({pipeline::impute{.columns = {"income"}, .with = mean},
+                                    pipeline::impute{.columns = {"city", "size"}, .with = most_frequent}});
+  data_table const made = p.apply(training());
+  EXPECT_EQ(numbers(made, "income"), (values{1, 28, 3, 100, 8}));
+  EXPECT_EQ(texts(made, "city"), (strings{"Rome", "Bern", "Rome", "Oslo", "Rome"}));
+  EXPECT_EQ(texts(made, "size"),
+            (strings{"small", "large", "large", "small", "large"}));  // the smallest of several
+  EXPECT_EQ(p.learned(1)[1].text, "large");
+  auto const income = [](pipeline::impute how) {
+    how.columns = {"income"};
+    return numbers(fitted({how}).apply(training()), "income")[1];
+  };
+  EXPECT_EQ(income({.with = median}), 5.5);
+  EXPECT_EQ(income({.with = most_frequent}), 1);
+  EXPECT_EQ(income({.with = constant, .number = 7}), 7);
+  auto const city = [](std::string text) {
+    return texts(fitted({pipeline::impute{.columns = {"city"}, .with = constant, .text = std::move(text)}})
+                     .apply(training()),
+                 "city");
+  };
+  EXPECT_EQ(city("Lima"), (strings{"Rome", "Bern", "Lima", "Oslo", "Rome"}));
+  EXPECT_EQ(city("Rome")[2], "Rome");
+  EXPECT_EQ(numbers(fitted({pipeline::impute{.columns = {"age"}, .with = most_frequent}})
+                        .apply(parsed("age,income,city,size\n,1,x,small\n")),
+                    "age"),
+            (values{60}));
+}
+
+TEST(fitted_pipeline, rescales) {
+  fitted_pipeline const p =
+      fitted({pipeline::normalise{{"income"}}, pipeline::normalise{{"age"}, rescaling::min_max}});
+  data_table const made = p.apply(training());
+  EXPECT_EQ(p.learned(0)[0].zero, 28);
+  EXPECT_DOUBLE_EQ(p.learned(0)[0].unit, std::sqrt((27. * 27 + 25 * 25 + 72 * 72 + 20 * 20) / 4));
+  EXPECT_DOUBLE_EQ(numbers(made, "income")[3], 72 / p.learned(0)[0].unit);
+  EXPECT_TRUE(std::isnan(made.numbers<double>("income")[1]));
+  EXPECT_EQ(numbers(made, "age"), (values{3. / 43, 23. / 43, 1, 0, 1}));
+  EXPECT_EQ(p.schema().find("age")->type, column_type::number);
+  EXPECT_EQ(p.schema().find("age")->lowest, std::nullopt);
+  // All values are equal: they become 0.
+  data_table const equal = parsed("age,income,city,size\n5,0.1,x,small\n5,0.1,x,small\n5,0.1,x,small\n");
+  EXPECT_EQ(numbers(fitted({pipeline::normalise{{"age", "income"}}}, equal).apply(equal), "income"),
+            (values{0, 0, 0}));
+  fitted_pipeline const none = fitted({pipeline::normalise{{"age"}, rescaling::none}});
+  EXPECT_EQ(numbers(none.apply(training()), "age")[0], 20);
+  EXPECT_TRUE(none.learned(0).empty());
+}
+
+TEST(fitted_pipeline, encodes_categories) {
+  fitted_pipeline const p = fitted({pipeline::categories{.columns = {"city"}, .other = "other"},
+                                    pipeline::index{{"size"}}, pipeline::one_hot{{"city"}}});
+  data_table const made = p.apply(training());
+  EXPECT_EQ(made.columns(),
+            (strings{"age", "income", "city=Bern", "city=Oslo", "city=Rome", "city=other", "size"}));
+  EXPECT_EQ(numbers(made, "city=Rome"), (values{1, 0, 0, 0, 1}));
+  EXPECT_EQ(numbers(made, "city=other"), (values{0, 0, 1, 0, 0}));
+  EXPECT_EQ(numbers(made, "size"), (values{0, 1, 1, 0, -1}));  // in the order of the schema
+  EXPECT_EQ(p.schema().find("size")->highest, 1);
+  data_table const other = parsed("age,income,city,size\n1,1,Lima,large\n");
+  EXPECT_EQ(numbers(p.apply(other), "city=other"), (values{1}));
+  // Without `other`, missing texts stay missing.
+  data_table const strict =
+      fitted({pipeline::categories{.columns = {"city"}}, pipeline::one_hot{{"city"}}}).apply(training());
+  EXPECT_EQ(numbers(strict, "city=Rome"), (values{1, 0, -1, 0, 1}));
+  EXPECT_EQ(strict.columns().size(), 6u);
+  // A category loses the values that do not occur; `other` may be one of those that do.
+  fitted_pipeline const small = fitted({pipeline::categories{.columns = {"size"}, .other = "small"}},
+                                       parsed("age,income,city,size\n1,1,x,small\n"));
+  EXPECT_EQ(small.learned(0)[0].values, (strings{"small"}));
+  EXPECT_EQ(texts(small.apply(training()), "size"), (strings{"small", "small", "small", "small", "small"}));
+}
+
+TEST(fitted_pipeline, drops_keeps_and_renames) {
+  data_table const made =
+      fitted({pipeline::drop{{"city"}}, pipeline::rename{"income", "pay"}, pipeline::keep{{"size", "pay"}}})
+          .apply(training());
+  EXPECT_EQ(made.columns(), (strings{"size", "pay"}));
+  EXPECT_EQ(numbers(made, "pay"), (values{1, -1, 3, 100, 8}));
+}
+
+/// Steps that learn from the results of others: of imputed, derived and rescaled columns, and of categories.
+std::vector<transform_step> const chain{
+    pipeline::filter{"age >= 18"},
+    pipeline::impute{.columns = {"income"}},
+    pipeline::impute{.columns = {"city"}, .with = pipeline::replacement::most_frequent},
+    pipeline::categories{.columns = {"city"}, .other = "other"},
+    pipeline::derive{"log", "log(income + 1)"},
+    pipeline::normalise{{"income", "log", "age"}},
+    pipeline::one_hot{{"city"}},
+    pipeline::derive{"roman", "`city=Rome` * income"},
+    pipeline::impute{.columns = {"size"}, .with = pipeline::replacement::most_frequent},
+    pipeline::one_hot{{"size"}},
+    pipeline::normalise{{"roman"}, rescaling::min_max}};
+
+TEST(fitted_pipeline, learns_from_the_results_of_earlier_steps) {
+  fitted_pipeline const p = fitted(chain);
+  data_table const made = p.apply(training());
+  EXPECT_EQ(p.learned(1)[0].number, 4);  // without the row that the filter removes
+  EXPECT_EQ(p.learned(5)[0].zero, 4);    // of the imputed incomes
+  double const logs = std::log(2.) + std::log(5.) + std::log(4.) + std::log(9.);
+  EXPECT_DOUBLE_EQ(p.learned(5)[1].zero, logs / 4);
+  values const roman = numbers(made, "roman");
+  EXPECT_EQ(*std::ranges::min_element(roman), 0);
+  EXPECT_EQ(*std::ranges::max_element(roman), 1);
+  EXPECT_EQ(p.learned(3)[0].values, (strings{"Bern", "Rome", "other"}));
+  EXPECT_EQ(p.report().rows, 5);
+  EXPECT_EQ(p.report().removed, 1);
+}
+
+TEST(fitted_pipeline, reads_the_rows_once_for_steps_that_do_not_depend_on_each_other) {
+  int passes = 0;
+  table_pieces const rows = [&](auto const& use) {
+    ++passes;
+    use(training());
+  };
+  fitted_pipeline const one({schema,
+                             {pipeline::normalise{{"age"}}, pipeline::impute{.columns = {"income"}},
+                              pipeline::categories{.columns = {"city"}}}},
+                            rows);
+  EXPECT_EQ(passes, 1);
+  passes = 0;
+  fitted_pipeline const two({schema,
+                             {pipeline::impute{.columns = {"income"}}, pipeline::normalise{{"income", "age"}},
+                              pipeline::categories{.columns = {"city"}}}},
+                            rows);
+  EXPECT_EQ(passes, 2);
+  passes = 0;
+  fitted_pipeline const many({schema, chain}, rows);
+  EXPECT_EQ(passes, 3);
+  passes = 0;
+  fitted_pipeline const none({schema, {pipeline::drop{{"age"}}}}, rows);
+  EXPECT_EQ(passes, 1);
+}
+
+TEST(fitted_pipeline, does_not_learn_from_other_rows) {
+  std::vector<std::int64_t> const first{0, 1};
+  fitted_pipeline const p = fitted({pipeline::normalise{{"age"}}, pipeline::categories{.columns = {"city"}}},
+                                   training().select(first));
+  EXPECT_EQ(p.learned(0)[0].zero, 30);
+  EXPECT_EQ(p.learned(1)[0].values, (strings{"Bern", "Rome"}));
+  fitted_pipeline const before = p;
+  transform_report report;
+  p.apply(training(), {.bad = bad_record::skip}, &report);
+  EXPECT_EQ(report.skipped, 1);
+  EXPECT_TRUE(p == before);
+}
+
+TEST(fitted_pipeline, becomes_examples_with_the_same_classes_for_every_table) {
+  fitted_pipeline const p =
+      fitted({pipeline::impute{.columns = {"income"}},
+              pipeline::impute{.columns = {"size"}, .with = pipeline::replacement::most_frequent},
+              pipeline::drop{{"city"}}});
+  for (data_table const& rows : {training(), parsed("age,income,city,size\n1,2,x,large\n")}) {
+    dataset const data = p.apply(rows).examples({.target = "size"});
+    EXPECT_EQ(data.describe().targets[0].label_names, (strings{"large", "small"}));
+    EXPECT_EQ(data.describe().inputs[0].example, shape(2));
+  }
+}
+
+TEST(fitted_pipeline, accepts_rows_without_optional_columns) {
+  table_schema with_target = schema;
+  with_target.columns[3].optional = true;
+  fitted_pipeline const p({with_target, {pipeline::drop{{"city"}}}}, training());
+  data_table const asked = parse_table("city,age,income\nRome,3,4\n", "new.csv");
+  data_table const made = p.apply(asked);
+  EXPECT_EQ(made.texts("size").codes[0], -1);
+  EXPECT_EQ(made.texts("size").vocabulary.size(), 2u);
+  EXPECT_EQ(numbers(made, "income"), (values{4}));
+}
+
+TEST(fitted_pipeline, names_file_column_and_row_of_a_value_that_does_not_match) {
+  fitted_pipeline const p =
+      fitted({pipeline::categories{.columns = {"city"}}, pipeline::derive{"log", "log(income)"}});
+  auto const refusal_of = [&](std::string const& row) {
+    return refused<data_error>(
+        [&] { p.apply(parsed("age,income,city,size\n1,1,Rome,small\n" + row + "\n", "new.csv")); });
+  };
+  EXPECT_EQ(refusal_of("x,1,Rome,small"),
+            "a value does not match the schema (new.csv, column age, row 2): expected a whole number of at "
+            "least 0, got \"x\"");
+  expect_parts(refusal_of("-1,1,Rome,small"), {"column age, row 2", "got -1"});
+  expect_parts(refusal_of("1.5,1,Rome,small"), {"column age, row 2", "a whole number", "got 1.5"});
+  expect_parts(refusal_of("1,a,Rome,small"), {"column income, row 2", "expected a number", "got \"a\""});
+  expect_parts(refusal_of("1,1,Rome,huge"),
+               {"column size, row 2", "one of \"small\", \"large\"", "got \"huge\""});
+  expect_parts(refusal_of("1,1,Lima,small"), {"column city, row 2", "one of \"Bern\", \"Oslo\", \"Rome\"",
+                                              "categories::other", "got \"Lima\""});
+  expect_parts(refusal_of("1,0,Rome,small"),
+               {"a formula has no finite value (new.csv, column log, row 2)", "got -inf"});
+  EXPECT_EQ(refused<data_error>([&] { p.apply(parse_table("age,city\n1,Rome\n", "new.csv")); }),
+            "a table lacks a column of the schema (new.csv): expected a column \"income\", got age, city");
+  expect_parts(
+      refused<data_error>([&] { p.apply(parse_table("age,income,city,size\n1,1,7,small\n", "new.csv")); }),
+      {"a column contains numbers", "column city", "text_columns"});
+}
+
+TEST(fitted_pipeline, skips_and_counts_rows_that_do_not_match) {
+  table_schema strict = schema;
+  strict.columns[1].required = true;
+  std::string text = "age,income,city,size\n1,1,Rome,small\nx,,Rome,small\n3,3,Rome,huge\n,,Rome,small\n";
+  for (int i = 0; i < 20; ++i) text += "-5,1,Rome,small\n";
+  data_table const rows = parsed(text + "7,4,Bern,small\n");
+  int logged = 0;
+  transform_settings const skip{
+      .bad = bad_record::skip, .log = [&](std::string_view line) {
+        EXPECT_TRUE(line.starts_with("a value does not match the schema (people.csv, "));
+        ++logged;
+      }};
+  fitted_pipeline const p({strict, {pipeline::normalise{{"age"}, rescaling::min_max}}}, rows, skip);
+  EXPECT_EQ(logged, 23);
+  EXPECT_EQ(p.report().rows, 25);
+  EXPECT_EQ(p.report().skipped, 23);
+  ASSERT_EQ(p.report().problems.size(), transform_report::max_problems);
+  EXPECT_EQ(p.learned(0)[0].unit, 6);  // ages 1 and 7
+  transform_report report;
+  data_table const made = p.apply(rows, skip, &report);
+  EXPECT_EQ(numbers(made, "income"), (values{1, 4}));
+  EXPECT_EQ(made.row_number(1), 25);
+  EXPECT_EQ(report.skipped, 23);
+  EXPECT_EQ(report.kept(), 2);
+}
+
+TEST(fitted_pipeline, refuses_rows_from_which_it_cannot_learn) {
+  data_table const none = parsed("age,income,city,size\n,,,\n");
+  auto const refusal_of = [&](transform_step step, data_table const& rows,
+                              transform_settings const& how = {}) {
+    return refused<data_error>([&] { fitted_pipeline({schema, {std::move(step)}}, rows, how); });
+  };
+  EXPECT_EQ(refusal_of(pipeline::normalise{{"income"}}, none),
+            "a step has no values to learn from (steps[0], normalise, column income): expected at least 1 "
+            "value in the "
+            "training rows that is not missing, got none");
+  expect_parts(refusal_of(pipeline::categories{.columns = {"city"}}, none),
+               {"steps[0], categories, column city"});
+  expect_parts(refusal_of(pipeline::impute{.columns = {"age"}, .with = pipeline::replacement::median}, none),
+               {"column age"});
+  expect_parts(refusal_of(pipeline::impute{.columns = {"age"}}, training().select({})), {"column age"});
+  expect_parts(refusal_of(pipeline::categories{.columns = {"city"}}, training(), {.max_distinct = 2}),
+               {"too many different values", "steps[0], categories, column city",
+                "at most 2 (transform_settings::max_distinct)"});
+  expect_parts(refusal_of(pipeline::impute{.columns = {"age"}, .with = pipeline::replacement::median},
+                          training(), {.max_distinct = 3}),
+               {"too many different values"});
+  data_table const wide = parsed("age,income,city,size\n1,1e308,x,small\n1,-1e308,x,small\n");
+  expect_parts(refusal_of(pipeline::normalise{{"income"}, rescaling::min_max}, wide),
+               {"numbers cannot be rescaled", "column income", "range"});
+  EXPECT_EQ(numbers(fitted({pipeline::normalise{{"income"}}}, wide).apply(wide), "income"), (values{1, -1}));
+  expect_parts(refused<setting_error>([] { fitted({pipeline::drop{{"none"}}}); }), {"steps[0], drop"});
+  expect_parts(refused<setting_error>([] { fitted({}).learned(0); }), {"the pipeline has no such step"});
+}
+
+TEST(fitted_pipeline, is_the_same_after_writing_and_reading) {
+  for (auto const& steps : {chain, std::vector<transform_step>{}}) {
+    fitted_pipeline const p = fitted(steps);
+    std::string const text = to_json(p);
+    fitted_pipeline const again = fitted_pipeline::from_json(text);
+    EXPECT_TRUE(again == p);
+    EXPECT_EQ(to_json(again), text);
+    EXPECT_EQ(again.schema(), p.schema());
+    EXPECT_EQ(again.description(), p.description());
+    data_table const a = p.apply(training()), b = again.apply(training());
+    for (std::string const& column : a.columns())
+      if (!a.has_texts(column)) {
+        EXPECT_EQ(numbers(a, column), numbers(b, column));
+      }
+  }
+}
+
+TEST(fitted_pipeline, refuses_learned_values_that_do_not_match) {
+  std::string const valid = to_json(
+      fitted({pipeline::categories{.columns = {"city"}, .other = "other"}, pipeline::normalise{{"age"}},
+              pipeline::impute{.columns = {"size"}, .with = pipeline::replacement::most_frequent}}));
+  auto const refusal_of = [&](std::string const& from, std::string const& to) {
+    std::string text = valid;
+    std::size_t const at = text.rfind(from);
+    EXPECT_NE(at, std::string::npos) << from << text;
+    text.replace(at, from.size(), to);
+    return refused<data_error>([&] { fitted_pipeline::from_json(text, "p.json"); });
+  };
+  expect_parts(refusal_of("\"Bern\"", "\"Zug\""), {"$.learned[0][0].values", "ascending"});
+  expect_parts(refusal_of("\"Oslo\"", "\"Bern\""), {"$.learned[0][0].values", "different texts"});
+  expect_parts(refusal_of(", \"other\"]", "]"), {"$.learned[0][0].values", "`other`"});
+  expect_parts(refusal_of("\"values\"", "\"value\""), {"$.learned[0][0]"});
+  expect_parts(refusal_of("\"column\": \"age\"", "\"column\": \"size\""),
+               {"$.learned[1][0].column", "\"age\""});
+  expect_parts(refusal_of("\"unit\": ", "\"unit\": -"), {"$.learned[1][0].unit", "above 0"});
+  expect_parts(refusal_of("\"large\"", "\"huge\""), {"$.learned[2]", "one of the values of the category"});
+  expect_parts(refusal_of("\"text\": \"large\"", "\"number\": 1"),
+               {"$.learned[2]", "a text for each column of texts"});
+  expect_parts(refusal_of("\"city\"", "\"town\""), {"p.json"});
+  expect_parts(refusal_of("\"learned\"", "\"learnt\""), {"$.learnt"});
+  expect_parts(refused<data_error>([&] {
+                 fitted_pipeline::from_json(to_json(transform_pipeline{schema, {}}));
+               }),
+               {"learned"});
+}
+
+// Properties: a row, a file, pieces and the parts of ranks have the same results.
+
+std::string drawn_rows(std::mt19937_64& random, int rows) {
+  std::string text = "age,income,city,size\n";
+  char const* const cities[]{"Rome", "Bern", "Oslo", "\"a, b\"", ""};
+  char const* const sizes[]{"small", "large", "", "large"};
+  for (int i = 0; i < rows; ++i) {
+    text += random() % 9 == 0 ? "" : std::to_string(random() % 90);
+    text += ',';
+    text += random() % 7 == 0 ? "" : std::to_string(static_cast<double>(random() % 1'000'000) / 997.0);
+    text += std::string(",") + cities[random() % 5] + ',' + sizes[random() % 4] + '\n';
+  }
+  return text;
+}
+
+void expect_same(data_table const& a, data_table const& b, std::int64_t first_of_a = 0) {
+  ASSERT_EQ(a.columns(), b.columns());
+  for (std::string const& column : a.columns())
+    for (std::size_t row = 0; row < static_cast<std::size_t>(b.rows()); ++row) {
+      std::size_t const other = row + static_cast<std::size_t>(first_of_a);
+      if (b.has_texts(column)) {
+        ASSERT_EQ(a.texts(column)[other], b.texts(column)[row]);
+        ASSERT_EQ(a.texts(column).codes[other] < 0, b.texts(column).codes[row] < 0);
+      } else {
+        auto const x = a.numbers<double>(column)[other], y = b.numbers<double>(column)[row];
+        ASSERT_TRUE(std::isnan(x) ? std::isnan(y)
+                                  : std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y))
+            << column;
+      }
+    }
+}
+
+TEST(fitted_pipeline, gives_the_same_result_for_a_row_a_table_and_pieces) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    data_table const table = parsed(drawn_rows(random, 60));
+    std::vector<transform_step> steps = chain;
+    steps.erase(steps.begin());  // the filter, so that rows correspond
+    fitted_pipeline const p = fitted(steps, table);
+    data_table const whole = p.apply(table);
+    ASSERT_EQ(whole.rows(), 60);
+    for (int row = 0; row < 60; ++row) {
+      auto const at = static_cast<std::size_t>(row);
+      auto const number = [&](char const* column) {
+        double const value = table.numbers<double>(column)[at];
+        return std::isnan(value) ? row_value() : row_value(value);
+      };
+      auto const text = [&](char const* column) {
+        return table.texts(column).codes[at] < 0 ? row_value()
+                                                 : row_value(std::string(table.texts(column)[at]));
+      };
+      auto const made = p.apply(table_row{number("age"), number("income"), text("city"), text("size")});
+      ASSERT_TRUE(made.has_value());
+      expect_same(whole, table_of(p.schema(), {*made}), row);
+      std::vector<std::int64_t> const one{row};
+      expect_same(whole, p.apply(table.select(one)), row);
+    }
+    std::int64_t next = 0;
+    p.apply([&](auto const& use) {
+      std::vector<std::int64_t> piece;
+      for (std::int64_t row = 0; row < 60; ++row) {
+        piece.push_back(row);
+        if (random() % 9 != 0 && row != 59) continue;
+        use(table.select(piece));
+        piece.clear();
+      }
+    })([&](data_table const& piece) {
+      expect_same(whole, piece, next);
+      next += piece.rows();
+    });
+    EXPECT_EQ(next, 60);
+  }
+  fitted_pipeline const filtered = fitted({pipeline::filter{"age > 5"}});
+  EXPECT_FALSE(filtered.apply(table_row{1.0, {}, {}, {}}).has_value());
+  EXPECT_TRUE(filtered.apply(table_row{6.0, {}, {}, {}}).has_value());
+  expect_parts(refused<data_error>([&] {
+                 filtered.apply(table_row{-1.0, {}, {}, {}});
+               }),
+               {"a row, column age, row 1"});
+}
+
+/// Divides rows into consecutive parts, of which some are empty.
+std::vector<std::vector<std::int64_t>> drawn_parts(std::mt19937_64& random, int rows, int ranks) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::shuffle(order, random);
+  std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(ranks));
+  std::size_t const empty = ranks > 2 ? random() % parts.size() : parts.size();
+  for (std::int64_t const row : order) {
+    std::size_t which = random() % parts.size();
+    if (which == empty) which = (which + 1) % parts.size();
+    parts[which].push_back(row);
+  }
+  return parts;
+}
+
+TEST(fitted_pipeline, learns_the_same_bits_on_any_number_of_ranks) {
+  for (int const ranks : {1, 2, 3, 7})
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", ranks " + std::to_string(ranks));
+      std::mt19937_64 random(seed);
+      data_table const table = parsed(drawn_rows(random, 100));
+      std::vector<transform_step> steps = chain;
+      steps.push_back(pipeline::impute{.columns = {"log"}, .with = pipeline::replacement::median});
+      steps.insert(steps.begin(),
+                   pipeline::impute{.columns = {"age"}, .with = pipeline::replacement::median});
+      fitted_pipeline const whole = fitted(steps, table);
+      auto const parts = drawn_parts(random, 100, ranks);
+      strings texts_of_ranks(static_cast<std::size_t>(ranks));
+      launch<threads>(ranks, [&](communicator& world) {
+        auto const rank = static_cast<std::size_t>(world.rank());
+        data_table const mine = table.select(parts[rank]);
+        fitted_pipeline const p({schema, steps}, mine, world);
+        texts_of_ranks[rank] = to_json(p);
+        EXPECT_EQ(p.report().rows, 100);
+        EXPECT_EQ(p.report().removed, whole.report().removed);
+        data_table const made = p.apply(mine);
+        data_table const expected = whole.apply(mine);
+        EXPECT_EQ(made.rows(), expected.rows());
+        expect_same(expected, made);
+      });
+      for (std::string const& text : texts_of_ranks) EXPECT_EQ(text, to_json(whole));
+    }
+}
+
+TEST(fitted_pipeline, reads_pieces_on_every_rank_and_none_on_some) {
+  std::string const path = fresh_path("pieces.csv");
+  std::ofstream(path) << "age,income,city,size\n20,1,Rome,small\n40,3,Bern,large\n";
+  launch<threads>(3, [&](communicator& world) {
+    strings const files(static_cast<std::size_t>(world.rank()), path);  // 0, 1 and 2 files
+    fitted_pipeline const p({schema, {pipeline::normalise{{"age"}}}}, pieces_of(files, schema), world);
+    EXPECT_EQ(p.learned(0)[0].zero, 30);
+    EXPECT_EQ(p.report().rows, 6);
+  });
+}
+
+TEST(fitted_pipeline, fails_on_all_ranks_and_names_the_rank) {
+  strings why(3);
+  launch<threads>(3, [&](communicator& world) {
+    data_table const mine = parsed(world.rank() == 1 ? "age,income,city,size\n1,1,x,small\n-4,1,x,small\n"
+                                                     : "age,income,city,size\n1,1,x,small\n",
+                                   "part" + std::to_string(world.rank()) + ".csv");
+    why[static_cast<std::size_t>(world.rank())] = refused<data_error>([&] {
+      fitted_pipeline({schema, {pipeline::normalise{{"age"}}}}, mine, world);
+    });
+  });
+  EXPECT_EQ(why[1],
+            "a value does not match the schema (part1.csv, column age, row 2, rank 1): expected a whole "
+            "number of at least 0, got -4");
+  for (std::size_t const rank : {0u, 2u})
+    expect_parts(why[rank], {"cannot fit the pipeline", "rank 1: a value does not match",
+                             "part1.csv, column age, row 2, rank 1"});
+}
+
+TEST(fitted_pipeline, reports_the_skipped_rows_of_all_ranks) {
+  launch<threads>(3, [&](communicator& world) {
+    data_table const mine =
+        parsed("age,income,city,size\n1,1,x,small\n-4,1,x,small\n", "part" + std::to_string(world.rank()));
+    fitted_pipeline const p({schema, {pipeline::normalise{{"age"}}}}, mine, world, {.bad = bad_record::skip});
+    EXPECT_EQ(p.report().rows, 6);
+    EXPECT_EQ(p.report().skipped, 3);
+    ASSERT_EQ(p.report().problems.size(), 3u);
+    expect_parts(p.report().problems[2], {"part2, column age, row 2, rank 2"});
+  });
+}
+
+TEST(fitted_pipeline, requires_the_same_pipeline_on_all_ranks) {
+  launch<threads>(2, [&](communicator& world) {
+    std::string const column = world.rank() == 0 ? "age" : "income";
+    expect_parts(refused<setting_error>([&] {
+                   fitted_pipeline({schema, {pipeline::normalise{{column}}}}, training(), world);
+                 }),
+                 {"pipeline"});
+  });
+}
+
+}  // namespace fitted_pipeline_test

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cohort/transform/transform_rows.hpp>
+
+#include "../data/refused.hpp"
+
+namespace transform_rows_test {
+
+using namespace cohort;
+using strings = std::vector<std::string>;
+
+table_schema const schema{{{.name = "age"},
+                           {.name = "city", .type = column_type::text},
+                           {.name = "when", .type = column_type::time}}};
+
+TEST(transform_rows, become_a_table) {
+  data_table const table =
+      table_of(schema, {{20.0, "Rome", 5.0}, {{}, {}, {}}, {-1.5, "Bern", "1970-01-01T00:00:09Z"}});
+  EXPECT_EQ(table.rows(), 3);
+  EXPECT_EQ(table.columns(), (strings{"age", "city", "when"}));
+  EXPECT_EQ(table.numbers<double>("age")[2], -1.5);
+  EXPECT_TRUE(std::isnan(table.numbers<double>("age")[1]));
+  EXPECT_EQ(table.texts("city")[0], "Rome");
+  EXPECT_EQ(table.texts("city").codes[1], -1);
+  EXPECT_EQ(table.texts("city").vocabulary[0], "Bern");  // sorted
+  EXPECT_EQ(table.numbers<double>("when")[2], 9);
+  EXPECT_EQ(table.row_number(2), 3);
+  EXPECT_EQ(table_of(schema, {}).rows(), 0);
+}
+
+TEST(transform_rows, with_values_of_another_type_are_refused) {
+  expect_parts(refused<shape_error>([] {
+                 table_of(schema, {{1.0, "a"}});
+               }),
+               {"rows, row 1", "expected 3, got 2"});
+  expect_parts(refused<data_error>([] {
+                 table_of(schema, {{"x", "a", {}}}, "queue");
+               }),
+               {"queue, column age, row 1", "a number", "got \"x\""});
+  expect_parts(refused<data_error>([] {
+                 table_of(schema, {{{}, 1.0, {}}});
+               }),
+               {"column city, row 1", "a text", "got 1"});
+  expect_parts(refused<data_error>([] {
+                 table_of(schema, {{{}, {}, "noon"}});
+               }),
+               {"column when", "a time or a number"});
+  expect_parts(refused<data_error>([] {
+                 table_of(schema, {{{}, std::string("a\0b", 3), {}}});
+               }),
+               {"without NUL bytes"});
+}
+
+}  // namespace transform_rows_test
