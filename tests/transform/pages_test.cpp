@@ -36,7 +36,8 @@ cohort::dataset const examples = held_out.examples({.target = "answer"});
   EXPECT_EQ(examples.describe().inputs[0].example,
             cohort::shape(7));  // age, height, weight, three cities, bmi
   EXPECT_EQ(examples.describe().targets[0].label_names, (std::vector<std::string>{"no", "yes"}));
-  EXPECT_DOUBLE_EQ(prepared.learned(2)[0].number, 80 / 3.24);  // the mean of the body mass indices of grown-ups
+  EXPECT_DOUBLE_EQ(prepared.learned(2)[0].number,
+                   80 / 3.24);  // the mean of the body mass indices of grown-ups
   std::filesystem::current_path(testing::TempDir());
   std::filesystem::remove_all(folder);
 }
