@@ -26,9 +26,10 @@ struct pipeline_program;
 ///     arrays const examples = prepared.apply(training).examples({.target = "answer"});
 ///     arrays const held = prepared.apply(held_out).examples({.target = "answer"});
 ///
-/// Order     the constructors with a communicator are collective. The constructors pass over the training rows
-///           once, and again for each step that reads a column of a step that has learned in the same pass, or
-///           follows a filter or derive that reads one. After a pass the ranks' statistics are merged.
+/// Order     the constructors with a communicator are collective. The constructors pass over the training
+///           rows once, and again for each step that reads a column of a step that has learned in the same
+///           pass, or follows a filter or derive that reads one. After a pass the statistics of the ranks are
+///           merged.
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
 ///           whose mean is computed, 16 bytes for each different number and 16 bytes and the text for each
 ///           different text that is counted.
