@@ -13,6 +13,11 @@
 
 namespace cohort::detail {
 
+inline constexpr char const* schema_mismatch = "a value does not match the schema";
+
+/// Returns a list of texts for messages, at most 20.
+std::string listed_texts(std::vector<std::string> const& texts);
+
 /// A column and its schema.
 struct frame_column {
   column_schema schema;

@@ -162,8 +162,6 @@ COHORT_CORE_INLINE void row_removal::finish() {
   if (any_) frame_.remove(flags_);
 }
 
-inline constexpr char const* schema_mismatch = "a value does not match the schema";
-
 /// Returns what a column accepts, for messages.
 COHORT_CORE_INLINE std::string accepted_by(column_schema const& column) {
   std::string accepted = column.type == column_type::integer ? "a whole number"
@@ -231,7 +229,6 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
   return made;
 }
 
-/// Returns a list of texts for messages, at most 20.
 COHORT_CORE_INLINE std::string listed_texts(std::vector<std::string> const& texts) {
   std::string list;
   for (std::size_t i = 0; i < texts.size() && i < 20; ++i)

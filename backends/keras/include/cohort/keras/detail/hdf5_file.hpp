@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/build_check.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cohort/keras/detail/keras_weights.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,7 +42,6 @@ class hdf5_file {
   hdf5_file(std::string name, std::span<std::byte const> bytes);
   hdf5_file(hdf5_file const&) = delete;
   hdf5_file& operator=(hdf5_file const&) = delete;
-  ~hdf5_file();
 
   std::string const& name() const { return name_; }
   /// Returns whether all parts of the path are objects of this file.
@@ -88,7 +89,7 @@ class hdf5_file {
 
   std::string name_;
   std::span<std::byte const> bytes_{};
-  int file_ = -1;  // a descriptor; −1: the file is in memory
+  std::unique_ptr<regular_file const> file_;  // null: the file is in memory
   std::uint64_t size_ = 0;
   std::uint64_t root_ = 0;
   mutable std::uint64_t spent_ = 0;  // bytes read so far

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <unistd.h>
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -115,25 +113,16 @@ COHORT_KERAS_INLINE void hdf5_file::refuse_at(std::uint64_t at, std::string what
          hdf5_remedy::save);
 }
 
-COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path) : name_(std::move(name)) {
-  regular_file const opened = open_regular_file(path, "cannot read the file");
-  file_ = opened.descriptor;
-  size_ = opened.size;
-  try {
-    open();
-  } catch (...) {
-    ::close(file_);
-    throw;
-  }
+COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path)
+    : name_(std::move(name)),
+      file_(new regular_file(open_regular_file(path, "cannot read the file"))),
+      size_(file_->size()) {
+  open();
 }
 
 COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::span<std::byte const> bytes)
     : name_(std::move(name)), bytes_(bytes), size_(bytes.size()) {
   open();
-}
-
-COHORT_KERAS_INLINE hdf5_file::~hdf5_file() {
-  if (file_ >= 0) ::close(file_);
 }
 
 /// Bounds the work: damaged references may lead to the same bytes again and again.
@@ -150,19 +139,12 @@ COHORT_KERAS_INLINE void hdf5_file::read_into(void* to, std::uint64_t at, std::s
               text_of({"a file of ", size_, " bytes"}));
   spend(at, bytes);
   if (bytes == 0) return;
-  if (file_ < 0) {
+  if (!file_) {
     std::memcpy(to, bytes_.data() + at, bytes);
     return;
   }
-  for (std::size_t done = 0; done < bytes;) {
-    ssize_t const count =
-        ::pread(file_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(at + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) refuse_file("cannot read the file", name_, errno);
-    if (count == 0)
-      refuse_at(at + done, "the file became shorter while it was read", text_of({size_, " bytes"}), "fewer");
-    done += static_cast<std::size_t>(count);
-  }
+  if (std::size_t const got = read_at(*file_, name_, at, to, bytes); got < bytes)
+    refuse_at(at + got, "the file became shorter while it was read", text_of({size_, " bytes"}), "fewer");
 }
 
 COHORT_KERAS_INLINE hdf5_file::block hdf5_file::part(std::uint64_t at, std::uint64_t bytes) const {
