@@ -15,8 +15,6 @@ import subprocess
 import sys
 import tempfile
 
-import pytorch_transformers
-
 
 def save_tensors(path, tensors):
     """Writes a safetensors file (format: github.com/huggingface/safetensors)."""
@@ -44,7 +42,7 @@ def name_map(blocks):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("--net", default="gpt2_124m", choices=pytorch_transformers.EXTENTS)
+    parser.add_argument("--net", default="gpt2_124m", choices=("gpt_small", "gpt_baby", "gpt2_124m"))
     parser.add_argument("--dtype", default="f32", choices=("f32", "bf16"))
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rate", type=float, default=3e-4)
@@ -52,6 +50,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     chosen = parser.parse_args()
     import torch
+    import pytorch_transformers
     torch.set_num_threads(chosen.threads)
     torch.manual_seed(chosen.seed)
     blocks, _, _, length, vocabulary, batch = pytorch_transformers.EXTENTS[chosen.net]
