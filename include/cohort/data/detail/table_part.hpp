@@ -39,3 +39,7 @@ data_table parse_rows(std::string_view text, std::string const& where, table_set
                       table_part const& part);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/read_table.ipp>
+#endif
