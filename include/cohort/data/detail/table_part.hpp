@@ -13,8 +13,7 @@ struct table_settings;
 
 namespace cohort::detail {
 
-/// The place of a part of a table: some of its rows as text, without the names. The bodies of the functions
-/// below are in impl/read_table.ipp.
+/// The place of a part of a table: some of its rows as text, without the names.
 struct table_part {
   std::span<std::string const> names;  // of all columns
   std::int64_t first_line = 1;         // number of its first line in the file

@@ -22,7 +22,7 @@ struct npy_layout {
 };
 
 /// Reads the header and compares the file's size with it. `begin`: the file, or its first longest_npy_prefix
-/// bytes. The body is in impl/npy.ipp.
+/// bytes.
 ///
 /// Errors    data_error naming `where` and the byte.
 npy_layout read_npy_layout(std::span<std::byte const> begin, std::uint64_t file_bytes,
