@@ -81,7 +81,6 @@ def header_findings(text, internal=True):
 def surface_findings(text, internal):
     """Errors in the location of a header: outside detail/ it must declare something for users, with a contract; inside it may
     declare only internals."""
-    text = re.sub(r"namespace cohort \{\n((class|struct) \w+;\n)+\}[^\n]*\n", "", text)  # forward declarations alone
     declares = [one for one in open_namespaces(text) if "detail" not in one.split("::")]
     umbrella = not open_namespaces(text)
     if internal and declares:

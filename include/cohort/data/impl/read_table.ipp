@@ -5,7 +5,6 @@
 #include <cohort/data/detail/decimal.hpp>
 #include <cohort/data/detail/field_reader.hpp>
 #include <cohort/data/detail/table_content.hpp>
-#include <cohort/data/detail/table_part.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/detail/text_dictionary.hpp>
 #include <cohort/data/read_table.hpp>

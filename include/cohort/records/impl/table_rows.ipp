@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cohort/data/arrays.hpp>
-#include <cohort/data/detail/table_part.hpp>
 #include <cohort/data/detail/table_values.hpp>
+#include <cohort/data/read_table.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/detail/block_cache.hpp>
