@@ -126,8 +126,8 @@ struct training_state {
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
   fit_loop* active_fit = nullptr;
-  std::int64_t states_step = -1;      // step after which the layer states apply; −1: none
-  plan const* logged_plan = nullptr;  // plan whose memory was logged last
+  std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
+  std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
 };
 
 }  // namespace cohort::detail
