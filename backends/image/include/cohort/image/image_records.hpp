@@ -4,9 +4,13 @@
 #include <cohort/image/detail/image_reader.hpp>
 #include <cohort/image/image_settings.hpp>
 #include <cohort/records/record_dataset.hpp>
+#include <cohort/records/tfrecord.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cohort {
@@ -17,8 +21,8 @@ struct image_fields {
   std::string label = "cls";                                ///< the class number as a decimal text
 };
 
-/// Images in records, as an indexed data set: of a WebDataset, or Datums of Caffe. A record is read and
-/// decoded by get, on the calling thread.
+/// Images in records, as an indexed data set: of a WebDataset, Datums of Caffe, or examples of TensorFlow. A
+/// record is read and decoded by get, on the calling thread.
 ///
 /// Shapes    as for image_folder.
 /// Order     examples are the records in their order. settings.labels are the names of the classes 0, 1, ….
@@ -35,6 +39,13 @@ class image_records {
   /// become red, green and blue.
   static image_records of_caffe(record_set records, image_settings settings);
 
+  /// Reads each record as a serialised tf.train.Example (tf_example). `features` are the names of its
+  /// features: a record has one of `image`, a byte string, and `label`, an integer. The default names are
+  /// those of the ImageNet files that TensorFlow's research models read.
+  static image_records of_tensorflow(record_set records, image_settings settings,
+                                     image_fields const& features = {.image = {"image/encoded"},
+                                                                     .label = "image/class/label"});
+
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return records_.size(); }
   void get(std::int64_t i, example_view& out) const;
@@ -43,17 +54,23 @@ class image_records {
   record_set const& records() const { return records_; }
 
  private:
+  enum class kind { fields, caffe, tensorflow };
+
   image_records(record_set records, image_settings settings, std::vector<std::size_t> image,
-                std::size_t label, bool caffe);
+                std::size_t label, kind of, image_fields features);
 
   std::int32_t class_of(std::int64_t number, std::int64_t i) const;
   std::size_t image_field(record_view const& record) const;
+  std::string_view image_of(std::map<std::string, tf_feature, std::less<>> const& features,
+                            record_view const& record) const;
+  std::int32_t class_of(std::map<std::string, tf_feature, std::less<>> const& features, std::int64_t i) const;
 
   record_set records_;
   detail::image_reader reader_;
   std::vector<std::size_t> image_fields_;
   std::size_t label_field_;
-  bool caffe_;
+  kind kind_;
+  image_fields features_;
   data_description what_;
 };
 

@@ -60,21 +60,28 @@ COHORT_IMAGE_INLINE image pixels_of(caffe_datum const& datum, int channels, std:
 COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
                                                  image_fields const& fields)
     : image_records(records, std::move(settings), detail::known_fields(records, fields.image),
-                    records.field(fields.label), false) {}
+                    records.field(fields.label), kind::fields, {}) {}
 
 COHORT_IMAGE_INLINE image_records image_records::of_caffe(record_set records, image_settings settings) {
   std::size_t const field = detail::datum_field(records);
-  return {std::move(records), std::move(settings), {field}, field, true};
+  return {std::move(records), std::move(settings), {field}, field, kind::caffe, {}};
+}
+
+COHORT_IMAGE_INLINE image_records image_records::of_tensorflow(record_set records, image_settings settings,
+                                                               image_fields const& features) {
+  std::size_t const field = records.fields().size() == 1 ? 0 : records.field("record");
+  return {std::move(records), std::move(settings), {field}, field, kind::tensorflow, features};
 }
 
 COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
-                                                 std::vector<std::size_t> image, std::size_t label,
-                                                 bool caffe)
+                                                 std::vector<std::size_t> image, std::size_t label, kind of,
+                                                 image_fields features)
     : records_(std::move(records)),
       reader_(settings, settings.labels),
       image_fields_(std::move(image)),
       label_field_(label),
-      caffe_(caffe) {
+      kind_(of),
+      features_(std::move(features)) {
   detail::require_unique(settings.labels);
   if (settings.labels.empty())
     throw setting_error({.what = "the classes of the records are unknown",
@@ -88,12 +95,18 @@ COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_setti
                       .got = "0"});
   if (reader_.needs_size()) {
     record_view first(records_, 0);
-    std::span<std::byte const> const file = first.bytes(image_field(first));
-    caffe_datum const datum = caffe_ ? caffe_datum::parse(file, first.where()) : caffe_datum{.encoded = true};
+    std::span<std::byte const> file = first.bytes(image_field(first));
+    caffe_datum datum{.encoded = true};
+    if (kind_ == kind::caffe) {
+      datum = caffe_datum::parse(file, first.where());
+      file = detail::bytes_in(datum.data);
+    } else if (kind_ == kind::tensorflow) {
+      file = detail::bytes_in(image_of(tf_example(file, first.where()), first));
+    }
     if (!datum.encoded)
       reader_.use_size(datum.height, datum.width);
     else
-      reader_.use_size_of(caffe_ ? detail::bytes_in(datum.data) : file, first.where());
+      reader_.use_size_of(file, first.where());
   }
   what_ = reader_.describe();
 }
@@ -109,7 +122,7 @@ COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& re
 
 COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, std::int64_t i) const {
   int const classes = what_.targets[0].classes;
-  if (number >= classes)
+  if (number < 0 || number >= classes)
     throw data_error({.what = "a record has an unknown class",
                       .where = records_.where(i),
                       .expected = {"0 to ", classes - 1},
@@ -117,9 +130,33 @@ COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, st
   return static_cast<std::int32_t>(number);
 }
 
+COHORT_IMAGE_INLINE std::string_view image_records::image_of(
+    std::map<std::string, tf_feature, std::less<>> const& features, record_view const& record) const {
+  for (std::string const& name : features_.image)
+    if (auto const found = features.find(name); found != features.end() && found->second.bytes.size() == 1)
+      return found->second.bytes[0];
+  throw data_error(
+      {.what = "a record has no image",
+       .where = record.where(),
+       .expected = {"a feature ", features_.image.empty() ? "" : features_.image[0], " of one byte string"},
+       .got = "none"});
+}
+
+COHORT_IMAGE_INLINE std::int32_t image_records::class_of(
+    std::map<std::string, tf_feature, std::less<>> const& features, std::int64_t i) const {
+  auto const found = features.find(features_.label);
+  if (found == features.end() || found->second.integers.size() != 1)
+    throw data_error({.what = "a record has no class",
+                      .where = records_.where(i),
+                      .expected = {"a feature ", features_.label, " of one integer"},
+                      .got = found == features.end() ? "none" : "another feature of this name"});
+  return class_of(found->second.integers[0], i);
+}
+
 COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
   record_view record(records_, i);
-  if (!caffe_) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
+  if (kind_ == kind::fields) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
+  if (kind_ == kind::tensorflow) return class_of(tf_example(record.bytes(label_field_), record.where()), i);
   return class_of(caffe_datum::parse(record.bytes(label_field_), record.where()).label, i);
 }
 
@@ -127,10 +164,15 @@ COHORT_IMAGE_INLINE void image_records::get(std::int64_t i, example_view& out) c
   record_view record(records_, i);
   std::string const where = record.where();
   std::span<std::byte const> const file = record.bytes(image_field(record));
-  if (!caffe_) {
+  if (kind_ == kind::fields) {
     auto const number =
         static_cast<std::int32_t>(record.integer(label_field_, 0, what_.targets[0].classes - 1));
     return reader_.write(file, where, record.key(), number, out);
+  }
+  if (kind_ == kind::tensorflow) {
+    auto const features = tf_example(file, where);
+    return reader_.write(detail::bytes_in(image_of(features, record)), where, record.key(),
+                         class_of(features, i), out);
   }
   caffe_datum const datum = caffe_datum::parse(file, where);
   std::int32_t const number = class_of(datum.label, i);
