@@ -20,6 +20,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -237,8 +238,18 @@ test_report evaluate(cohort::training& training, cohort::dataset const& test,
   return made;
 }
 
+/// The reads of damaged records that all ranks skipped; nothing without records. Collective. Each read counts
+/// once, also if several ranks share the counter of their process.
+std::optional<std::uint64_t> skipped_records(document_data const& data, cohort::communicator& world) {
+  if (!data.skipped) return std::nullopt;
+  auto count = static_cast<std::uint64_t>(data.skipped->exchange(0));
+  world.allreduce(std::span<std::uint64_t>(&count, 1));
+  return count;
+}
+
 std::string json_report(run_document const& run, cohort::training& training, cohort::fit_report const& fitted,
-                        test_report const& results, reference_program::run_totals const& totals) {
+                        test_report const& results, reference_program::run_totals const& totals,
+                        std::optional<std::uint64_t> skipped) {
   cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
   out.begin_object();
@@ -250,6 +261,7 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   out.field("exchange_seconds", fitted.exchange_seconds).field("backend", training.backend());
   out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
+  if (skipped) out.field("skipped_records", *skipped);
   out.field("checksum", training.checksum()).key("history").begin_object();
   for (std::string const& name : fitted.history.names()) {
     out.key(name).begin_array(cohort::io::json_lines::one);
@@ -338,14 +350,17 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   reference_program::run_totals const totals{.seconds = fitted.seconds,
                                              .wait_seconds = reference_program::longest_wait(fitted, world),
                                              .bytes = reference_program::bytes_sent(world)};
+  std::optional<std::uint64_t> const skipped = skipped_records(data, world);
   if (prints) {
     if (test) std::printf("\n%s\n", results.text.c_str());
     reference_program::print_totals(training, fitted, totals, std::string(strategy_of(run, world)));
+    if (skipped.value_or(0) > 0)
+      std::printf("damaged records: %llu reads skipped\n", static_cast<unsigned long long>(*skipped));
     std::fflush(stdout);
   }
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);
   if (prints && !run.output.report.empty())
-    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, totals));
+    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, totals, skipped));
   return 0;
 }
 
