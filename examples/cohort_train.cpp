@@ -16,9 +16,11 @@
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -48,13 +50,16 @@ constexpr char const* help =
   --ranks N          the same as --set ranks.count=N: ranks as threads of this process.
                      Under mpirun, mpirun starts the ranks
   --resume           the same as --set output.resume=true: starts from the newest checkpoint
+  --max-bytes SIZE   sets training.max_bytes, the limit of a rank's memory for training: bytes, or a number with
+                     K, M, G or T (powers of 1024), such as 512M; 0: none
   --print-config     prints the document with all fields, as JSON, and ends
   --print-schema     prints the JSON Schema of documents, and ends
   --help             prints this text
 
 A variable COHORT_SET_TRAINING__BATCH=64 does the same as --set training.batch=64: two underscores stand for a
-point, capitals for small letters. Flags override variables, and these override the file; of a repeated flag the
-last one counts. With mpirun on several hosts, export the variables by its flag -x.
+point, capitals for small letters. COHORT_MAX_BYTES=8G does the same as --max-bytes 8G. Flags override variables,
+and these override the file; of a repeated flag the last one counts. With mpirun on several hosts, export the
+variables by its flag -x.
 
 Exit status: 0; 1 after an error in a run; 2 for an invalid document or flag; 75 if the same command can be
 restarted with --resume.
@@ -79,7 +84,12 @@ assignment assignment_of(std::string const& text, std::string origin) {
   return {text.substr(0, equals), text.substr(equals + 1), std::move(origin)};
 }
 
-/// The fields that the environment sets, in the order of the variables' names.
+assignment max_bytes_assignment(std::string_view size, char const* origin) {
+  return {"training.max_bytes", std::to_string(reference_program::bytes_of(origin, size)), origin};
+}
+
+/// The fields that the environment sets, in the order of the variables' names. COHORT_MAX_BYTES is first, so
+/// COHORT_SET_TRAINING__MAX_BYTES overrides it.
 std::vector<assignment> assignments_of_environment() {
   constexpr std::string_view prefix = "COHORT_SET_";
   std::map<std::string, std::string> sorted;
@@ -90,6 +100,9 @@ std::vector<assignment> assignments_of_environment() {
     sorted.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   std::vector<assignment> fields;
+  constexpr char const* limit = reference_program::max_bytes_variable;
+  if (char const* const size = std::getenv(limit); size && *size)
+    fields.push_back(max_bytes_assignment(size, limit));
   for (auto const& [name, value] : sorted) {
     std::string path;
     for (std::size_t k = prefix.size(); k < name.size(); ++k) {
@@ -119,6 +132,8 @@ command parse(int argc, char** argv) {
       made.fields.push_back(assignment_of(text, "--set " + text));
     } else if (flag == "--ranks") {
       made.fields.push_back({"ranks.count", value(), "--ranks"});
+    } else if (flag == "--max-bytes") {
+      made.fields.push_back(max_bytes_assignment(value(), "--max-bytes"));
     } else if (given == "--resume") {
       made.fields.push_back({"output.resume", "true", "--resume"});
     } else if (given == "--print-config") {
@@ -223,18 +238,30 @@ test_report evaluate(cohort::training& training, cohort::dataset const& test,
   return made;
 }
 
+/// The reads of damaged records that all ranks skipped; nothing without records. Collective. Each read counts
+/// once, also if several ranks share the counter of their process.
+std::optional<std::uint64_t> skipped_records(document_data const& data, cohort::communicator& world) {
+  if (!data.skipped) return std::nullopt;
+  auto count = static_cast<std::uint64_t>(data.skipped->exchange(0));
+  world.allreduce(std::span<std::uint64_t>(&count, 1));
+  return count;
+}
+
 std::string json_report(run_document const& run, cohort::training& training, cohort::fit_report const& fitted,
-                        test_report const& results, std::uint64_t bytes) {
+                        test_report const& results, reference_program::run_totals const& totals,
+                        std::optional<std::uint64_t> skipped) {
   cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
   out.begin_object();
   for (auto const& [name, value] : results.numbers) out.field(name, value);
-  out.field("seconds", fitted.seconds).field("samples_per_second", fitted.samples_per_second());
+  out.field("seconds", totals.seconds).field("samples_per_second", fitted.samples_per_second());
+  out.field("wait_seconds", totals.wait_seconds);
   out.field("ranks", world.size()).field("communicator", world.name());
-  out.field("strategy", strategy_of(run, world)).field("bytes_sent", bytes);
+  out.field("strategy", strategy_of(run, world)).field("bytes_sent", totals.bytes);
   out.field("exchange_seconds", fitted.exchange_seconds).field("backend", training.backend());
   out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
+  if (skipped) out.field("skipped_records", *skipped);
   out.field("checksum", training.checksum()).key("history").begin_object();
   for (std::string const& name : fitted.history.names()) {
     out.key(name).begin_array(cohort::io::json_lines::one);
@@ -321,16 +348,20 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
 
   test_report results;
   if (test) results = evaluate(training, *test, run.evaluation);
-  std::uint64_t const bytes = reference_program::bytes_sent(world);
+  reference_program::run_totals const totals{.seconds = fitted.seconds,
+                                             .wait_seconds = reference_program::longest_wait(fitted, world),
+                                             .bytes = reference_program::bytes_sent(world)};
+  std::optional<std::uint64_t> const skipped = skipped_records(data, world);
   if (prints) {
     if (test) std::printf("\n%s\n", results.text.c_str());
-    reference_program::print_totals(training, fitted, fitted.seconds, std::string(strategy_of(run, world)),
-                                    bytes);
+    reference_program::print_totals(training, fitted, totals, std::string(strategy_of(run, world)));
+    if (skipped.value_or(0) > 0)
+      std::printf("damaged records: %llu reads skipped\n", static_cast<unsigned long long>(*skipped));
     std::fflush(stdout);
   }
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);
   if (prints && !run.output.report.empty())
-    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, bytes));
+    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, totals, skipped));
   return 0;
 }
 

@@ -6,10 +6,13 @@
 // FROM contains train/ and test/ (or val/) with one folder per class, or TinyImageNet as distributed:
 // training images in train/CLASS/images, test images in val/images, and their classes in
 // val/val_annotations.txt. Writes archives of FILES images each (default 500) to TO/train/ and TO/test/, in
-// one random order.
+// one random order. FROM/words.txt, the names of the classes, is copied to TO.
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/class_words.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -95,8 +98,12 @@ int main(int argc, char** argv) try {
                                 .where = from.string(),
                                 .expected = "the folders train and test, or train and val",
                                 .got = {"no folder ", folder.filename().string()}});
+  files::path const words = from / "words.txt";
+  bool const has_words = files::exists(words);
+  if (has_words) cohort::class_words(words.string());  // an error before the packing
   pack(from / "train", to + "/train", each, tiny_imagenet ? sort_training : nullptr);
   pack(test, to + "/test", each, tiny_imagenet ? sort_validation : nullptr);
+  if (has_words) cohort::io::write_file(to + "/words.txt", cohort::io::read_text(words.string()));
 } catch (std::exception const& problem) {
   std::fprintf(stderr, "preprocess: %s\n", problem.what());
   return 1;

@@ -46,15 +46,17 @@ static_assert(network<[](builder& net) { return darknet(net, all_classes); }>().
 sets images(options const& chosen) {
   for (std::string const& folder : reference_program::folders_of("tiny_imagenet", chosen.data)) {
     if (!reference_program::is_file(folder + "/train/batch-000000.zip")) continue;
-    data_description const as_packed = file_batches(folder + "/train").describe();
+    file_batches const as_packed(folder + "/train");
     image_settings how{.height = side, .width = side, .other_sizes = fitting::stretch};
+    how.labels = as_packed.labels();
+    if (std::string const words = folder + "/words.txt"; reference_program::is_file(words))
+      how.words = class_words(words);
     file_batches train(folder + "/train", how);
-    how.labels = as_packed.targets[0].label_names;
     how.keyed = true;
     file_batches test(folder + "/test", how);
     sets made{.train = std::move(train), .test = std::move(test), .where = folder};
-    shape const size = as_packed.inputs[0].example;
-    if (int const classes = as_packed.targets[0].classes;
+    shape const size = as_packed.describe().inputs[0].example;
+    if (int const classes = as_packed.describe().targets[0].classes;
         classes != all_classes || size != shape(3, side, side)) {
       made.kind = "scaled";
       std::string const pixels = std::to_string(size[1]) + "x" + std::to_string(size[2]);
@@ -116,7 +118,8 @@ reference_program::program const tiny_imagenet{
                    64x64; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images)",
              .rate = "AMSGrad's learning rate in the first epoch; later 3/4 of it, and 3/8, 1/8 and 1/16 "
                      "from epochs\n"
-                     "                   3, 5 and 7"},
+                     "                   3, 5 and 7",
+             .cookbook = true},
     .defaults = {.epochs = 8, .rate = 8e-3},
     .top = ranked,
     .prefetch = 2,

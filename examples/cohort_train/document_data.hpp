@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The data sets of a run document.
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cohort/configuration/data_source.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/idx.hpp>
@@ -10,12 +13,6 @@
 #include <cohort/mnist.hpp>
 #include <cohort/text/tokenizer.hpp>
 #include <cohort/zlib.hpp>
-#if __has_include(<cohort/image.hpp>)
-#include <cohort/image.hpp>
-#define HAS_IMAGE 1
-#endif
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,16 +23,20 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include "image_options.hpp"
+#include "record_data.hpp"
 
 namespace cohort_train {
 
-/// Training and test set of a document, and the encoder of a table.
+/// Training and test set of a document, and the encoder of a table. `skipped` counts the reads of damaged
+/// records that were skipped by this process; null without records.
 struct document_data {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};
   std::string where{};   ///< file or folder
   std::string notice{};  ///< printed first if the data is drawn in place of the real one
   std::optional<cohort::table_encoder> encoder{};
+  std::shared_ptr<std::atomic<std::int64_t>> skipped{};
 };
 
 inline bool is_packed(std::string_view path) { return path.ends_with(".gz"); }
@@ -197,53 +198,36 @@ inline document_data load(cohort::series_source const& from, std::uint64_t) {
 }
 
 #if HAS_IMAGE
-inline cohort::fitting fitting_of(cohort::images_source::fit how) {
-  using fit = cohort::images_source::fit;
-  if (how == fit::stretch) return cohort::fitting::stretch;
-  return how == fit::cover ? cohort::fitting::cover : cohort::fitting::refuse;
-}
-
 inline document_data load(cohort::images_source const& from, std::uint64_t seed) {
-  cohort::image_settings how{.channels = from.channels,
-                             .height = from.height,
-                             .width = from.width,
-                             .other_sizes = fitting_of(from.other_sizes)};
-  how.normalise.mean = from.mean;
-  how.normalise.deviation = from.deviation;
-  cohort::augmentation const changes{.padding = from.padding,
-                                     .place = cohort::placing::anywhere,
-                                     .flip = from.flip,
-                                     .rotation = from.rotation,
-                                     .seed = seed};
-  bool const augments = from.padding > 0 || from.flip || from.rotation > 0;
-  auto const training_part = [&](auto data) -> cohort::dataset {
-    if (augments) return cohort::augmented(std::move(data), changes);
-    return data;
-  };
+  cohort::image_settings how = settings_of(from.options);
+  if (!from.words.empty()) how.words = cohort::class_words(from.words);
   cohort::image_folder const all(from.folder, how);
   if (!from.test_folder.empty()) {
-    how.labels = all.describe().targets[0].label_names;
+    how.labels = all.labels();
     how.height = all.describe().inputs[0].example[1];
     how.width = all.describe().inputs[0].example[2];
-    return {.train = training_part(all),
+    return {.train = training_part(all, from.options, seed),
             .test = cohort::image_folder(from.test_folder, how),
             .where = from.folder};
   }
-  if (from.test_fraction == 0) return {.train = training_part(all), .where = from.folder};
+  if (from.test_fraction == 0) return {.train = training_part(all, from.options, seed), .where = from.folder};
   cohort::split_settings const parts{.seed = from.split_seed, .stratified = true};
-  return {.train = cohort::split(training_part(all), 1 - from.test_fraction, parts).training,
+  cohort::dataset const training = training_part(all, from.options, seed);
+  return {.train = cohort::split(training, 1 - from.test_fraction, parts).training,
           .test = cohort::split(all, 1 - from.test_fraction, parts).held_out,
           .where = from.folder};
 }
 #else
-inline document_data load(cohort::images_source const&, std::uint64_t) {
-  throw cohort::setting_error({.what = "cannot read images",
-                               .where = "data.images",
-                               .expected = "a program that was built with the component image",
-                               .got = "one without it: install libturbojpeg0-dev, libpng-dev and libzip-dev, "
-                                      "and build again"});
-}
+inline document_data load(cohort::images_source const&, std::uint64_t) { refuse_images("data.images"); }
 #endif
+
+inline document_data load(cohort::records_source const& from, std::uint64_t seed) {
+  record_sets made = load_records(from, seed);
+  return {.train = std::move(made.train),
+          .test = std::move(made.test),
+          .where = std::move(made.where),
+          .skipped = std::move(made.skipped)};
+}
 
 /// Reads the data set that a document names. `seed`: of crops and augmentations, which differ from epoch to
 /// epoch. `learned`: the encoder of the model that training starts from.

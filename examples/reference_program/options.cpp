@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
@@ -57,10 +59,13 @@ struct flag {
 
 constexpr flag all_flags[]{
     {"data", [](options& o, text f, text v) { o.data = file_of(f, v, "a folder"); }},
+    {"dataPath", [](options& o, text f, text v) { o.data = file_of(f, v, "a folder"); }},
+    {"masterIP", [](options& o, text f, text v) { o.master = file_of(f, v, "a host"); }},
     {"ranks", [](options& o, text f, text v) { o.ranks = number_of(f, v, 1, 1024); }},
     {"workers", [](options& o, text f, text v) { o.workers = number_of(f, v, 1, 256); }},
     {"threads", [](options& o, text f, text v) { o.threads = number_of(f, v, 1, 1024); }},
     {"recompute", [](options& o, text, text) { o.recompute = true; }, no_argument},
+    {"max-bytes", [](options& o, text f, text v) { o.max_bytes = bytes_of(f, v); }},
     {"tune", [](options& o, text, text) { o.tune = true; }, no_argument},
     {"communicator",
      [](options& o, text f, text v) {
@@ -137,16 +142,21 @@ bool has(program_text const& program, text flag) {
   if (flag == "generate") return program.generate != nullptr;
   if (flag == "words") return program.words != nullptr;
   if (flag == "weights" || flag == "map") return program.weights != nullptr;
+  if (flag == "dataPath" || flag == "masterIP") return program.cookbook;
   return true;
 }
 
 constexpr char const* before_data = R"(
   --data DIR       )";
 constexpr char const* after_data = R"(
+  --dataPath DIR   the same as --data
+  --masterIP HOST  under mpirun: the host of rank 0, which is checked
   --ranks N        ranks as threads of this process, each with its own parameters; under mpirun: mpirun's ranks (1)
   --workers N      workers (threads) per rank, which share its parameters and split its batch (1)
   --threads N      OpenMP threads per worker (1)
   --recompute      recomputes norms, activations and other cheap layers in backward: less memory, more time
+  --max-bytes SIZE limit of each rank's memory for training, checked before it is allocated: bytes, or a number with
+                   K, M, G or T (powers of 1024), such as 512M; 0: none; default: $COHORT_MAX_BYTES
   --tune           measures implementations of each layer once and caches the fastest; without --workers and --threads,
                    also compares one worker per processor with one worker of as many threads
   --communicator NAME  auto, self, threads, mpi or nccl (mpi, with gradients sent between GPUs); auto: mpi under
@@ -214,6 +224,24 @@ std::string without_other_flags(program_text const& program, std::string const& 
 
 }  // namespace
 
+std::size_t bytes_of(std::string_view setting, std::string_view text) {
+  constexpr std::string_view units = "KMGT";
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (std::size_t const unit = digits.empty() ? units.npos : units.find(digits.back()); unit != units.npos) {
+    shift = 10 * static_cast<unsigned>(unit + 1);
+    digits.remove_suffix(1);
+  }
+  std::size_t count = 0;
+  auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  bool const whole = failure == std::errc() && end == digits.data() + digits.size();
+  if (whole && count <= SIZE_MAX >> shift) return count << shift;
+  throw usage_error{std::string(setting)
+                    + ": expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and "
+                      "T are powers of 1024), got '"
+                    + std::string(text) + "'"};
+}
+
 std::string help_of(program_text const& program, options const& defaults) {
   char rate[32];
   std::snprintf(rate, sizeof rate, "%g", defaults.rate);
@@ -246,7 +274,9 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   known.push_back({});
   options chosen = defaults;
   chosen.rate = 0;
-  opterr = 0;  // getopt prints nothing, because usage_error has the message
+  if (char const* const limit = std::getenv(max_bytes_variable); limit && *limit && has(program, "max-bytes"))
+    chosen.max_bytes = bytes_of(max_bytes_variable, limit);
+  opterr = 0;  // getopt prints nothing: usage_error has the message
   while (optind < argc) {
     std::string const given = argv[optind];
     int const which = getopt_long(argc, argv, "+:", known.data(), nullptr);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace reference_program {
 
@@ -31,6 +33,7 @@ struct options {
   int epochs = 5;
   double rate = 0;
   std::string backend = "auto";
+  std::size_t max_bytes = 0;  // of training_settings; 0: no limit of its own
   std::uint64_t seed = 123;
   bool original = false;
   std::string save{};
@@ -51,6 +54,7 @@ struct options {
   std::string words{};
   std::string weights{};
   std::string map{};
+  std::string master{};  // --masterIP
   bool help = false;
 };
 
@@ -66,6 +70,7 @@ struct program_text {
   char const* generate = nullptr;  ///< of --generate
   char const* words = nullptr;     ///< of --words
   char const* weights = nullptr;   ///< of --weights; --map exists if it is not null
+  bool cookbook = false;           ///< --dataPath and --masterIP exist
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 
@@ -74,7 +79,17 @@ struct usage_error final : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Parses the flags.  `rate` is 0 if no flag sets it.
+/// Parses a number of bytes: an integer, or an integer with the unit K, M, G or T, which are powers of 1024:
+/// "512M" is 536870912. `setting` is the name of the flag or variable in messages.
+///
+/// Errors    usage_error.
+std::size_t bytes_of(std::string_view setting, std::string_view text);
+
+/// The environment variable that limits the memory of training.
+inline constexpr char const* max_bytes_variable = "COHORT_MAX_BYTES";
+
+/// Parses the flags.  `rate` is 0 if no flag sets it. Without --max-bytes, `max_bytes` is the value of
+/// COHORT_MAX_BYTES.
 ///
 /// Errors    usage_error.
 options parse(program_text const& text, options const& defaults, int argc, char** argv);

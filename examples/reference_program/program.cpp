@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program.hpp"
+#include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -139,17 +141,18 @@ struct evaluations final : cohort::listener {
 };
 
 std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
-                        evaluations const& results, std::string const& kind, std::uint64_t bytes) {
-  double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
+                        evaluations const& results, std::string const& kind, run_totals const& totals) {
+  double const each_second = totals.seconds > 0 ? static_cast<double>(fitted.examples) / totals.seconds : 0;
   cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
   out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
   if (results.how.top > 1) out.field("top_accuracy", results.last->top_accuracy().value_or(0));
-  out.field("seconds", results.seconds).field("samples_per_second", each_second);
+  out.field("seconds", totals.seconds).field("samples_per_second", each_second);
+  out.field("wait_seconds", totals.wait_seconds);
   cohort::training_settings const& settings = training.settings();
   out.field("ranks", world.size()).field("workers", settings.workers).field("threads", settings.threads);
   out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
-  out.field("bytes_sent", bytes).field("exchange_seconds", fitted.exchange_seconds);
+  out.field("bytes_sent", totals.bytes).field("exchange_seconds", fitted.exchange_seconds);
   out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
   out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
@@ -236,7 +239,8 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
     return report_stop(training, saving ? &*saving : nullptr);
   }
   if (!results.last) results.last = training.evaluate(images.test, results.how);
-  std::uint64_t const bytes = bytes_sent(world);
+  run_totals const totals{
+      .seconds = results.seconds, .wait_seconds = longest_wait(fitted, world), .bytes = bytes_sent(world)};
   std::string const forecast = chosen.performance > 0 && world.size() > 1 && fitted.steps > 0
                                    ? forecast_of(chosen, training, fitted, results.seconds)
                                    : "";
@@ -253,7 +257,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   }
   if (prints) {
     std::printf("\n%s\n", results.last->stats().c_str());
-    print_totals(training, fitted, results.seconds, strategy_of(chosen, world), bytes);
+    print_totals(training, fitted, totals, strategy_of(chosen, world));
     std::fputs(forecast.c_str(), stdout);
     std::fflush(stdout);
   }
@@ -261,7 +265,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   if (!prints) return 0;
   if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
   if (!chosen.json.empty())
-    cohort::io::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, bytes));
+    cohort::io::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, totals));
   return 0;
 }
 
@@ -308,6 +312,7 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   settings.workers = chosen.workers;
   settings.recompute.cheap = chosen.recompute;
   settings.threads = std::max(chosen.threads, 1);
+  settings.max_bytes = chosen.max_bytes;
   if (chosen.tune) settings.tune = make_tuner(chosen.batch, world);
   settings.log = cohort::stderr_sink();
   return make_training(chosen.backend, std::move(net), settings, world, std::move(how));
@@ -329,6 +334,44 @@ bool has_rank_0() {
   for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
   return true;
+}
+
+/// Whether an address of this name belongs to this machine: only such an address can be bound.
+bool is_this_machine(std::string const& host) {
+  addrinfo how{};
+  how.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &how, &found) != 0) return false;
+  bool is_here = false;
+  for (addrinfo const* one = found; one && !is_here; one = one->ai_next) {
+    int const socket = ::socket(one->ai_family, one->ai_socktype, one->ai_protocol);
+    if (socket < 0) continue;
+    is_here = ::bind(socket, one->ai_addr, one->ai_addrlen) == 0;
+    ::close(socket);
+  }
+  ::freeaddrinfo(found);
+  return is_here;
+}
+
+/// Throws usage_error unless mpirun starts the ranks and `host`, the value of --masterIP, is the host of rank
+/// 0. An empty name is not checked.
+void check_master(std::string const& host) {
+  if (host.empty()) return;
+#if HAS_MPI
+  bool const under_mpirun = cohort::mpi_started();
+#else
+  bool const under_mpirun = false;
+#endif
+  if (!under_mpirun)
+    throw usage_error{
+        "--masterIP: expected ranks that mpirun starts, got none; there is no master process: name the hosts "
+        "in "
+        "mpirun's list instead, as in mpirun -n 2 --host HOST:1,HOST:1 PROGRAM, or use --ranks on one host"};
+  if (has_rank_0() && !is_this_machine(host))
+    throw usage_error{
+        "--masterIP: expected an address of rank 0's host, the first one in mpirun's list of "
+        "hosts, got '"
+        + host + "'"};
 }
 
 /// Returns the folder that must be writable so that the path can be written.
@@ -416,6 +459,12 @@ std::uint64_t bytes_sent(cohort::communicator& world) {
   return sum;
 }
 
+double longest_wait(cohort::fit_report const& fitted, cohort::communicator& world) {
+  double longest = fitted.wait_seconds;
+  world.allreduce(std::span<double>(&longest, 1), cohort::reduction::maximum);
+  return longest;
+}
+
 void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
                 cohort::dataset const* test, char const* examples) {
   if (!notice.empty()) std::puts(notice.c_str());
@@ -436,15 +485,17 @@ void resume_newest(cohort::training& training, std::string const& checkpoints) {
   std::fflush(stdout);
 }
 
-void print_totals(cohort::training& training, cohort::fit_report const& fitted, double seconds,
-                  std::string const& strategy, std::uint64_t bytes) {
+void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
+                  std::string const& strategy) {
   cohort::communicator const& world = training.world();
+  auto const per_second = [&](double count) { return totals.seconds > 0 ? count / totals.seconds : 0; };
   if (fitted.steps > 0)
-    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps), seconds,
-                seconds > 0 ? static_cast<double>(fitted.examples) / seconds : 0);
+    std::printf("%lld steps in %.2f s, %.0f samples/s, %.0f %% waiting for data, ",
+                static_cast<long long>(fitted.steps), totals.seconds,
+                per_second(static_cast<double>(fitted.examples)), 100 * per_second(totals.wait_seconds));
   if (world.size() > 1)
     std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
-                strategy.c_str(), static_cast<double>(bytes) / 1e6);
+                strategy.c_str(), static_cast<double>(totals.bytes) / 1e6);
   std::printf("checksum %s\n", training.checksum().c_str());
   if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
       !text.empty() && fitted.steps > 0)
@@ -485,6 +536,7 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
       std::fputs(help_of(text, defaults).c_str(), stdout);
       return 0;
     }
+    check_master(chosen.master);
     require_writable({{chosen.save, "--save"}, {chosen.json, "--json"}, {chosen.trace, "--trace"}});
     return work(chosen);
   } catch (usage_error const& mistake) {

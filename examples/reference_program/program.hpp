@@ -85,6 +85,9 @@ std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicato
 /// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world);
 
+/// Returns the seconds in which the rank that waited longest had no batch. Collective.
+double longest_wait(cohort::fit_report const& fitted, cohort::communicator& world);
+
 /// Prints notice, location and sizes of the data sets. `test` may be null. `examples`: the plural noun for
 /// their examples, such as "images".
 void print_data(std::string const& notice, std::string const& where, cohort::dataset const& train,
@@ -93,10 +96,16 @@ void print_data(std::string const& notice, std::string const& where, cohort::dat
 /// Continues from the newest checkpoint in a folder, if there is one. Rank 0 prints which one.
 void resume_newest(cohort::training& training, std::string const& checkpoints);
 
-/// Prints one line with speed, traffic and checksum, and one line about the exchange. `seconds`: of the
-/// training's steps. `bytes`: sent by all ranks.
-void print_totals(cohort::training& training, cohort::fit_report const& fitted, double seconds,
-                  std::string const& strategy, std::uint64_t bytes);
+/// Numbers of a run for its reports.
+struct run_totals {
+  double seconds = 0;       ///< of the training's steps
+  double wait_seconds = 0;  ///< see longest_wait
+  std::uint64_t bytes = 0;  ///< sent by all ranks
+};
+
+/// Prints one line with speed, wait for data, traffic and checksum, and one line about the exchange.
+void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
+                  std::string const& strategy);
 
 /// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
 /// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.

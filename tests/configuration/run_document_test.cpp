@@ -375,6 +375,58 @@ TEST(run_document, a_test_set_of_its_own_is_not_split_off) {
             "a document does not describe a run (data.idx.test_labels): expected a file of labels, got none");
 }
 
+TEST(run_document, records_need_files_classes_and_fields_of_their_format) {
+  auto const problem = [](std::string const& fields) {
+    run_document run = run_document::from_json(lenet_text);
+    run.set("data", "{\"records\": {" + fields + "}}", "--set");
+    return refusal_of<setting_error>([&] { run.check(); });
+  };
+  auto const at = [&](std::string const& field, std::string const& rest) {
+    return "a document does not describe a run (data.records." + field + "): expected " + rest;
+  };
+  std::string const files = R"("files": "a-{0..9}.tar", )", some = files + R"("classes": 2)";
+  EXPECT_EQ(problem(some), "");
+  EXPECT_EQ(problem(files + R"("classes": ["x"])"), "");
+  EXPECT_EQ(problem(files + R"("words": "w")"), "");
+  EXPECT_EQ(problem(R"("classes": 2)"), at("files", "paths of files of records, got none"));
+  for (char const* none : {"0", "[]"})
+    EXPECT_EQ(problem(files + "\"classes\": " + none),
+              at("classes", "the number of classes, their names, or words: FILE, got none"));
+  EXPECT_EQ(problem(some + R"(, "cache": "")"), at("cache", "auto, none, or a folder, got none"));
+  auto const images = [&](char const* format, char const* content) {
+    return problem(some + ", \"format\": \"" + format + "\", \"content\": {\"images\": " + content + "}");
+  };
+  std::string const unnamed = "no such field, because a Datum of Caffe has no names, got x";
+  EXPECT_EQ(images("webdataset", R"({"image": ["x"], "label": "x"})"), "");
+  EXPECT_EQ(images("lmdb", "{}"), "");
+  EXPECT_EQ(images("lmdb", R"({"image": "x"})"), at("content.images.image", unnamed));
+  EXPECT_EQ(images("sequence_file", R"({"label": "x"})"), at("content.images.label", unnamed));
+  EXPECT_EQ(images("webdataset", R"({"channels": 2})"), at("content.images.channels", "1 or 3, got 2"));
+  auto const numbers = [&](char const* format, char const* content) {
+    return problem(some + ", \"format\": \"" + format + "\", \"content\": {\"numbers\": " + content + "}");
+  };
+  EXPECT_EQ(numbers("webdataset", R"({"extents": [2], "values": "x", "type": "u8"})"), "");
+  EXPECT_EQ(numbers("lmdb", R"({"extents": [2]})"), "");
+  EXPECT_EQ(numbers("lmdb", R"({"extents": [2], "values": "x"})"), at("content.numbers.values", unnamed));
+  EXPECT_EQ(numbers("lmdb", R"({"extents": [2], "label": "x"})"), at("content.numbers.label", unnamed));
+  EXPECT_EQ(numbers("tfrecord", R"({"extents": [2]})"),
+            at("content.numbers.values", "the name of a field of numbers, got none"));
+  EXPECT_EQ(numbers("tfrecord", R"({"extents": [2], "values": "x", "type": "u8"})"),
+            at("content.numbers.type", "f32, because only fields of a webdataset have another type, got u8"));
+  EXPECT_EQ(numbers("lmdb", "{}"),
+            at("content.numbers.extents", "1 to 5 extents of an example, got 0 extents"));
+  EXPECT_EQ(numbers("lmdb", R"({"extents": [65536, 65536]})"),
+            at("content.numbers.extents", "at most 2147483647 numbers, got 4294967296"));
+  EXPECT_EQ(
+      refused(with(R"("data": {"records": {"files": 3}})")),
+      "cannot read the document (run.json:1:126, $.data.records.files): expected a string, or a list of "
+      "strings, got 3");
+  EXPECT_EQ(
+      refused(with(R"("data": {"records": {"classes": null}})")),
+      "cannot read the document (run.json:1:128, $.data.records.classes): expected the number of classes, "
+      "or a list of their names, got null");
+}
+
 TEST(run_document, set_changes_one_field_and_keeps_the_others) {
   run_document run = run_document::from_json(lenet_text);
   run.set("training.batch", "64", "--set");
@@ -503,7 +555,14 @@ TEST(run_document, has_every_member_of_the_settings) {
   EXPECT_EQ(data("idx"), members_of<idx_source>());
   EXPECT_EQ(data("text"), members_of<text_source>());
   EXPECT_EQ(data("series"), members_of<series_source>() - 1 + members_of<window_settings>());
-  EXPECT_EQ(data("images"), members_of<images_source>());
+  EXPECT_EQ(data("images"), members_of<images_source>() - 1 + members_of<image_options>());
+  EXPECT_EQ(data("records"), members_of<records_source>());
+  auto const content = [&](std::string_view name) {
+    run.set("data.records.content", name, "");
+    return size_at(to_json(run), {"data", "records", "content", name});
+  };
+  EXPECT_EQ(content("images"), members_of<image_content>() - 1 + members_of<image_options>());
+  EXPECT_EQ(content("numbers"), members_of<number_content>());
 }
 
 /// Random documents.
@@ -666,13 +725,26 @@ struct chance {
     });
   }
 
+  image_options images() {
+    using fit = image_options::fit;
+    return {.channels = of({1, 3}),
+            .height = below(9),
+            .width = below(9),
+            .other_sizes = of({fit::refuse, fit::stretch, fit::cover}),
+            .mean = {share(), -share()},
+            .deviation = {share()},
+            .padding = below(9),
+            .flip = coin(),
+            .rotation = 180 * share()};
+  }
+
   run_document document() {
     run_document run;
     if (coin())
       run.network = {.layers = layers(), .parameters = coin(), .updater_state = coin()};
     else
       run.network = {.model = text(), .parameters = coin(), .updater_state = coin()};
-    switch (below(7)) {
+    switch (below(8)) {
       case 0:
         run.data = digits_source{1 + below(99), 1 + below(99), engine()};
         break;
@@ -722,20 +794,34 @@ struct chance {
                                  .test_fraction = share(),
                                  .format = table()};
         break;
-      default:
+      case 6:
         run.data = images_source{.folder = text(),
                                  .test_folder = text(),
                                  .test_fraction = share(),
                                  .split_seed = engine(),
-                                 .channels = of({1, 3}),
-                                 .height = below(9),
-                                 .width = below(9),
-                                 .other_sizes = of({images_source::fit::refuse, images_source::fit::cover}),
-                                 .mean = {share(), -share()},
-                                 .deviation = {share()},
-                                 .padding = below(9),
-                                 .flip = coin(),
-                                 .rotation = 180 * share()};
+                                 .words = text(),
+                                 .options = images()};
+        break;
+      default: {
+        using kind = records_source::kind;
+        records_source made{.format = of({kind::webdataset, kind::tfrecord, kind::lmdb, kind::sequence_file}),
+                            .files = texts(),
+                            .test_files = texts(),
+                            .words = text(),
+                            .cache = text(),
+                            .bad = of({bad_record::stop, bad_record::skip})};
+        if (coin())
+          made.content = image_content{.image = texts(), .label = text(), .options = images()};
+        else
+          made.content = number_content{.extents = {1 + below(9), 1 + below(9)},
+                                        .values = text(),
+                                        .label = text(),
+                                        .type = of({element_type::f32, element_type::u8}),
+                                        .scale = -real()};
+        if (coin()) made.classes = texts();
+        if (coin()) made.classes = below(9);
+        run.data = made;
+      }
     }
     run.normalise = {of({rescaling::none, rescaling::min_max}),
                      of({rescaling::none, rescaling::standardise})};

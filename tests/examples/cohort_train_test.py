@@ -315,6 +315,22 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(batch("--set", "training.batch=24", environment=environment), 24)
         self.assertEqual(batch("--set=training.batch=24", "--set", "training.batch=40", environment=environment), 40)
 
+    def test_limits_memory_by_flag_or_environment(self):
+        limit = lambda *flags, **how: self.effective(*flags, **how)["training"]["max_bytes"]
+        in_file = {**SMALL, "training": {"max_bytes": 4096}}
+        self.assertEqual(limit(), 0)
+        self.assertEqual(limit(document=in_file), 4096)
+        environment = {"COHORT_MAX_BYTES": "2M"}
+        self.assertEqual(limit(document=in_file, environment=environment), 2 << 20)
+        self.assertEqual(limit("--max-bytes", "3K", document=in_file, environment=environment), 3 << 10)
+        self.assertEqual(limit("--max-bytes=536870912", environment=environment), 512 << 20)
+        self.assertEqual(limit(environment={**environment, "COHORT_SET_TRAINING__MAX_BYTES": "7"}), 7)
+        self.assertEqual(limit(environment={"COHORT_MAX_BYTES": ""}), 0)
+        expected = ("expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and T are powers of 1024), got")
+        self.assertEqual(self.refused("--max-bytes", "8GB"), f"cohort-train: --max-bytes: {expected} '8GB'\n")
+        self.assertEqual(self.refused(environment={"COHORT_MAX_BYTES": "much"}), f"cohort-train: COHORT_MAX_BYTES: {expected} 'much'\n")
+        self.assertIn("more memory than allowed", self.refused("--max-bytes", "4K", status=1))
+
     def test_a_path_selects_in_a_choice(self):
         self.assertEqual(self.effective("--set", "strategy.averaging.every=3")["strategy"]["averaging"]["every"], 3)
         self.assertEqual(self.effective(environment={"COHORT_SET_OPTIMIZER__UPDATER": '{"sgd": {"rate": 0.5}}'})["optimizer"]["updater"],

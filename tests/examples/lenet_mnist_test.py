@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -39,10 +40,28 @@ class lenet_mnist(unittest.TestCase):
         cls.folder.cleanup()
 
     def test_reports_what_it_did(self):
-        wanted = {"accuracy", "seconds", "samples_per_second", "ranks", "workers", "backend", "steps", "checksum"}
+        wanted = {"accuracy", "seconds", "wait_seconds", "samples_per_second", "ranks", "workers", "backend", "steps", "checksum"}
         self.assertEqual(wanted - set(self.two), set())
         self.assertEqual((self.two["ranks"], self.two["workers"], self.two["backend"]), (1, 2, "onednn"))
         self.assertIn("accuracy", self.output)
+        share = re.search(r" samples/s, (\d+) % waiting for data, checksum ", self.output)
+        self.assertAlmostEqual(float(share[1]), 100 * self.two["wait_seconds"] / self.two["seconds"], delta=0.5001)
+        self.assertGreater(self.two["wait_seconds"], 0)
+
+    def test_limits_memory_by_flag_or_environment(self):
+        few = (*self.few, "--epochs", "1")
+        refused = "more memory than allowed"
+        self.assertRegex(run(*few, "--max-bytes", "1M", expect=1).stderr, f"{refused}: expected at most 1048576 bytes, got \\d+ bytes")
+        self.assertIn("the largest batch that fits is", run(*few, "--batch", "512", "--max-bytes", "8M", expect=1).stderr)
+        self.assertIn(refused, run(*few, expect=1, COHORT_MAX_BYTES="1048576").stderr)
+        self.assertIn("memory: parameters", run(*few, "--max-bytes", "1G", COHORT_MAX_BYTES="1M").stderr)
+        for size in ("0", "1T"):
+            run(*few, f"--max-bytes={size}", COHORT_MAX_BYTES="1M")
+        run(*few, COHORT_MAX_BYTES="")
+        expected = ("expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and T are powers of 1024), got")
+        for size in ("8GB", "-1", "1.5G", "G", "8g", "", "20000000T", "18446744073709551616"):
+            self.assertEqual(run("--max-bytes", size, expect=2).stderr, f"lenet_mnist: --max-bytes: {expected} '{size}'\n")
+        self.assertEqual(run(expect=2, COHORT_MAX_BYTES="much").stderr, f"lenet_mnist: COHORT_MAX_BYTES: {expected} 'much'\n")
 
     def test_learns(self):
         if self.two["data"] == "real":
@@ -106,7 +125,7 @@ class lenet_mnist(unittest.TestCase):
 
     def test_help_shows_the_defaults(self):
         text = run("--help").stdout
-        for flag in ("--data", "--workers", "--threads", "--tune", "--batch", "--epochs", "--rate", "--backend", "--seed",
+        for flag in ("--data", "--workers", "--threads", "--max-bytes", "--tune", "--batch", "--epochs", "--rate", "--backend", "--seed",
                      "--save", "--load", "--json"):
             self.assertIn(flag, text)
         for default in ("32", "0.02", "123"):

@@ -47,16 +47,29 @@ class tiny_imagenet(program.cases, unittest.TestCase):
             (val / f"images/val_{n}.png").write_bytes(program.png(64, 64, bytes(3 * 64 * 64)))
         (val / "val_annotations.txt").write_text(
             "".join(f"val_{n}.png\tclass_{n % 2}\t0\t0\t62\t62\n" for n in range(6)), encoding="ascii")
+        words = "class_0\tgoldfish, Carassius auratus\nclass_1\tEuropean fire salamander\nn00001740\tentity\n"
+        (source / "words.txt").write_text("class_0 goldfish\n", encoding="utf-8")
+        self.assertIn("a line does not name a class", program.run("preprocess", source, packed, 3, expect=1).stderr)
+        (source / "words.txt").write_text(words, encoding="utf-8")
         done = program.run("preprocess", source, packed, 3)
         self.assertEqual(done.stdout, f"{packed}/train: 3 archives\n{packed}/test: 2 archives\n")
-        self.assertEqual(sorted(path.name for path in packed.iterdir()), ["test", "train"])
-        _, done = program.report(self.name, self.folder, "--data", packed, "--batch", "8", "--epochs", "0")
+        self.assertEqual(sorted(path.name for path in packed.iterdir()), ["test", "train", "words.txt"])
+        self.assertEqual((packed / "words.txt").read_text(encoding="utf-8"), words)
+        _, done = program.report(self.name, self.folder, "--dataPath", packed, "--batch", "8", "--epochs", "0")
+        self.assertRegex(done.stdout, r"\nclass_\d/val_\d.png: (goldfish, Carassius auratus|European fire salamander), \d+ %\n")
         self.assertIn("8 training and 6 test images", done.stdout)
         self.assertIn("but 2 classes of images of 64x64 pixels; ", done.stdout.splitlines()[0])
 
     def test_preprocess_refuses_what_it_cannot_pack(self):
         for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):
             self.assertRegex(program.run("preprocess", *arguments, expect=code).stderr, "^preprocess: .*\n$")
+
+    def test_a_master_needs_mpirun(self):
+        flags = ("--dataPath", self.packed, "--batch", "14", "--epochs", "0")
+        done = program.run(self.name, *flags, "--masterIP", "127.0.0.1", expect=2)
+        self.assertEqual(done.stderr.splitlines()[-1],
+                         "tiny_imagenet: --masterIP: expected ranks that mpirun starts, got none; there is no master process: name the "
+                         "hosts in mpirun's list instead, as in mpirun -n 2 --host HOST:1,HOST:1 PROGRAM, or use --ranks on one host")
 
     def test_a_folder_without_file_batches_is_refused(self):
         self.assertIn("no file batches found",

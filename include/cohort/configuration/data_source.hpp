@@ -3,6 +3,8 @@
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/data/windows.hpp>
+#include <cohort/records/record_dataset.hpp>
+#include <cohort/tensor/element.hpp>
 #include <cohort/text/token_crops.hpp>
 #include <cstdint>
 #include <string>
@@ -86,19 +88,14 @@ struct series_source {
   table_settings format{};
 };
 
-/// Images in folders named after their classes; needs the component image. Without `test_folder`, the
-/// fraction `test_fraction` of the images is held out.
+/// Conversion of image files to examples, and augmentation of the training images.
 ///
 /// Units     `padding`: pixels added around a training image, from which a random window is cut; 0: none.
 ///           `rotation`: degrees. `mean`, `deviation`: one number per channel, of elements in [0, 1]; or
 ///           empty.
-struct images_source {
+struct image_options {
   enum class fit : std::uint8_t { refuse, stretch, cover };
 
-  std::string folder{};
-  std::string test_folder{};
-  double test_fraction = 0.2;
-  std::uint64_t split_seed = 0;
   int channels = 3;
   int height = 0;  ///< in pixels; 0: that of the first file
   int width = 0;
@@ -110,10 +107,70 @@ struct images_source {
   double rotation = 0;
 };
 
+/// Images in folders named after their classes; needs the component image. Without `test_folder`, the
+/// fraction `test_fraction` of the images is held out. `words`: a file of class_words, which names the
+/// classes in reports; or empty.
+struct images_source {
+  std::string folder{};
+  std::string test_folder{};
+  double test_fraction = 0.2;
+  std::uint64_t split_seed = 0;
+  std::string words{};
+  image_options options{};
+};
+
+/// Records that contain an image file and its class number; needs the component image. `image`, `label`:
+/// names of fields (webdataset) or features (tfrecord), of which a record has one of `image`; empty: jpg,
+/// jpeg, png and cls, or image/encoded and image/class/label. The records of lmdb and sequence_file are
+/// Datums of Caffe, which have no names.
+struct image_content {
+  std::vector<std::string> image{};
+  std::string label{};
+  image_options options{};
+};
+
+/// Records that contain numbers and a class number. `values`: a field of little-endian numbers of the type
+/// `type`, f32 or u8 (webdataset), or a feature of floats or integers (tfrecord). `label`: as in
+/// image_content; empty: cls, or label. The numbers of a Datum of Caffe (lmdb, sequence_file) are its bytes
+/// or its floats.
+///
+/// Units     `scale` multiplies the numbers.
+struct number_content {
+  std::vector<int> extents{};  ///< of an example
+  std::string values{};
+  std::string label{};
+  element_type type = element_type::f32;
+  double scale = 1;
+};
+
+/// Content of records.
+using record_content = std::variant<image_content, number_content>;
+
+/// The classes of records 0, 1, …: their number, or their names; 0: those of `words`.
+using record_classes = std::variant<int, std::vector<std::string>>;
+
+/// Files of records (record_set). `files`, `test_files`: paths, or numbered series of paths (numbered_paths);
+/// without `test_files` there is no test set. `words`: a file of class_words. If `classes` contains ids of
+/// this file, its words name the classes. Otherwise the classes are all ids of the file, sorted; a number in
+/// `classes` must then equal their number. `cache`: a folder for the files' indices; "auto": Cohort's cache
+/// folder; "none": each process indexes the files.
+struct records_source {
+  enum class kind : std::uint8_t { webdataset, tfrecord, lmdb, sequence_file };
+
+  kind format = kind::webdataset;
+  std::vector<std::string> files{};
+  std::vector<std::string> test_files{};
+  record_content content{};
+  record_classes classes{};
+  std::string words{};
+  std::string cache = "auto";
+  bad_record bad = bad_record::stop;
+};
+
 /// The data set that a document names. With a `test_fraction` of 0 there is no test set: all examples are
 /// used for training. Paths are relative to the current directory. IDX files, tables, series and texts whose
 /// names end in .gz are decompressed by the component zlib.
 using data_source = std::variant<digits_source, mnist_source, idx_source, table_source, text_source,
-                                 series_source, images_source>;
+                                 series_source, images_source, records_source>;
 
 }  // namespace cohort

@@ -95,6 +95,52 @@ std::string datum(shape const& extents, std::string const& data, int label, bool
   return to.text();
 }
 
+/// A tf.train.Example with an image under the name "image", and a list of integers under the name "class".
+std::string example_message(std::string const& picture_file, std::vector<int> const& classes) {
+  auto const field = [](std::uint32_t number, std::string const& value) {
+    detail::protobuf_writer to;
+    to.bytes(number, value);
+    return to.text();
+  };
+  detail::protobuf_writer integers;
+  for (int const one : classes) integers.integer(1, one);
+  auto const entry = [&](char const* name, std::string const& feature) {
+    return field(1, field(1, name) + field(2, feature));
+  };
+  return field(1,
+               entry("image", field(1, field(1, picture_file))) + entry("class", field(3, integers.text())));
+}
+
+TEST(image_records, read_examples_of_tensorflow) {
+  image const pixels = picture(3, 6, 8, 1);
+  std::string const file = text_of(png_of(pixels));
+  auto const records =
+      archive(member("0.record", example_message(file, {1})) + member("1.record", example_message(file, {2}))
+              + member("2.record", example_message(file, {}))
+              + member("3.record", example_message(file, {0, 1})) + member("4.record", "no message"));
+  image_fields const names{.image = {"photo", "image"}, .label = "class"};
+  image_records const data = image_records::of_tensorflow(records, two_classes, names);
+  EXPECT_EQ(data.describe().inputs[0].example, (shape{3, 6, 8}));
+  EXPECT_EQ(example_of(data, 0).pixels, pixels);
+  EXPECT_EQ(example_of(data, 0).label, 1);
+  EXPECT_EQ(data.label(0), 1);
+  auto const says = [&](image_records const& from, std::int64_t i) {
+    return refused<data_error>([&] { example_of(from, i); });
+  };
+  expect_parts(says(data, 1), {"unknown class", "record 1", "0 to 1", "got 2"});
+  expect_parts(says(data, 2), {"a record has no class", "record 2", "a feature class of one integer"});
+  expect_parts(says(data, 3), {"a record has no class", "record 3", "another feature of this name"});
+  expect_parts(says(data, 4), {"record 4"});
+  image_settings sized = two_classes;
+  sized.height = 6, sized.width = 8;
+  expect_parts(says(image_records::of_tensorflow(records, sized), 0),
+               {"a record has no image", "record 0", "a feature image/encoded of one byte string"});
+  image_fields other = names;
+  other.label = "number";
+  expect_parts(says(image_records::of_tensorflow(records, two_classes, other), 0),
+               {"a record has no class", "a feature number of one integer", "got none"});
+}
+
 TEST(image_records, read_datums_of_caffe) {
   image const encoded = picture(3, 1, 2, 5);
   std::string const blue_green_red{1, 2, 3, 4, 5, 6};

@@ -3,6 +3,7 @@
 // Image data sets: decoding, resizing, augmentation, mixing, folders and archives of image files, CIFAR-10.
 #include <cohort/image/augmented.hpp>
 #include <cohort/image/cifar10.hpp>
+#include <cohort/image/class_words.hpp>
 #include <cohort/image/colour.hpp>
 #include <cohort/image/crop.hpp>
 #include <cohort/image/decode.hpp>

@@ -6,6 +6,9 @@
 
 namespace cohort::detail {
 
+/// Returns the name of this host.
+std::string host_name();
+
 /// Returns host, number and start time of this process, for example "node7, process 4711, started 1234567".
 /// The start time is in clock ticks since the host's boot.
 std::string process_identity();

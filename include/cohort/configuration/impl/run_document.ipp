@@ -9,6 +9,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
+#include <limits>
 #include <utility>
 
 namespace cohort::detail {
@@ -17,8 +18,8 @@ namespace cohort::detail {
 inline constexpr std::array<std::string_view, 7> backend_names{
     "auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"};
 inline constexpr std::array<std::string_view, 5> communicator_names{"auto", "self", "threads", "mpi", "nccl"};
-inline constexpr std::array<std::string_view, 7> data_names{"digits", "mnist",  "idx",   "table",
-                                                            "text",   "series", "images"};
+inline constexpr std::array<std::string_view, 8> data_names{"digits", "mnist",  "idx",    "table",
+                                                            "text",   "series", "images", "records"};
 inline constexpr std::array<std::string_view, 5> token_names{"characters", "bytes", "byte_pairs", "gpt2",
                                                              "file"};
 inline constexpr std::array<std::string_view, 6> strategy_names{"auto",      "none",    "allreduce",
@@ -27,6 +28,11 @@ inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standa
 inline constexpr std::array<std::string_view, 4> imputation_names{"refuse", "mean", "median", "constant"};
 inline constexpr std::array<std::string_view, 3> missing_names{"refuse", "keep", "drop"};
 inline constexpr std::array<std::string_view, 3> fitting_names{"refuse", "stretch", "cover"};
+inline constexpr std::array<std::string_view, 4> record_names{"webdataset", "tfrecord", "lmdb",
+                                                              "sequence_file"};
+inline constexpr std::array<std::string_view, 2> content_names{"images", "numbers"};
+inline constexpr std::array<std::string_view, 2> stored_names{"f32", "u8"};
+inline constexpr std::array<std::string_view, 2> bad_record_names{"stop", "skip"};
 inline constexpr std::array<std::string_view, 2> not_finite_names{"stop", "skip"};
 inline constexpr std::array<std::string_view, 2> share_names{"gradient", "update"};
 inline constexpr std::array<std::string_view, 3> route_names{"by_size", "to_all", "merged"};
@@ -47,10 +53,12 @@ constexpr bool names_all(std::array<std::string_view, n> const&) {
   return std::variant_size_v<Variant> == n;
 }
 static_assert(names_all<data_source>(data_names) && names_all<text_tokens>(token_names)
-              && names_all<strategy_source>(strategy_names));
+              && names_all<strategy_source>(strategy_names) && names_all<record_content>(content_names));
 static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missing_names, missing_values::drop)
               && names_all(imputation_names, imputation::constant)
-              && names_all(fitting_names, images_source::fit::cover)
+              && names_all(fitting_names, image_options::fit::cover)
+              && names_all(record_names, records_source::kind::sequence_file)
+              && names_all(bad_record_names, bad_record::skip)
               && names_all(not_finite_names, when_not_finite::skip) && names_all(share_names, share::update)
               && names_all(route_names, route::merged) && names_all(group_names, sharing_group::rank));
 
@@ -63,11 +71,57 @@ struct element_codec {
   void read(io::json_value from, element_type& value) const {
     std::string name;
     name_codec{names, "element types"}.read(from, name);
-    for (element_type const one : {element_type::f32, element_type::bf16, element_type::f64})
+    for (element_type const one :
+         {element_type::f32, element_type::bf16, element_type::f64, element_type::u8})
       if (name_of(one) == name) value = one;
   }
   void write(io::json_writer& out, element_type value) const { out.value(name_of(value)); }
   void schema(io::json_writer& out) const { write_enum(out, names); }
+};
+
+/// A list of texts. Documents may contain a text in place of a list of one text.
+struct paths_codec {
+  void read(io::json_value from, std::vector<std::string>& value) const {
+    if (from.kind() == io::json_kind::string)
+      value.assign(1, std::string(from.string()));
+    else if (from.kind() == io::json_kind::array)
+      texts_codec.read(from, value);
+    else
+      from.refuse("a string, or a list of strings");
+  }
+  void write(io::json_writer& out, std::vector<std::string> const& value) const {
+    texts_codec.write(out, value);
+  }
+  void schema(io::json_writer& out) const {
+    out.begin_object().key("anyOf").begin_array();
+    text_codec{}.schema(out);
+    texts_codec.schema(out);
+    out.end_array().end_object();
+  }
+};
+
+/// The number of classes, or their names.
+struct classes_codec {
+  void read(io::json_value from, record_classes& value) const {
+    if (from.kind() == io::json_kind::number)
+      integer_codec<int>{}.read(from, value.emplace<int>());
+    else if (from.kind() == io::json_kind::array)
+      texts_codec.read(from, value.emplace<std::vector<std::string>>());
+    else
+      from.refuse("the number of classes, or a list of their names");
+  }
+  void write(io::json_writer& out, record_classes const& value) const {
+    if (int const* const number = std::get_if<int>(&value))
+      out.value(*number);
+    else
+      texts_codec.write(out, std::get<std::vector<std::string>>(value));
+  }
+  void schema(io::json_writer& out) const {
+    out.begin_object().key("anyOf").begin_array();
+    integer_codec<int>{}.schema(out);
+    texts_codec.schema(out);
+    out.end_array().end_object();
+  }
 };
 
 /// A number of steps, or "unbounded".
@@ -349,11 +403,7 @@ void document_fields(Visitor& v, series_source& s) {
   v.field("format", s.format, object_codec<table_settings>{});
 }
 template <class Visitor>
-void document_fields(Visitor& v, images_source& s) {
-  v.field("folder", s.folder, text_codec{});
-  v.field("test_folder", s.test_folder, text_codec{});
-  v.field("test_fraction", s.test_fraction, fraction_codec);
-  v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
+void document_fields(Visitor& v, image_options& s) {
   v.field("channels", s.channels, integer_codec<int>{1, 3});
   v.field("height", s.height, integer_codec<int>{});
   v.field("width", s.width, integer_codec<int>{});
@@ -363,6 +413,40 @@ void document_fields(Visitor& v, images_source& s) {
   v.field("padding", s.padding, integer_codec<int>{});
   v.field("flip", s.flip, boolean_codec{});
   v.field("rotation", s.rotation, real_codec{.most = 180});
+}
+template <class Visitor>
+void document_fields(Visitor& v, images_source& s) {
+  v.field("folder", s.folder, text_codec{});
+  v.field("test_folder", s.test_folder, text_codec{});
+  v.field("test_fraction", s.test_fraction, fraction_codec);
+  v.field("split_seed", s.split_seed, integer_codec<std::uint64_t>{});
+  v.field("words", s.words, text_codec{});
+  document_fields(v, s.options);
+}
+template <class Visitor>
+void document_fields(Visitor& v, image_content& s) {
+  v.field("image", s.image, paths_codec{});
+  v.field("label", s.label, text_codec{});
+  document_fields(v, s.options);
+}
+template <class Visitor>
+void document_fields(Visitor& v, number_content& s) {
+  v.field("extents", s.extents, list_codec<integer_codec<int>>{{1}});
+  v.field("values", s.values, text_codec{});
+  v.field("label", s.label, text_codec{});
+  v.field("type", s.type, element_codec{stored_names});
+  v.field("scale", s.scale, any_real);
+}
+template <class Visitor>
+void document_fields(Visitor& v, records_source& s) {
+  v.field("format", s.format, enum_codec{record_names});
+  v.field("files", s.files, paths_codec{});
+  v.field("test_files", s.test_files, paths_codec{});
+  v.field("content", s.content, alternatives_codec<record_content>{{content_names, "contents of records"}});
+  v.field("classes", s.classes, classes_codec{});
+  v.field("words", s.words, text_codec{});
+  v.field("cache", s.cache, text_codec{});
+  v.field("bad", s.bad, enum_codec{bad_record_names});
 }
 template <class Visitor>
 void document_fields(Visitor& v, normalisation_settings& s) {
@@ -591,8 +675,50 @@ inline void check_source(series_source const& s) {
 }
 inline void check_source(images_source const& s) {
   require_path(s.folder, "data.images.folder", "a folder with one folder per class");
-  if (s.channels == 2) refuse_field("data.images.channels", "1 or 3", "2");
+  if (s.options.channels == 2) refuse_field("data.images.channels", "1 or 3", "2");
   require_no_split(s, s.test_folder, "data.images");
+}
+inline void check_content(image_content const& s, bool is_named) {
+  std::string const path = "data.records.content.images.";
+  if (s.options.channels == 2) refuse_field(path + "channels", "1 or 3", "2");
+  char const* const unnamed = "no such field, because a Datum of Caffe has no names";
+  if (!is_named && !s.image.empty()) refuse_field(path + "image", unnamed, s.image[0]);
+  if (!is_named && !s.label.empty()) refuse_field(path + "label", unnamed, s.label);
+}
+inline void check_content(number_content const& s, bool is_named) {
+  std::string const path = "data.records.content.numbers.";
+  constexpr std::size_t most = shape::max_rank - 1;  // a batch has one more
+  if (s.extents.empty() || s.extents.size() > most)
+    refuse_field(path + "extents", text_of({"1 to ", most, " extents of an example"}),
+                 text_of({s.extents.size(), " extents"}));
+  double elements = 1;
+  for (int const extent : s.extents) elements *= extent;
+  if (elements > std::numeric_limits<int>::max())
+    refuse_field(path + "extents", text_of({"at most ", std::numeric_limits<int>::max(), " numbers"}),
+                 text_of({elements}));
+  char const* const unnamed = "no such field, because a Datum of Caffe has no names";
+  if (is_named && s.values.empty()) refuse_field(path + "values", "the name of a field of numbers", "none");
+  if (!is_named && !s.values.empty()) refuse_field(path + "values", unnamed, s.values);
+  if (!is_named && !s.label.empty()) refuse_field(path + "label", unnamed, s.label);
+}
+inline void check_source(records_source const& s) {
+  using kind = records_source::kind;
+  if (s.files.empty()) refuse_field("data.records.files", "paths of files of records", "none");
+  std::visit(
+      [&](auto const& one) {
+        check_content(one, s.format == kind::webdataset || s.format == kind::tfrecord);
+      },
+      s.content);
+  if (auto const* const numbers = std::get_if<number_content>(&s.content);
+      numbers && numbers->type != element_type::f32 && s.format != kind::webdataset)
+    refuse_field("data.records.content.numbers.type",
+                 "f32, because only fields of a webdataset have another type",
+                 std::string(name_of(numbers->type)));
+  int const* const number = std::get_if<int>(&s.classes);
+  bool const has_classes = number ? *number > 0 : !std::get<1>(s.classes).empty();
+  if (!has_classes && s.words.empty())
+    refuse_field("data.records.classes", "the number of classes, their names, or words: FILE", "none");
+  require_path(s.cache, "data.records.cache", "auto, none, or a folder");
 }
 
 }  // namespace cohort::detail

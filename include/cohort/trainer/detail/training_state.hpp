@@ -131,8 +131,8 @@ struct training_state {
   /// Of the data set of an interrupted epoch. The first fit after resume compares it.
   std::optional<std::uint64_t> saved_fingerprint{};
   fit_loop* active_fit = nullptr;
-  std::int64_t states_step = -1;      // step after which the layer states apply; −1: none
-  plan const* logged_plan = nullptr;  // plan whose memory was logged last
+  std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
+  std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
 };
 
 }  // namespace cohort::detail

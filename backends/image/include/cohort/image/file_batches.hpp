@@ -41,6 +41,9 @@ class file_batches {
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const { return places_[static_cast<std::size_t>(i)].label; }
 
+  /// Names of the class folders, by label. The description has settings.words in place of them.
+  std::vector<std::string> const& labels() const { return reader_.labels(); }
+
   /// Names of the examples' files in the archives, such as "train/cat/1.jpg", by index.
   std::vector<std::string> const& paths() const { return paths_; }
   /// Path of the archive that holds an example.

@@ -32,6 +32,9 @@ class image_folder {
   void get(std::int64_t i, example_view& out) const;
   std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }
 
+  /// Names of the class folders, by label. The description has settings.words in place of them.
+  std::vector<std::string> const& labels() const { return reader_.labels(); }
+
   /// Names of the examples' files, such as "cat/1.jpg", by index.
   std::vector<std::string> const& paths() const { return paths_; }
 

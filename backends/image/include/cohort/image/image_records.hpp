@@ -5,9 +5,13 @@
 #include <cohort/image/image_settings.hpp>
 #include <cohort/records/caffe_datum.hpp>
 #include <cohort/records/record_dataset.hpp>
+#include <cohort/records/tfrecord.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cohort {
@@ -18,8 +22,8 @@ struct image_fields {
   std::string label = "cls";                                ///< the class index as a decimal text
 };
 
-/// Images in records, as an indexed data set: of a WebDataset, Datums of Caffe, or records of CaffeOnSpark. A
-/// record is read and decoded by get, on the calling thread.
+/// Images in records, as an indexed data set: of a WebDataset, Datums of Caffe, records of CaffeOnSpark, or
+/// examples of TensorFlow. A record is read and decoded by get, on the calling thread.
 ///
 /// Shapes    as for image_folder.
 /// Order     examples are the records in their order. settings.labels are the names of the classes 0, 1, ….
@@ -41,6 +45,13 @@ class image_records {
   /// examples are the ids.
   static image_records of_caffe_on_spark(record_set records, image_settings settings);
 
+  /// Reads each record as a serialised tf.train.Example (tf_example). `features` are the names of its
+  /// features: a record has one of `image`, a byte string, and `label`, an integer. The default names are
+  /// those of the ImageNet files that TensorFlow's research models read.
+  static image_records of_tensorflow(record_set records, image_settings settings,
+                                     image_fields const& features = {.image = {"image/encoded"},
+                                                                     .label = "image/class/label"});
+
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return records_.size(); }
   void get(std::int64_t i, example_view& out) const;
@@ -49,22 +60,26 @@ class image_records {
   record_set const& records() const { return records_; }
 
  private:
-  enum class source { files, datums, spark };
+  enum class source { fields, caffe, spark, tensorflow };
 
   image_records(record_set records, image_settings settings, std::vector<std::size_t> image,
-                std::size_t label, source from);
+                std::size_t label, source from, image_fields features = {});
 
   /// Reads a record of Caffe or CaffeOnSpark. Sets `id` to the id of the latter.
   caffe_datum datum_of(record_view& record, std::string& id) const;
 
   std::int32_t class_of(std::int64_t number, std::int64_t i) const;
   std::size_t image_field(record_view const& record) const;
+  std::string_view image_of(std::map<std::string, tf_feature, std::less<>> const& features,
+                            record_view const& record) const;
+  std::int32_t class_of(std::map<std::string, tf_feature, std::less<>> const& features, std::int64_t i) const;
 
   record_set records_;
   detail::image_reader reader_;
   std::vector<std::size_t> image_fields_;
   std::size_t label_field_;
   source from_;
+  image_fields features_;  // of a tf.train.Example
   data_description what_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/channel_normalisation.hpp>
+#include <cohort/image/class_words.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,8 +18,8 @@ enum class fitting {
 
 /// Conversion of files to examples. Field order: format of the examples, labels, limits.
 ///
-/// Errors    of `normalise`: setting_error for lists of other lengths than the channels, a mean that is not
-///           finite, or a deviation that is not a finite number above 0.
+/// Errors    of `words`: see named_classes. Of `normalise`: setting_error for lists of other lengths than the
+///           channels, a mean that is not finite, or a deviation that is not a finite number above 0.
 struct image_settings {
   int channels = 3;  ///< 3 (red, green, blue) or 1 (grey)
   int height = 0;    ///< of every example; both 0: size of the first file
@@ -26,8 +27,9 @@ struct image_settings {
   fitting other_sizes = fitting::refuse;
   channel_normalisation normalise = {};  ///< of the elements in the batch, which are in [0, 1] without it
   std::vector<std::string> labels = {};  ///< names of the classes 0, 1, …; empty: the classes found, sorted
-  bool keyed = false;                    ///< use each file's path as the example's key
-  bool salvage = false;                  ///< decodes the readable part of a truncated or damaged JPEG
+  class_word_map words = {};  ///< names of the classes in descriptions, by label; empty: the labels
+  bool keyed = false;         ///< use each file's path as the example's key
+  bool salvage = false;       ///< decodes the readable part of a truncated or damaged JPEG
   std::int64_t max_pixels = std::int64_t{1} << 26;    ///< of an image; checked before memory is allocated
   std::size_t max_file_bytes = std::size_t{1} << 28;  ///< of a file
 };

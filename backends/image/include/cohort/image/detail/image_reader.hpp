@@ -38,12 +38,14 @@ class image_reader {
   void write(image from, std::string const& where, std::string_view path, std::int32_t label,
              example_view& out) const;
 
+  std::vector<std::string> const& labels() const { return settings_.labels; }
   std::size_t max_file_bytes() const { return settings_.max_file_bytes; }
 
  private:
   decoding how() const;
 
   image_settings settings_;
+  std::vector<std::string> names_;  // of the classes
 };
 
 /// Returns whether a name is that of an image file; false for hidden files.

@@ -13,7 +13,7 @@ namespace cohort {
 COHORT_IMAGE_INLINE image_folder::image_folder(std::string folder, image_settings settings)
     : folder_(std::move(folder)), reader_(settings, classes_of(folder_, settings.labels)) {
   what_ = reader_.describe();
-  std::vector<std::string> const& labels = what_.targets[0].label_names;
+  std::vector<std::string> const& labels = reader_.labels();
   for (std::size_t label = 0; label < labels.size(); ++label)
     for (std::string const& name : detail::sorted_names_in(folder_ + '/' + labels[label])) {
       std::string path = labels[label] + '/' + name;

@@ -56,6 +56,7 @@ COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vec
   if ((settings_.height == 0) != (settings_.width == 0))
     refuse(settings_.height == 0 ? "height" : "width", "both extents or none", 0);
   settings_.labels = std::move(labels);
+  names_ = settings_.words.empty() ? settings_.labels : named_classes(settings_.labels, settings_.words);
 }
 
 COHORT_IMAGE_INLINE void image_reader::use_size_of(std::span<std::byte const> file,
@@ -80,7 +81,7 @@ COHORT_IMAGE_INLINE data_description image_reader::describe() const {
                                      .stored = element_type::i32,
                                      .type = element_type::i32,
                                      .classes = static_cast<int>(settings_.labels.size()),
-                                     .label_names = settings_.labels}},
+                                     .label_names = names_}},
                         .masks = {},
                         .keyed = settings_.keyed};
   normalise(made.inputs[0], settings_.normalise);

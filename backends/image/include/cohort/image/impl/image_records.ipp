@@ -62,11 +62,11 @@ COHORT_IMAGE_INLINE image pixels_of(caffe_datum const& datum, int channels, std:
 COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
                                                  image_fields const& fields)
     : image_records(records, std::move(settings), detail::known_fields(records, fields.image),
-                    records.field(fields.label), source::files) {}
+                    records.field(fields.label), source::fields) {}
 
 COHORT_IMAGE_INLINE image_records image_records::of_caffe(record_set records, image_settings settings) {
   std::size_t const field = detail::datum_field(records);
-  return {std::move(records), std::move(settings), {field}, field, source::datums};
+  return {std::move(records), std::move(settings), {field}, field, source::caffe};
 }
 
 COHORT_IMAGE_INLINE image_records image_records::of_caffe_on_spark(record_set records,
@@ -75,14 +75,21 @@ COHORT_IMAGE_INLINE image_records image_records::of_caffe_on_spark(record_set re
   return {std::move(records), std::move(settings), {value}, key, source::spark};
 }
 
+COHORT_IMAGE_INLINE image_records image_records::of_tensorflow(record_set records, image_settings settings,
+                                                               image_fields const& features) {
+  std::size_t const field = records.fields().size() == 1 ? 0 : records.field("record");
+  return {std::move(records), std::move(settings), {field}, field, source::tensorflow, features};
+}
+
 COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_settings settings,
                                                  std::vector<std::size_t> image, std::size_t label,
-                                                 source from)
+                                                 source from, image_fields features)
     : records_(std::move(records)),
       reader_(settings, settings.labels),
       image_fields_(std::move(image)),
       label_field_(label),
-      from_(from) {
+      from_(from),
+      features_(std::move(features)) {
   detail::require_unique(settings.labels);
   if (settings.labels.empty())
     throw setting_error({.what = "the classes of the records are unknown",
@@ -97,13 +104,20 @@ COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_setti
   if (reader_.needs_size()) {
     record_view first(records_, 0);
     std::string id;
-    caffe_datum const datum = from_ != source::files ? datum_of(first, id) : caffe_datum{.encoded = true};
+    caffe_datum datum{.encoded = true};
+    std::span<std::byte const> file;
+    if (from_ == source::fields || from_ == source::tensorflow) {
+      file = first.bytes(image_field(first));
+    } else {
+      datum = datum_of(first, id);
+      file = detail::bytes_in(datum.data);
+    }
+    if (from_ == source::tensorflow)
+      file = detail::bytes_in(image_of(tf_example(file, first.where()), first));
     if (!datum.encoded)
       reader_.use_size(datum.height, datum.width);
     else
-      reader_.use_size_of(
-          from_ != source::files ? detail::bytes_in(datum.data) : first.bytes(image_field(first)),
-          first.where());
+      reader_.use_size_of(file, first.where());
   }
   what_ = reader_.describe();
 }
@@ -111,7 +125,7 @@ COHORT_IMAGE_INLINE image_records::image_records(record_set records, image_setti
 COHORT_IMAGE_INLINE caffe_datum image_records::datum_of(record_view& record, std::string& id) const {
   std::string const where = record.where();
   std::size_t const field = image_fields_.front();
-  if (from_ == source::datums) return caffe_datum::parse(record.bytes(field), where);
+  if (from_ == source::caffe) return caffe_datum::parse(record.bytes(field), where);
   caffe_on_spark_key key = caffe_on_spark_key::parse(record.bytes(label_field_), where);
   caffe_datum made{.channels = key.channels,
                    .height = key.height,
@@ -142,7 +156,7 @@ COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& re
 
 COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, std::int64_t i) const {
   int const classes = what_.targets[0].classes;
-  if (number >= classes)
+  if (number < 0 || number >= classes)
     throw data_error({.what = "a record has an unknown class",
                       .where = records_.where(i),
                       .expected = {"0 to ", classes - 1},
@@ -150,9 +164,33 @@ COHORT_IMAGE_INLINE std::int32_t image_records::class_of(std::int64_t number, st
   return static_cast<std::int32_t>(number);
 }
 
+COHORT_IMAGE_INLINE std::string_view image_records::image_of(
+    std::map<std::string, tf_feature, std::less<>> const& features, record_view const& record) const {
+  for (std::string const& name : features_.image)
+    if (auto const found = features.find(name); found != features.end() && found->second.bytes.size() == 1)
+      return found->second.bytes[0];
+  throw data_error(
+      {.what = "a record has no image",
+       .where = record.where(),
+       .expected = {"a feature ", features_.image.empty() ? "" : features_.image[0], " of one byte string"},
+       .got = "none"});
+}
+
+COHORT_IMAGE_INLINE std::int32_t image_records::class_of(
+    std::map<std::string, tf_feature, std::less<>> const& features, std::int64_t i) const {
+  auto const found = features.find(features_.label);
+  if (found == features.end() || found->second.integers.size() != 1)
+    throw data_error({.what = "a record has no class",
+                      .where = records_.where(i),
+                      .expected = {"a feature ", features_.label, " of one integer"},
+                      .got = found == features.end() ? "none" : "another feature of this name"});
+  return class_of(found->second.integers[0], i);
+}
+
 COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
   record_view record(records_, i);
-  if (from_ == source::files) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
+  if (from_ == source::fields) return record.integer(label_field_, 0, what_.targets[0].classes - 1);
+  if (from_ == source::tensorflow) return class_of(tf_example(record.bytes(label_field_), record.where()), i);
   std::string id;
   return class_of(datum_of(record, id).label, i);
 }
@@ -160,11 +198,16 @@ COHORT_IMAGE_INLINE std::int64_t image_records::label(std::int64_t i) const {
 COHORT_IMAGE_INLINE void image_records::get(std::int64_t i, example_view& out) const {
   record_view record(records_, i);
   std::string const where = record.where();
-  if (from_ == source::files) {
+  if (from_ == source::fields) {
     std::span<std::byte const> const file = record.bytes(image_field(record));
     auto const number =
         static_cast<std::int32_t>(record.integer(label_field_, 0, what_.targets[0].classes - 1));
     return reader_.write(file, where, record.key(), number, out);
+  }
+  if (from_ == source::tensorflow) {
+    auto const features = tf_example(record.bytes(image_field(record)), where);
+    return reader_.write(detail::bytes_in(image_of(features, record)), where, record.key(),
+                         class_of(features, i), out);
   }
   thread_local std::string id;  // example_view::key refers to it
   caffe_datum const datum = datum_of(record, id);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The images of a run document: HAS_IMAGE is 1 if this program is built with the component image.
+#include <cohort/configuration/data_source.hpp>
+#include <cohort/error/exceptions.hpp>
+#if __has_include(<cohort/image.hpp>)
+#include <cohort/image.hpp>
+#define HAS_IMAGE 1
+#endif
+#include <cstdint>
+#include <utility>
+
+namespace cohort_train {
+
+#if HAS_IMAGE
+inline cohort::image_settings settings_of(cohort::image_options const& from) {
+  using fit = cohort::image_options::fit;
+  cohort::image_settings how{.channels = from.channels, .height = from.height, .width = from.width};
+  if (from.other_sizes == fit::stretch) how.other_sizes = cohort::fitting::stretch;
+  if (from.other_sizes == fit::cover) how.other_sizes = cohort::fitting::cover;
+  how.normalise.mean = from.mean;
+  how.normalise.deviation = from.deviation;
+  return how;
+}
+
+/// Augments training images as a document requests. `seed`: of the random choices, which differ from epoch to
+/// epoch.
+template <class Images>
+cohort::dataset training_part(Images images, cohort::image_options const& from, std::uint64_t seed) {
+  if (from.padding == 0 && !from.flip && from.rotation == 0) return images;
+  return cohort::augmented(std::move(images), cohort::augmentation{.padding = from.padding,
+                                                                   .place = cohort::placing::anywhere,
+                                                                   .flip = from.flip,
+                                                                   .rotation = from.rotation,
+                                                                   .seed = seed});
+}
+#else
+[[noreturn]] inline void refuse_images(char const* where) {
+  throw cohort::setting_error({.what = "cannot read images",
+                               .where = where,
+                               .expected = "a program that was built with the component image",
+                               .got = "one without it: install libturbojpeg0-dev, libpng-dev and libzip-dev, "
+                                      "and build again"});
+}
+#endif
+
+}  // namespace cohort_train
