@@ -23,6 +23,8 @@
 //   <cohort/text/tokenizer.hpp>, <cohort/text/token_crops.hpp>, <cohort/trainer/generate_tokens.hpp>
 //                                      texts as tokens, and texts that a network writes
 //   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   drawn digits, class weights
+//   <cohort/interchange/write_predictions.hpp>, <cohort/data/with_keys.hpp>
+//                                      predictions of a data set as files, by all ranks; keys of examples
 //   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
 //   <cohort/trainer/tune.hpp>          choosing kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>
