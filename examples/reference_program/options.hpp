@@ -51,6 +51,7 @@ struct options {
   std::string words{};
   std::string weights{};
   std::string map{};
+  std::string features{};
   bool help = false;
 };
 
@@ -66,6 +67,7 @@ struct program_text {
   char const* generate = nullptr;  ///< of --generate
   char const* words = nullptr;     ///< of --words
   char const* weights = nullptr;   ///< of --weights, which --map belongs to
+  char const* features = nullptr;  ///< of --features
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 

@@ -484,7 +484,7 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
       std::fputs(help_of(text, defaults).c_str(), stdout);
       return 0;
     }
-    require_writable({{chosen.save, "--save"}, {chosen.json, "--json"}, {chosen.trace, "--trace"}});
+    require_writable({{chosen.save, "--save"}, {chosen.json, "--json"}, {chosen.trace, "--trace"}, {chosen.features, "--features"}});
     return work(chosen);
   } catch (usage_error const& mistake) {
     print_error(mistake);
