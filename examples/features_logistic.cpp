@@ -4,8 +4,10 @@
 // Trains LeNet on MNIST, then a logistic regression on the outputs of its dense layer:
 // features_logistic --help
 #include <cohort/graph/network.hpp>
+#include <cohort/interchange/write_predictions.hpp>
 #include <cohort/trainer/features.hpp>
 #include <cstdio>
+#include <string>
 #include "reference_program/mnist_sets.hpp"
 #include "reference_program/program.hpp"
 
@@ -31,8 +33,18 @@ constexpr auto logistic = network<[](builder& net) {
   return net.input({features}) | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
+/// Writes the features of the test images, computed by all ranks, to a file.
+void write_features(training& trained, std::string const& path, dataset const& images) {
+  auto const format = path.ends_with(".npy") ? prediction_format::npy : prediction_format::csv;
+  auto const written =
+      write_predictions(trained, images, path, {.outputs = {"features"}, .format = format, .chunk = 1'000});
+  if (trained.world().rank() == 0)
+    std::printf("\nfeatures of %lld images in %s\n", static_cast<long long>(written.examples), path.c_str());
+}
+
 /// Trains the regression on LeNet's features; LeNet's parameters stay fixed.
 void regress(training& trained, options const& chosen, sets const& images) {
+  if (!chosen.features.empty()) write_features(trained, chosen.features, images.test);
   training regression = reference_program::make_training(
       graph(logistic), {.updater = adam{.rate = 1e-3}, .l2 = 1e-4}, chosen, trained.world());
   regression.fit(trained.features({"features"}, images.train), {.batch = chosen.batch, .epochs = 5});
@@ -46,12 +58,16 @@ void regress(training& trained, options const& chosen, sets const& images) {
 }
 
 reference_program::program const features_logistic{
-    .text = {.name = "features_logistic",
-             .purpose =
-                 "Trains LeNet on MNIST, then a logistic regression on the outputs of LeNet's dense layer.\n"
-                 "--save FILE writes the regression to FILE.logistic.",
-             .data = reference_program::mnist_help,
-             .rate = "AdaGrad's learning rate"},
+    .text =
+        {.name = "features_logistic",
+         .purpose =
+             "Trains LeNet on MNIST, then a logistic regression on the outputs of LeNet's dense layer.\n"
+             "--save FILE writes the regression to FILE.logistic.",
+         .data = reference_program::mnist_help,
+         .rate = "AdaGrad's learning rate",
+         .features =
+             "writes the outputs of LeNet's dense layer for the test images, by all ranks, to a CSV file,\n"
+             "                   or to an NPY file if its name ends with .npy; an interrupted call resumes"},
     .defaults = {.epochs = 1, .rate = 0.02},
     .data = reference_program::mnist_sets,
     .network = [](auto const&, auto const&) { return graph(lenet); },

@@ -130,6 +130,7 @@ constexpr flag all_flags[]{
     {"words", [](options& o, text, text v) { o.words = v; }},
     {"weights", [](options& o, text f, text v) { o.weights = file_of(f, v, "a file"); }},
     {"map", [](options& o, text f, text v) { o.map = file_of(f, v, "a file"); }},
+    {"features", [](options& o, text f, text v) { o.features = file_of(f, v, "a file"); }},
     {"help", [](options& o, text, text) { o.help = true; }, no_argument}};
 
 bool has(program_text const& program, text flag) {
@@ -143,6 +144,7 @@ bool has(program_text const& program, text flag) {
   if (flag == "words") return program.words != nullptr;
   if (flag == "weights" || flag == "map") return program.weights != nullptr;
   if (flag == "dataPath" || flag == "masterIP") return program.cookbook;
+  if (flag == "features") return program.features != nullptr;
   return true;
 }
 
@@ -260,6 +262,7 @@ std::string help_of(program_text const& program, options const& defaults) {
   if (program.weights)
     all += std::string("\n  --weights FILE   ") + program.weights
            + "\n  --map FILE       maps parameters to tensors of that file (cohort/interchange/name_map.hpp)";
+  if (program.features) all += std::string("\n  --features FILE  ") + program.features;
   return without_other_flags(program, all + after_seed);
 }
 

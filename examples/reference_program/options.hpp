@@ -55,6 +55,7 @@ struct options {
   std::string weights{};
   std::string map{};
   std::string master{};  // --masterIP
+  std::string features{};
   bool help = false;
 };
 
@@ -71,6 +72,7 @@ struct program_text {
   char const* words = nullptr;     ///< of --words
   char const* weights = nullptr;   ///< of --weights; --map exists if it is not null
   bool cookbook = false;           ///< --dataPath and --masterIP exist
+  char const* features = nullptr;  ///< of --features
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 

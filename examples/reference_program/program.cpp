@@ -537,7 +537,10 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
       return 0;
     }
     check_master(chosen.master);
-    require_writable({{chosen.save, "--save"}, {chosen.json, "--json"}, {chosen.trace, "--trace"}});
+    require_writable({{chosen.save, "--save"},
+                      {chosen.json, "--json"},
+                      {chosen.trace, "--trace"},
+                      {chosen.features, "--features"}});
     return work(chosen);
   } catch (usage_error const& mistake) {
     print_error(mistake);

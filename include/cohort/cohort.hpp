@@ -25,6 +25,8 @@
 //   <cohort/text/tokenizer.hpp>, <cohort/text/token_crops.hpp>, <cohort/trainer/generate_tokens.hpp>
 //                                      tokens of texts, and texts that a network generates
 //   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   synthetic digits, class weights
+//   <cohort/interchange/write_predictions.hpp>, <cohort/data/with_keys.hpp>
+//                                      predictions of a data set as files, by all ranks; keys of examples
 //   <cohort/data/mix.hpp>              several data sets in proportion to weights
 //   <cohort/trainer/own_backend.hpp>   a user-defined tensor backend with the compiled library
 //   <cohort/trainer/tune.hpp>          selection of kernels by timing

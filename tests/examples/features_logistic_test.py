@@ -39,6 +39,24 @@ class features_logistic(program.cases, unittest.TestCase):
         accuracy, _, _ = self.regression("--epochs", "2", "--ranks", "2")
         self.assertGreater(accuracy, 50)
 
+    def test_writes_the_same_features_on_any_number_of_ranks(self):
+        model = os.path.join(self.folder, "for_features.safetensors")
+        self.regression("--epochs", "1", "--save", model)
+        made = []
+        for ranks in ("1", "2", "3"):
+            path = os.path.join(self.folder, f"features{ranks}.csv")
+            _, _, done = self.regression("--epochs", "0", "--load", model, "--ranks", ranks, "--features", path)
+            self.assertIn(f"images in {path}\n", done.stdout)
+            with open(path, encoding="utf-8") as file:
+                made.append(file.read())
+        lines = made[0].splitlines()
+        self.assertTrue(lines[0].startswith("example,features.0,features.1,"))
+        self.assertTrue(all(line.count(",") == 200 for line in lines))
+        self.assertEqual(made[1:], made[:1] * 2)
+        path = os.path.join(self.folder, "features.npy")
+        self.regression("--epochs", "0", "--load", model, "--ranks", "2", "--features", path)
+        self.assertEqual(os.path.getsize(path), 128 + 4 * 200 * (len(lines) - 1))
+
 
 if __name__ == "__main__":
     unittest.main()

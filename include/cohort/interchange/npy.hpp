@@ -4,8 +4,10 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace cohort {
 
@@ -49,6 +51,8 @@ namespace detail {
 ///
 /// Errors    data_error for bf16.
 std::string npy_header(element_type type, shape const& dims);
+/// The same for any type of NumPy, such as "|S8", and any extents.
+std::string npy_header(std::string_view type, std::span<std::int64_t const> dims);
 
 }  // namespace detail
 

@@ -12,6 +12,7 @@
 
 #include "../../checkpoint/scratch_folder.hpp"
 #include "../../checkpoint/small_disk.hpp"
+#include "../../communicator/on_ranks.hpp"
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
@@ -173,6 +174,54 @@ TEST(pack_files, refuses_unsupported_files) {
   std::filesystem::create_directory_symlink(at / "in/even", at / "in/link");
   expect_parts(refused<cohort::file_error>([&] { pack_files(at / "in", at / "out", 4, 3); }),
                {"/in/link", "a link to a folder"});
+}
+
+std::vector<std::string> pack_on(int ranks, std::string const& in, std::string const& out, int n = 5,
+                                 std::uint64_t seed = 1, int threads = 1) {
+  std::vector<std::string> made;
+  on_ranks(ranks, [&](cohort::communicator& world) {
+    auto const all = pack_files(in, out, n, seed, world, threads);
+    if (world.rank() == 0) made = all;
+  });
+  return made;
+}
+
+TEST(pack_files, writes_the_same_bytes_on_any_number_of_ranks) {
+  scratch_folder const at;
+  fill(at / "in");
+  auto const wanted = bytes_of(pack_files(at / "in", at / "one", 3, 7));
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    std::string const out = at / ("out" + std::to_string(ranks));
+    auto const made = pack_on(ranks, at / "in", out, 3, 7, ranks == 3 ? 2 : 1);
+    EXPECT_EQ(bytes_of(made), wanted) << ranks;
+    std::filesystem::remove(made[2]);  // as after an interruption
+    std::filesystem::remove(made[5]);
+    put(out + "/batch-000005.zip.partial", content(3));
+    EXPECT_EQ(bytes_of(pack_on(5 - ranks, at / "in", out, 3, 7)), wanted) << ranks;
+    EXPECT_EQ(cohort::detail::list_folder(out)->size(), wanted.size());
+  }
+}
+
+TEST(pack_files, fails_on_all_ranks_if_one_fails) {
+  scratch_folder const at;
+  fill(at / "in");
+  EXPECT_NE(refused<cohort::file_error>([&] {
+              small_disk const full(400);
+              pack_on(2, at / "in", at / "out");
+            }).find("cannot write the zip archive"),
+            std::string::npos);
+  EXPECT_EQ(of_archives(pack_on(2, at / "in", at / "out")), of_folder(at / "in"));
+  EXPECT_NE(refused<cohort::data_error>([&] {
+              pack_on(2, at / "in", at / "out", 5, 2);
+            }).find("contains an archive of another pack_files call"),
+            std::string::npos);
+  EXPECT_NE(refused<cohort::setting_error>([&] {
+              on_ranks(2, [&](cohort::communicator& world) {
+                pack_files(at / "in", at / "other", 5 + world.rank(), 1, world);
+              });
+            }).find("n"),
+            std::string::npos);
+  EXPECT_FALSE(cohort::detail::is_folder(at / "other"));
 }
 
 }  // namespace pack_files_test

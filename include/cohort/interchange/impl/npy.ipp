@@ -233,9 +233,15 @@ COHORT_CORE_INLINE std::string npy_header(element_type type, shape const& dims) 
     throw data_error({.what = "cannot write the array for NumPy",
                       .where = {"type ", name_of(type)},
                       .expected = "f32, f64, i32, i64, u64 or u8"});
-  std::string text = "{'descr': '" + std::string(known->first) + "', 'fortran_order': False, 'shape': (";
-  for (int axis = 0; axis < dims.rank; ++axis)
-    text += std::to_string(dims[axis]) + (dims.rank == 1 ? "," : axis + 1 < dims.rank ? ", " : "");
+  std::vector<std::int64_t> extents;
+  for (int axis = 0; axis < dims.rank; ++axis) extents.push_back(dims[axis]);
+  return npy_header(known->first, extents);
+}
+
+COHORT_CORE_INLINE std::string npy_header(std::string_view type, std::span<std::int64_t const> dims) {
+  std::string text = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (";
+  for (std::size_t axis = 0; axis < dims.size(); ++axis)
+    text += std::to_string(dims[axis]) + (dims.size() == 1 ? "," : axis + 1 < dims.size() ? ", " : "");
   text += "), }";
   constexpr std::size_t before = 10;     // bytes of magic, version and length
   constexpr std::size_t alignment = 64;  // of the data in the file

@@ -7,6 +7,8 @@
 
 namespace cohort {
 
+class communicator;
+
 /// Packs all files below a folder unchanged, `n` per archive, into out/batch-000000.zip,
 /// out/batch-000001.zip, … Returns the archives' paths. A few large files are faster to read and easier to
 /// move than many small ones.
@@ -23,6 +25,19 @@ namespace cohort {
 /// Exact     the same files, n and seed give the same bytes.
 std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
                                     std::uint64_t seed, int threads = 0);
+
+/// The same by all ranks of `world` together: each packs the next free archives. `threads`: per rank.
+///
+/// Order     collective.
+/// Before    all ranks see the same folders. A rank packs `threads` archives within the communicator's
+///           deadline.
+/// Moves     32 bytes per archive, 16 bytes per second.
+/// Errors    those above on the rank where they occur, data_error naming this rank on the others; complete
+///           archives remain. setting_error if the arguments or the names of the files differ between ranks.
+///           communicator_error if a rank is lost.
+/// Exact     the same bytes as one rank.
+std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
+                                    std::uint64_t seed, communicator& world, int threads = 0);
 
 }  // namespace cohort
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/detail/work_queue.hpp>
+#include <cohort/communicator/require_same.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -11,9 +15,12 @@
 #include <cohort/image/detail/zip.hpp>
 #include <cohort/image/pack_files.hpp>
 #include <cohort/io/detail/folder.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -73,71 +80,156 @@ COHORT_IMAGE_INLINE bool already_packed(std::string const& path, std::string con
   return true;
 }
 
-}  // namespace cohort::detail
+/// The archives that one call of pack_files makes.
+class packing {
+ public:
+  /// Lists the files of all archives.
+  packing(std::string const& folder, std::string const& out, int n, std::uint64_t seed, int threads);
 
-namespace cohort {
+  std::size_t size() const { return archives_.size(); }
+  std::vector<std::string> const& archives() const { return archives_; }
+  std::vector<std::string> const& files() const { return files_; }
+  /// Number of archives that are packed at the same time.
+  int workers() const;
+  /// Creates the output folder, or checks its contents, and removes what an interrupted packing left there.
+  void prepare() const;
+  void pack(std::size_t which) const;
 
-COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folder, std::string const& out,
-                                                        int n, std::uint64_t seed, int threads) {
+ private:
+  std::string folder_;
+  std::string out_;
+  std::size_t size_;
+  int threads_;
+  std::vector<std::string> files_;  // in the order of the archives
+  std::vector<std::string> archives_;
+};
+
+COHORT_IMAGE_INLINE packing::packing(std::string const& folder, std::string const& out, int n,
+                                     std::uint64_t seed, int threads)
+    : folder_(folder), out_(out), size_(static_cast<std::size_t>(n)), threads_(threads) {
   if (n < 1 || threads < 0)
     throw setting_error({.what = "invalid packing settings",
                          .where = n < 1 ? "n" : "threads",
                          .expected = n < 1 ? "at least 1" : "at least 0",
                          .got = {n < 1 ? n : threads}});
   std::vector<std::string> sorted;
-  detail::append_files_below(folder, "", sorted);
+  append_files_below(folder, "", sorted);
   if (sorted.empty())
     throw file_error({.what = "the folder has no files to pack",
                       .where = folder,
                       .expected = "files whose names do not begin with a dot",
                       .got = "none"});
-  std::vector<std::string> files;
-  files.reserve(sorted.size());
+  files_.reserve(sorted.size());
   for (std::int64_t const i : epoch_order(seed, 0, static_cast<std::int64_t>(sorted.size())))
-    files.push_back(sorted[static_cast<std::size_t>(i)]);
+    files_.push_back(sorted[static_cast<std::size_t>(i)]);
+  std::size_t const batches = (files_.size() + size_ - 1) / size_;
+  for (std::size_t b = 0; b < batches; ++b) archives_.push_back(out + '/' + batch_name(b));
+}
 
-  auto const size = static_cast<std::size_t>(n);
-  std::size_t const batches = (files.size() + size - 1) / size;
-  std::vector<std::string> archives;
-  for (std::size_t b = 0; b < batches; ++b) archives.push_back(out + '/' + detail::batch_name(b));
-  detail::make_folder(out);
-  if (detail::contains_folder(folder, out)) {
-    detail::remove_empty_folder(out);
+COHORT_IMAGE_INLINE int packing::workers() const {
+  auto const wanted = static_cast<std::size_t>(threads_);
+  std::size_t const most = wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<int>(std::min(most, size()));
+}
+
+COHORT_IMAGE_INLINE void packing::prepare() const {
+  make_folder(out_);
+  if (contains_folder(folder_, out_)) {
+    remove_empty_folder(out_);
     throw setting_error({.what = "the output folder is inside the folder to pack",
-                         .where = out,
-                         .expected = {"a folder outside ", folder},
-                         .got = out});
+                         .where = out_,
+                         .expected = {"a folder outside ", folder_},
+                         .got = out_});
   }
-  for (std::string const& name : detail::sorted_names_in(out)) {
+  for (std::string const& name : sorted_names_in(out_)) {
     if (!name.starts_with("batch-") || name.find(".zip") == std::string::npos) continue;
     if (name.find(".zip.partial") != std::string::npos) {
-      detail::remove_file(out + '/' + name);  // left by an interrupted packing
-    } else if (std::find(archives.begin(), archives.end(), out + '/' + name) == archives.end()) {
+      remove_file(out_ + '/' + name);  // left by an interrupted packing
+    } else if (std::find(archives_.begin(), archives_.end(), out_ + '/' + name) == archives_.end()) {
       throw data_error({.what = "the output folder contains an archive of another pack_files call",
-                        .where = out + '/' + name,
-                        .expected = {"names up to ", detail::batch_name(batches - 1)},
+                        .where = out_ + '/' + name,
+                        .expected = {"names up to ", batch_name(size() - 1)},
                         .got = {name, "; choose an empty output folder"}});
     }
   }
+}
 
+COHORT_IMAGE_INLINE void packing::pack(std::size_t which) const {
+  std::span<std::string const> const names =
+      std::span(files_).subspan(which * size_, std::min(size_, files_.size() - which * size_));
+  if (!already_packed(archives_[which], folder_, names)) write_zip(archives_[which], folder_, names);
+}
+
+/// Packs this rank's archives. Throws the first error, after all ranks have stopped.
+COHORT_IMAGE_INLINE void pack_as_rank(packing const& all, communicator& world) {
+  work_queue queue(world, static_cast<std::int64_t>(all.size()));
+  std::exception_ptr failure;
+  int const workers = all.workers();
+  team threads(workers, {.deadline = std::chrono::hours(24)});
+  std::vector<std::size_t> items;
+  do {
+    items.clear();
+    while (static_cast<int>(items.size()) < workers) {
+      auto const item = queue.next();
+      if (!item) break;
+      items.push_back(static_cast<std::size_t>(*item));
+    }
+    try {
+      threads.run([&](int w) {
+        auto const mine = static_cast<std::size_t>(w);
+        if (mine < items.size()) all.pack(items[mine]);
+      });
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  } while (!failure && static_cast<int>(items.size()) == workers);
+  queue.join(failure != nullptr);
+  queue.release();
+  all_or_none(world, "pack_files", "cannot pack the files", [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folder, std::string const& out,
+                                                        int n, std::uint64_t seed, int threads) {
+  detail::packing const all(folder, out, n, seed, threads);
+  all.prepare();
   std::atomic<std::size_t> next{0};
   auto const pack = [&](int) {
     try {
-      for (std::size_t b = next++; b < batches; b = next++) {
-        std::span<std::string const> const names =
-            std::span(files).subspan(b * size, std::min(size, files.size() - b * size));
-        if (!detail::already_packed(archives[b], folder, names))
-          detail::write_zip(archives[b], folder, names);
-      }
+      for (std::size_t b = next++; b < all.size(); b = next++) all.pack(b);
     } catch (...) {
-      next = batches;  // stops the other threads
+      next = all.size();  // stops the other threads
       throw;
     }
   };
-  auto const wanted = static_cast<std::size_t>(threads);
-  std::size_t const workers = wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
-  team(static_cast<int>(std::min(workers, batches)), {.deadline = std::chrono::hours(24)}).run(pack);
-  return archives;
+  team(all.workers(), {.deadline = std::chrono::hours(24)}).run(pack);
+  return all.archives();
+}
+
+COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folder, std::string const& out,
+                                                        int n, std::uint64_t seed, communicator& world,
+                                                        int threads) {
+  constexpr char const* call = "pack_files";
+  std::optional<detail::packing> all;
+  detail::all_or_none(world, call, "cannot pack the files",
+                      [&] { all.emplace(folder, out, n, seed, threads); });
+  std::uint64_t names = detail::fnv1a_offset;
+  for (std::string const& one : all->files()) names = detail::fnv1a("/", detail::fnv1a(one, names));
+  std::array const facts{
+      shared_fact{"files", detail::text_of({all->files().size(), " files, names with the hash ", names})},
+      shared_fact{"n", std::to_string(n)}, shared_fact{"seed", std::to_string(seed)},
+      shared_fact{"out", out}};
+  detail::require_same(world, call, facts);
+  detail::all_or_none(world, call, "cannot pack the files", [&] {
+    if (world.rank() == 0) all->prepare();
+  });
+  detail::pack_as_rank(*all, world);
+  return all->archives();
 }
 
 }  // namespace cohort

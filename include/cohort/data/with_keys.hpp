@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// Returns a data set whose examples have the given keys, in place of its own.
+///
+/// Errors    setting_error if the numbers of keys and examples differ, or if `data` is a stream.
+dataset with_keys(dataset const& data, std::vector<std::string> keys);
+/// The same with integers, as decimal texts.
+dataset with_keys(dataset const& data, std::span<std::int64_t const> keys);
+
+/// The same with a function of the example's index, for more keys than fit into memory.
+///
+/// Before    `key_of` is safe to call from several threads.
+/// Errors    setting_error if `data` is a stream.
+dataset with_keys(dataset const& data, std::function<std::string(std::int64_t i)> key_of);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/with_keys.ipp>
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/interchange/detail/prediction_layout.hpp>
+#include <cstddef>
+#include <functional>
+
+namespace cohort::detail {
+
+/// Combines the part files of all chunks into the files of the result, in the layout's order.
+///
+/// `progress`: called at least for each MB written. `most_runs`: sorted files that are merged at once.
+///
+/// Moves     a few MB of memory.
+/// Errors    file_error; data_error for a part file that is damaged, naming it, and for a key that two
+///           examples have, naming both. The files of the result are then unchanged.
+void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress,
+                       std::size_t most_runs = 64);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/merge_predictions.ipp>
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/interchange/prediction_file_settings.hpp>
+#include <cohort/trainer/training.hpp>
+#include <string>
+
+namespace cohort {
+
+/// Predicts a data set on all ranks of `world`, and writes the outputs to files while it runs.
+///
+/// The data set is divided into chunks. Each rank computes the next free chunk and writes it to a part file
+/// in the folder `path`.parts. With sharding::local each rank computes the chunks of its own data set. At the
+/// end rank 0 combines the part files and removes them. `path` is the CSV file, or the NPY file of the only
+/// output. For several outputs and for keys, "out.npy" becomes "out.<output>.npy" and "out.key.npy".
+///
+/// Order     collective over `world`, and over the ranks of `model`. Without `world`: the ranks of `model`.
+/// Before    all ranks have the same model, and see the same folder. One call at a time writes to `path`.
+/// After     the files at `path` are complete; until then, former files of these names remain. After an
+///           interruption, also by SIGKILL, the same call resumes: it keeps the complete chunks, so each rank
+///           loses at most one. The number of ranks may change, except with sharding::local.
+/// Moves     memory: one batch and its outputs, and 8 MB at the end; also the keys of one chunk if they are
+///           sorted, or are texts in NPY. Disk: twice the result. Messages: 32 bytes per chunk, and 16 per
+///           second.
+/// Errors    setting_error if settings, models or data differ between ranks, or if the part files are of
+///           another model, data set or setting; shape_error if the data set does not fit the network.
+///           data_error and file_error of the data set, of a file or disk, and for a duplicate or invalid
+///           key, with the file, the examples and the rank; on the other ranks data_error with the same text.
+///           Complete chunks remain.
+/// Exact     with sharding::global the bytes of the files depend neither on the number of ranks nor on
+///           interruptions. Like the results of features, they depend up to rounding on backend, instruction
+///           set, workers and batch size.
+prediction_file_report write_predictions(training& model, dataset const& data, communicator& world,
+                                         std::string const& path, prediction_file_settings const& how = {});
+prediction_file_report write_predictions(training& model, dataset const& data, std::string const& path,
+                                         prediction_file_settings const& how = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/interchange/impl/write_predictions.ipp>
+#endif
