@@ -241,7 +241,7 @@ TEST(threshold_compressor, refuses_to_merge_unrelated_messages) {
     return refused<data_error>([&] { codec.merge(a, upper, any, r); });
   };
   expect_parts(refusal(late), {"different steps", "expected step 5, got step 6"});
-  expect_parts(refusal(far), {"not neighbours", "a message of rank 1", "got rank 2"});
+  expect_parts(refusal(far), {"not neighbours", "a second message that begins with rank 1", "got rank 2"});
   expect_parts(refusal(a), {"not neighbours", "got rank 0"});
   expect_parts(refusal(each), {"another encoding", "rank 1", "expected 1 thresholds, got 3"});
   EXPECT_EQ(r, before);
