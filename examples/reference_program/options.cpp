@@ -277,8 +277,6 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   known.push_back({});
   options chosen = defaults;
   chosen.rate = 0;
-  if (char const* const limit = std::getenv(max_bytes_variable); limit && *limit && has(program, "max-bytes"))
-    chosen.max_bytes = bytes_of(max_bytes_variable, limit);
   opterr = 0;  // getopt prints nothing: usage_error has the message
   while (optind < argc) {
     std::string const given = argv[optind];
@@ -296,6 +294,9 @@ options parse(program_text const& program, options const& defaults, int argc, ch
                             : "unknown flag '" + given + "'; --help lists the flags"};
     }
   }
+  char const* const limit = std::getenv(max_bytes_variable);
+  if (limit && *limit && !chosen.max_bytes && !chosen.help && has(program, "max-bytes"))
+    chosen.max_bytes = bytes_of(max_bytes_variable, limit);
   if (program.size) {
     if (chosen.size.empty()) chosen.size = program.sizes[0];
     if (std::none_of(std::begin(program.sizes), std::end(program.sizes),

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -33,7 +34,7 @@ struct options {
   int epochs = 5;
   double rate = 0;
   std::string backend = "auto";
-  std::size_t max_bytes = 0;  // of training_settings; 0: no limit of its own
+  std::optional<std::size_t> max_bytes{};  // of training_settings; without a value: 0
   std::uint64_t seed = 123;
   bool original = false;
   std::string save{};

@@ -312,7 +312,7 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   settings.workers = chosen.workers;
   settings.recompute.cheap = chosen.recompute;
   settings.threads = std::max(chosen.threads, 1);
-  settings.max_bytes = chosen.max_bytes;
+  settings.max_bytes = chosen.max_bytes.value_or(0);
   if (chosen.tune) settings.tune = make_tuner(chosen.batch, world);
   settings.log = cohort::stderr_sink();
   return make_training(chosen.backend, std::move(net), settings, world, std::move(how));

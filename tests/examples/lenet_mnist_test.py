@@ -61,6 +61,7 @@ class lenet_mnist(unittest.TestCase):
         expected = ("expected a number of bytes up to 2^64 - 1, such as 536870912, 512M or 8G (K, M, G and T are powers of 1024), got")
         for size in ("8GB", "-1", "1.5G", "G", "8g", "", "20000000T", "18446744073709551616"):
             self.assertEqual(run("--max-bytes", size, expect=2).stderr, f"lenet_mnist: --max-bytes: {expected} '{size}'\n")
+        run("--help", COHORT_MAX_BYTES="much")
         self.assertEqual(run(expect=2, COHORT_MAX_BYTES="much").stderr, f"lenet_mnist: COHORT_MAX_BYTES: {expected} 'much'\n")
 
     def test_learns(self):
