@@ -72,7 +72,7 @@ struct assignment {
 
 struct command {
   std::string file{};
-  std::vector<assignment> fields{};
+  std::vector<assignment> fields{};  // of the flags
   bool prints_config = false;
   bool prints_schema = false;
   bool prints_help = false;
@@ -118,7 +118,7 @@ std::vector<assignment> assignments_of_environment() {
 }
 
 command parse(int argc, char** argv) {
-  command made{.fields = assignments_of_environment()};
+  command made;
   for (int k = 1; k < argc; ++k) {
     std::string const given = argv[k];
     std::string const flag = given.substr(0, given.find('='));
@@ -173,7 +173,9 @@ run_document document_of(command const& given) {
   if (given.file.empty())
     throw usage_error("expected a file, got none; --help shows how to use this program");
   run_document run = read_document(given.file);
-  for (assignment const& one : given.fields) run.set(one.path, one.value, one.origin);
+  std::vector<assignment> fields = assignments_of_environment();
+  fields.insert(fields.end(), given.fields.begin(), given.fields.end());
+  for (assignment const& one : fields) run.set(one.path, one.value, one.origin);
   run.check();
   return run;
 }

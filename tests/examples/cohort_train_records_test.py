@@ -27,7 +27,7 @@ def pictures(count, seed):
     """Pairs of pixels (red, green, blue by pixel) and a class: noise, brighter in class 1."""
     numbers = random.Random(seed)
     for i in range(count):
-        yield bytes(100 * (i % 2) + numbers.randrange(100) for _ in range(3 * PIXELS)), i % 2
+        yield bytes(150 * (i % 2) + numbers.randrange(60) for _ in range(3 * PIXELS)), i % 2
 
 
 def varint(value):
