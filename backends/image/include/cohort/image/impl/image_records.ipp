@@ -206,8 +206,8 @@ COHORT_IMAGE_INLINE void image_records::get(std::int64_t i, example_view& out) c
   }
   if (from_ == source::tensorflow) {
     auto const features = tf_example(record.bytes(image_field(record)), where);
-    return reader_.write(detail::bytes_in(image_of(features, record)), where, record.key(),
-                         class_of(features, i), out);
+    std::span<std::byte const> const picture = detail::bytes_in(image_of(features, record));
+    return reader_.write(picture, where, record.key(), class_of(features, i), out);
   }
   thread_local std::string id;  // example_view::key refers to it
   caffe_datum const datum = datum_of(record, id);
