@@ -15,7 +15,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string place_of_step(transform_pipeline const& how, std::size_t step) {
-  return text_of({"steps[", step, "], ", name_of(how.steps[step])});
+  return text_of({"steps[", step, "], ", cohort::name_of(how.steps[step])});
 }
 
 /// Checks the parts of steps that do not depend on a schema.
@@ -44,11 +44,12 @@ class step_form {
       if (step.stride < 1) refuse("stride", "at least 1 row", text_of({step.stride}));
       if (step_ == 0 || !std::holds_alternative<pipeline::group_by_key>(how_.steps[step_ - 1]))
         refuse("", "group_by_key as the step before",
-               step_ == 0 ? "no step" : std::string(name_of(how_.steps[step_ - 1])));
+               step_ == 0 ? "no step" : std::string(cohort::name_of(how_.steps[step_ - 1])));
     } else if (step_ > 0
                && (std::holds_alternative<pipeline::group_by_key>(how_.steps[step_ - 1])
                    || std::holds_alternative<pipeline::windows>(how_.steps[step_ - 1]))) {
-      refuse("", "windows after group_by_key, and no further step", std::string(name_of(how_.steps[step_])));
+      refuse("", "windows after group_by_key, and no further step",
+             std::string(cohort::name_of(how_.steps[step_])));
     }
   }
 

@@ -50,7 +50,7 @@ COHORT_CORE_INLINE std::vector<std::string> read_texts(io::json_value list) {
 
 inline constexpr std::array<std::string_view, 5> column_type_names{"number", "integer", "category", "text",
                                                                    "time"};
-inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standardise", "min_max"};
+inline constexpr std::array<std::string_view, 3> rescalings_of_pipelines{"none", "standardise", "min_max"};
 inline constexpr std::array<std::string_view, 4> replacement_names{"mean", "median", "most_frequent",
                                                                    "constant"};
 
@@ -130,7 +130,7 @@ struct step_writer {
     write_texts(out, name, value);
   }
   void operator()(char const* name, rescaling value) const {
-    out.field(name, rescaling_names[static_cast<std::size_t>(value)]);
+    out.field(name, rescalings_of_pipelines[static_cast<std::size_t>(value)]);
   }
   void operator()(char const* name, pipeline::replacement value) const {
     out.field(name, replacement_names[static_cast<std::size_t>(value)]);
@@ -160,7 +160,7 @@ struct step_reader {
     value = static_cast<int>(given.integer(0, std::numeric_limits<int>::max()));
   }
   static void read(io::json_value given, rescaling& value) {
-    value = read_name<rescaling>(given, "rescalings", rescaling_names);
+    value = read_name<rescaling>(given, "rescalings", rescalings_of_pipelines);
   }
   static void read(io::json_value given, pipeline::replacement& value) {
     value = read_name<pipeline::replacement>(given, "replacements", replacement_names);
@@ -205,7 +205,7 @@ COHORT_CORE_INLINE void write_pipeline(io::json_writer& out, transform_pipeline 
   for (column_schema const& column : how.schema.columns) write_column(out, column);
   out.end_array().key("steps").begin_array();
   for (transform_step const& step : how.steps) {
-    out.begin_object(io::json_lines::one).key(name_of(step)).begin_object(io::json_lines::one);
+    out.begin_object(io::json_lines::one).key(cohort::name_of(step)).begin_object(io::json_lines::one);
     std::visit([&](auto const& one) { visit_fields(step_writer{out}, one); }, step);
     out.end_object().end_object();
   }

@@ -113,10 +113,10 @@ COHORT_CORE_INLINE table_schema schema_after(pipeline_program const& program, st
 }
 
 /// Applies a step to rows.
-class step_runner {
+class pipeline_step_runner {
  public:
-  step_runner(pipeline_program const& program, std::size_t step, row_frame& frame,
-              transform_settings const& how, transform_report& report)
+  pipeline_step_runner(pipeline_program const& program, std::size_t step, row_frame& frame,
+                       transform_settings const& how, transform_report& report)
       : program_(program),
         step_(step),
         frame_(frame),
@@ -293,7 +293,7 @@ class step_runner {
 
 COHORT_CORE_INLINE void apply_step(pipeline_program const& program, std::size_t step, row_frame& frame,
                                    transform_settings const& how, transform_report& report) {
-  std::visit([&](auto const& one) { step_runner(program, step, frame, how, report)(one); },
+  std::visit([&](auto const& one) { pipeline_step_runner(program, step, frame, how, report)(one); },
              program.how.steps[step]);
 }
 
