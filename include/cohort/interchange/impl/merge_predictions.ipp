@@ -156,39 +156,25 @@ class part_rows {
  public:
   part_rows(prediction_layout const& layout, std::string suffix)
       : layout_(layout), suffix_(std::move(suffix)) {}
-  part_rows(part_rows const&) = delete;
-  part_rows& operator=(part_rows const&) = delete;
-  ~part_rows() { close_all(); }
 
   void read(std::size_t chunk, std::uint64_t offset, char* into, std::size_t bytes) {
     auto found = open_.find(chunk);
-    std::string const path = found == open_.end() ? layout_.part(chunk, suffix_) : std::string();
+    std::string const path = layout_.part(chunk, suffix_);
     if (found == open_.end()) {
       constexpr std::size_t most = 32;
-      if (open_.size() == most) close_all();
-      found = open_.emplace(chunk, open_regular_file(path, "cannot read the part file").descriptor).first;
+      if (open_.size() == most) open_.clear();
+      std::unique_ptr<regular_file const> file(
+          new regular_file(open_regular_file(path, "cannot read the part file")));
+      found = open_.emplace(chunk, std::move(file)).first;
     }
-    while (bytes > 0) {
-      ssize_t const count = ::pread(found->second, into, bytes, static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) refuse_file("cannot read the part file", layout_.part(chunk, suffix_), errno);
-      if (count == 0)
-        refuse_part(layout_.part(chunk, suffix_), {bytes, " more bytes"}, "the end of the file");
-      into += count;
-      offset += static_cast<std::uint64_t>(count);
-      bytes -= static_cast<std::size_t>(count);
-    }
+    if (std::size_t const got = read_at(*found->second, path, offset, into, bytes); got < bytes)
+      refuse_part(path, {bytes - got, " more bytes"}, "the end of the file");
   }
 
  private:
-  void close_all() {
-    for (auto const& [chunk, file] : open_) ::close(file);
-    open_.clear();
-  }
-
   prediction_layout const& layout_;
   std::string suffix_;
-  std::map<std::size_t, int> open_;
+  std::map<std::size_t, std::unique_ptr<regular_file const>> open_;
 };
 
 /// Calls visit(entry) for all keys in ascending order.
