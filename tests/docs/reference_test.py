@@ -16,7 +16,7 @@ import layering_test  # noqa: E402
 
 # Public names that the pages' programs declare themselves, or that a page explains.
 OWN_NAMES = {"forecast", "from_json", "kind", "message_coding", "message_header", "message_kind", "outer_step", "residual_policy", "same", "tensor_table",
-             "threshold_policy", "thresholds", "top_k_compressor"}
+             "text_of", "threshold_policy", "thresholds", "top_k_compressor"}
 
 
 def build(root, folder):

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/image/image_records.hpp>
 #include <cohort/io/detail/protobuf.hpp>
-#include <cohort/records/sequence_file.hpp>
 #include <cohort/records/tfrecord.hpp>
 #include <cohort/records/webdataset.hpp>
 #include <cstring>
@@ -165,19 +164,6 @@ TEST(image_records, read_datums_of_caffe) {
   EXPECT_EQ(example_of(made, 0).pixels.pixels,
             (std::vector<std::uint8_t>{3, 4}));  // 0.299·5 + 0.587·3 + 0.114·1 = 3.4
   EXPECT_EQ(example_of(made, 2).pixels.pixels, (std::vector<std::uint8_t>{7, 8}));
-}
-
-TEST(image_records, read_records_of_caffe_on_spark) {
-  record_set const records({std::string(COHORT_SOURCE_DIR) + "/tests/golden/sequence_files/caffe_on_spark"},
-                           sequence_file(), {.cache = ""});
-  image_records const data = image_records::of_caffe_on_spark(
-      records, {.height = 1, .width = 2, .labels = {"ant", "cat"}, .keyed = true});
-  ASSERT_EQ(data.size(), 3);
-  EXPECT_EQ(example_of(data, 0).pixels.pixels, (std::vector<std::uint8_t>{5, 6, 3, 4, 1, 2}));
-  EXPECT_EQ(example_of(data, 0).label, 1);
-  EXPECT_EQ(example_of(data, 0).key, "00000000");
-  EXPECT_EQ(data.label(1), 0);
-  expect_parts(refused<data_error>([&] { example_of(data, 2); }), {"caffe_on_spark, record 2"});
 }
 
 }  // namespace image_records_test
