@@ -153,7 +153,8 @@ TEST(mask, of_attention_is_that_of_the_queries) {
   }
   expect_parts(
       refusal([&](builder& b) {
-        attend(b.input({6, 2}), b.masked_input({6, 2}), b.masked_input({6, 2}));
+        tensor const q = b.input({6, 2}), k = b.masked_input({6, 2}), v_masked = b.masked_input({6, 2});
+        attend(q, k, v_masked);
       }),
       {"attention: the inputs of this layer have different masks (mask of layer 1, mask of layer 2)"});
 }
