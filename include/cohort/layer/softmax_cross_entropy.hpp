@@ -69,12 +69,12 @@ struct softmax_cross_entropy {
     double sum = 0;
     each_row(a, [&](int n, std::size_t row, bool counts) {
       T const* const logits = a.inputs[0] + row * std::size_t(classes);
-      auto const [most, total] = softmax(logits, a.output + row * std::size_t(classes));
+      auto const of_row = softmax(logits, a.output + row * std::size_t(classes));
       if (a.target && counts) {
-        double const log_total = static_cast<double>(std::log(total));
+        double const log_total = static_cast<double>(std::log(of_row.total));
         double loss = 0;
         each_target(a, row, [&](int c, double target) {
-          if (target != 0) loss += target * (log_total - static_cast<double>(logits[c] - most));
+          if (target != 0) loss += target * (log_total - static_cast<double>(logits[c] - of_row.largest));
         });
         sum += a.scalars->weight(n) * loss;
       }

@@ -140,8 +140,7 @@ class sequence_maker {
     std::vector<std::string> sorted =
         schema.type == column_type::category ? schema.values : column.vocabulary;
     std::ranges::sort(sorted);
-    auto const rest = std::ranges::unique(sorted);
-    sorted.erase(rest.begin(), rest.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     std::vector<std::int32_t> codes;
     for (std::string const& text : column.vocabulary) {
       auto const found = std::ranges::lower_bound(sorted, text);
