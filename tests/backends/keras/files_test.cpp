@@ -220,7 +220,8 @@ struct kernel_in_file {
   kernel_in_file() {
     std::vector<std::byte> wanted;
     for (std::uint64_t const one : {3, 3, 1, 3}) append(wanted, one, 8);
-    extents = static_cast<std::size_t>(std::ranges::search(bytes, wanted).begin() - bytes.begin());
+    extents = static_cast<std::size_t>(std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end())
+                                       - bytes.begin());
     for (std::size_t at = extents - 16;;
          at += 8 + number(at + 2, 2)) {  // the message before has a head of 8 bytes
       if (number(at, 2) == 3) type = at + 8;
