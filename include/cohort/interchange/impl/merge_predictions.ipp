@@ -156,22 +156,26 @@ class part_rows {
 
   void read(std::size_t chunk, std::uint64_t offset, char* into, std::size_t bytes) {
     auto found = open_.find(chunk);
-    std::string const path = layout_.part(chunk, suffix_);
     if (found == open_.end()) {
       constexpr std::size_t most = 32;
       if (open_.size() == most) open_.clear();
-      std::unique_ptr<regular_file const> file(
-          new regular_file(open_regular_file(path, "cannot read the part file")));
-      found = open_.emplace(chunk, std::move(file)).first;
+      found = open_.try_emplace(chunk, layout_.part(chunk, suffix_)).first;
     }
-    if (std::size_t const got = read_at(*found->second, path, offset, into, bytes); got < bytes)
-      refuse_part(path, {bytes - got, " more bytes"}, "the end of the file");
+    part const& from = found->second;
+    if (std::size_t const got = read_at(from.file, from.path, offset, into, bytes); got < bytes)
+      refuse_part(from.path, {bytes - got, " more bytes"}, "the end of the file");
   }
 
  private:
+  struct part {
+    explicit part(std::string of) : path(std::move(of)) {}
+    std::string path;
+    regular_file file = open_regular_file(path, "cannot read the part file");
+  };
+
   prediction_layout const& layout_;
   std::string suffix_;
-  std::map<std::size_t, std::unique_ptr<regular_file const>> open_;
+  std::map<std::size_t, part> open_;
 };
 
 /// Calls visit(entry) for all keys in ascending order.
