@@ -43,7 +43,7 @@ COHORT_CORE_INLINE scratch_memory::scratch_memory(std::string const& folder, std
                         .got = std::generic_category().message(error_number)});
     }
   }
-  int const kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+  int const kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   void* const address = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, kind, file, 0);
   if (file >= 0) ::close(file);  // the mapping keeps the file
   if (address == MAP_FAILED) throw std::bad_alloc();
