@@ -6,6 +6,7 @@
 #include <cohort/configuration/detail/layers_codec.hpp>
 #include <cohort/configuration/detail/optimizer_fields.hpp>
 #include <cohort/configuration/run_document.hpp>
+#include <cohort/data/detail/rescaling_names.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
@@ -24,7 +25,6 @@ inline constexpr std::array<std::string_view, 5> token_names{"characters", "byte
                                                              "file"};
 inline constexpr std::array<std::string_view, 6> strategy_names{"auto",      "none",    "allreduce",
                                                                 "averaging", "sharing", "top_k"};
-inline constexpr std::array<std::string_view, 3> rescaling_names{"none", "standardise", "min_max"};
 inline constexpr std::array<std::string_view, 4> imputation_names{"refuse", "mean", "median", "constant"};
 inline constexpr std::array<std::string_view, 3> missing_names{"refuse", "keep", "drop"};
 inline constexpr std::array<std::string_view, 3> fitting_names{"refuse", "stretch", "cover"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cohort/data/detail/rescaling_names.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -48,9 +49,6 @@ COHORT_CORE_INLINE std::vector<std::string> read_texts(io::json_value list) {
   return texts;
 }
 
-inline constexpr std::array<std::string_view, 5> column_type_names{"number", "integer", "category", "text",
-                                                                   "time"};
-inline constexpr std::array<std::string_view, 3> rescalings_of_pipelines{"none", "standardise", "min_max"};
 inline constexpr std::array<std::string_view, 4> replacement_names{"mean", "median", "most_frequent",
                                                                    "constant"};
 
@@ -78,8 +76,11 @@ COHORT_CORE_INLINE column_schema read_column(io::json_value value) {
                                                    "highest", "required", "optional"};
   expect_fields(value, fields);
   column_schema column{.name = std::string(value.at("name").string())};
-  if (auto const type = value.find("type"))
-    column.type = read_name<column_type>(*type, "types", column_type_names);
+  if (auto const type = value.find("type")) {
+    std::array<std::string_view, 5> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<column_type>(i));
+    column.type = read_name<column_type>(*type, "types", names);
+  }
   if (auto const values = value.find("values")) column.values = read_texts(*values);
   if (auto const lowest = value.find("lowest")) column.lowest = lowest->number();
   if (auto const highest = value.find("highest")) column.highest = highest->number();
@@ -130,7 +131,7 @@ struct step_writer {
     write_texts(out, name, value);
   }
   void operator()(char const* name, rescaling value) const {
-    out.field(name, rescalings_of_pipelines[static_cast<std::size_t>(value)]);
+    out.field(name, rescaling_names[static_cast<std::size_t>(value)]);
   }
   void operator()(char const* name, pipeline::replacement value) const {
     out.field(name, replacement_names[static_cast<std::size_t>(value)]);
@@ -160,7 +161,7 @@ struct step_reader {
     value = static_cast<int>(given.integer(0, std::numeric_limits<int>::max()));
   }
   static void read(io::json_value given, rescaling& value) {
-    value = read_name<rescaling>(given, "rescalings", rescalings_of_pipelines);
+    value = read_name<rescaling>(given, "rescalings", rescaling_names);
   }
   static void read(io::json_value given, pipeline::replacement& value) {
     value = read_name<pipeline::replacement>(given, "replacements", replacement_names);
