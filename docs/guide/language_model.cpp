@@ -26,12 +26,12 @@ constexpr extents tiny{2, 4, 64, 32}, small{4, 4, 128, 64}, baby{6, 6, 384, 256}
 constexpr extents chosen = tiny;
 
 graph transformer(extents const& e, int vocabulary) {
-  layer_settings const small{.weights = init::normal{.deviation = 0.02}};
-  auto const to = [&](int units) { return dense{.units = units, .settings = small}; };
+  layer_settings const initial{.weights = init::normal{.deviation = 0.02}};
+  auto const to = [&](int units) { return dense{.units = units, .settings = initial}; };
   return graph::build([&](builder& b) {
     tensor x = b.input({e.steps})
-               | embedding{.vocabulary = vocabulary, .width = e.units, .settings = small, .name = "tokens"}
-               | learned_positions{.settings = small};
+               | embedding{.vocabulary = vocabulary, .width = e.units, .settings = initial, .name = "tokens"}
+               | learned_positions{.settings = initial};
     for (int block = 0; block < e.blocks; ++block) {
       tensor const read = x | layer_norm{} | to(3 * e.units) | attention{.heads = e.heads, .causal = true};
       x = x + (read | to(e.units));
