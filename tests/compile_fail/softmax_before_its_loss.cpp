@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: this loss contains the activation of the layer before it: remove that layer (softmax 3 from line 11)
+// expect: this loss contains the activation of the layer before it: remove that layer
+// expect-gcc: of the layer before it: remove that layer (softmax 3 from line 12)
 // expect: softmax_before_its_loss.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>
