@@ -110,7 +110,6 @@ function(cohort_install_package)
     "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindNcclHeaders.cmake"
-    "${PROJECT_SOURCE_DIR}/cmake/FindRandom123.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake"
     DESTINATION "${cohort_package_directory}")

@@ -180,7 +180,6 @@ want() { if ! "${@:2}"; then missing+=("$1"); fi; }
 want g++ has_compiler
 want cmake has_cmake
 want ninja-build has_command ninja
-want librandom123-dev has_header Random123/philox.h
 want zlib1g-dev has_header zlib.h
 want libturbojpeg0-dev has_header turbojpeg.h
 want libpng-dev has_header png.h

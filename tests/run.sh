@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds everything in build/tests and runs all tests except those that only the preset full contains:
+# Builds the tests and examples in build/tests and runs all tests except those that only the preset full contains:
 #   bash tests/run.sh [flags of ctest]
 # The environment variable CXX selects the compiler.
 set -euo pipefail
@@ -8,8 +8,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/cmake/steps.sh"
 cd "$root"
 bash cmake/setup.sh
-step "Configuring build/tests" cmake --preset release -B build/tests \
+step "Configuring build/tests" cmake --preset release -B build/tests -DCOHORT_BUILD_BENCHMARKS=OFF \
   || fail "Configuring failed."
-step "Building the tests, examples and benchmarks in build/tests" cmake --build build/tests \
+step "Building the tests and examples in build/tests" cmake --build build/tests \
   || fail "Building failed."
 exec ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 2 "$@"

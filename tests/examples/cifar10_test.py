@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn image
-# label: slow
+# label: slow long
 """The CIFAR-10 program: from class folders and from binary files, with its own settings and the page's."""
 import unittest
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn
-# label: slow
+# label: slow long
 """ResNet-50's program: its network is ResNet-50, and its loss falls on synthetic images."""
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn image mpi
-# label: slow
+# label: slow long
 # ranks: 2
 """The flag --masterIP under mpirun."""
 import tempfile

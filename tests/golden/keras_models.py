@@ -427,6 +427,14 @@ def masked_attention():
     return keras.Model(x, L.GlobalAveragePooling1D()(h))
 
 
+def masked_cross_attention(name, attend):
+    """Queries of 5 steps and values of 4, each with a mask of its own."""
+    x, y = keras.Input((5,), name="x", dtype="int32"), keras.Input((4,), name="y", dtype="int32")
+    queries, values = L.Embedding(7, 4, mask_zero=True)(x), L.Embedding(6, 4, mask_zero=True)(y)
+    read = L.GlobalAveragePooling1D()(attend(queries, values))
+    case(f"masked_cross_{name}", keras.Model([x, y], read), inputs=[[[1, 2, 3, 0, 0], [4, 3, 2, 1, 5]], [[2, 1, 0, 0], [5, 4, 3, 0]]], of=[name])
+
+
 def attention():
     def heads(*inputs, causal=False, **how):
         return L.MultiHeadAttention(2, 3, **how)(*inputs, use_causal_mask=causal)
@@ -439,6 +447,9 @@ def attention():
     functional([(5, 4)], lambda x: L.GroupQueryAttention(3, 4, 1)(x, x, use_causal_mask=True), "GroupedQueryAttention")
     functional([(5, 4), (3, 4)], lambda x, y: L.Attention()([x, y]), "Attention")
     functional([(5, 4), (5, 3), (5, 4)], lambda x, y, z: L.Attention()([x, y, z], use_causal_mask=True), "Attention")
+    masked_cross_attention("MultiHeadAttention", L.MultiHeadAttention(2, 3))
+    masked_cross_attention("GroupedQueryAttention", L.GroupQueryAttention(3, 4, 1))
+    masked_cross_attention("Attention", lambda queries, values: L.Attention()([queries, values]))
     x = keras.Input((5, 4), name="x")
     refused("MultiHeadAttention_dropout", keras.Model(x, L.MultiHeadAttention(2, 3, dropout=0.1, name="layer")(x, x)),
             "Cohort has no dropout of attention weights (WHERE): expected dropout 0, or keras_options::training false")
@@ -578,7 +589,7 @@ def curves():
                      f"{own}momentum and a schedule", optimizer=o.SGD(s.ExponentialDecay(0.5, 5, 0.7), momentum=0.9))
     training_refused("clipped_penalty", f"Keras clips the gradient with the penalties, Cohort without them {where}SGD): {own}clipping and regularizers",
                      optimizer=o.SGD(0.1, clipnorm=1), model=classifier(kernel_regularizer="l2"))
-    training_refused("clipped_gru", f"Keras clips the arrays of a GRU or a masked self-attention in other groups than Cohort {where}SGD): {own}clipnorm",
+    training_refused("clipped_gru", f"Keras clips the arrays of a GRU in other groups than Cohort {where}SGD): {own}clipnorm",
                      optimizer=o.SGD(0.1, clipnorm=1), model=sequential((5, 3), L.GRU(2), L.Dense(2, activation="softmax")))
     training_refused("poisson", "Cohort has no loss poisson (Keras configuration, loss dense_1): expected cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or "
                      "keras_options::training false", loss="poisson", model=named("dense_1"))

@@ -100,7 +100,7 @@ TEST(encoder_decoder, has_the_losses_of_pytorch) {
   expect_golden(losses<reference<double>>({}), 20, 1e-9);
   for (training_settings const& f32 : {training_settings{}, {.workers = 2}, {.threads = 2}})
     expect_golden(losses<onednn>(f32), 20, 1e-5);
-  // 8 significant bits. Adam's first steps depend on the signs of gradients, so differences grow with the steps.
+  // 8 significant bits. Adam's first steps depend on the signs of gradients, so differences grow.
   if (onednn_bf16::probe().usable) expect_golden(losses<onednn_bf16>({}), 8, 0.03);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/communicator/rank_progress.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/memory_space.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cohort/communicator/detail/transport.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/execution/isa.hpp>
 #include <condition_variable>
 #include <cstddef>

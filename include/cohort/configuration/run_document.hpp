@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/configuration/data_source.hpp>
 #include <cohort/data/normalisation.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/io/json_value.hpp>
 #include <cohort/strategy/allreduce.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/order.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cstdint>
 #include <exception>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <condition_variable>
 #include <cstdint>

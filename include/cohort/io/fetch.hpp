@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/detail/build_check.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <Random123/philox.h>
 #include <array>
 #include <cmath>
 #include <cohort/random/detail/hash.hpp>
@@ -16,13 +15,19 @@ namespace detail {
 using philox_words = std::array<std::uint32_t, 4>;
 
 /// Returns one Philox4x32-10 block.
-inline philox_words philox(std::uint64_t counter_low, std::uint64_t counter_high, std::uint64_t key) {
-  philox4x32_ctr_t const counter = {
-      {static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
-       static_cast<std::uint32_t>(counter_high), static_cast<std::uint32_t>(counter_high >> 32)}};
-  philox4x32_key_t const k = {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
-  philox4x32_ctr_t const words = philox4x32_R(10, counter, k);
-  return {words.v[0], words.v[1], words.v[2], words.v[3]};
+constexpr philox_words philox(std::uint64_t counter_low, std::uint64_t counter_high, std::uint64_t key) {
+  using word = std::uint32_t;
+  philox_words x{static_cast<word>(counter_low), static_cast<word>(counter_low >> 32),
+                 static_cast<word>(counter_high), static_cast<word>(counter_high >> 32)};
+  auto key_0 = static_cast<word>(key), key_1 = static_cast<word>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    std::uint64_t const p_0 = std::uint64_t{0xD2511F53} * x[0], p_1 = std::uint64_t{0xCD9E8D57} * x[2];
+    x = {static_cast<word>(p_1 >> 32) ^ x[1] ^ key_0, static_cast<word>(p_1),
+         static_cast<word>(p_0 >> 32) ^ x[3] ^ key_1, static_cast<word>(p_0)};
+    key_0 += 0x9E3779B9;
+    key_1 += 0xBB67AE85;
+  }
+  return x;
 }
 
 inline std::uint64_t combine(std::uint32_t low, std::uint32_t high) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/replica.hpp>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/trainer/pending_predictions.hpp>
 #include <cohort/trainer/training.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/data/sharding.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // suites: cudnn cudnn_channels_last
-// label: slow
+// label: slow long
 #include <algorithm>
 #include <span>
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cohort/communicator/detail/task.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>

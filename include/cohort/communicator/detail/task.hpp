@@ -2,8 +2,8 @@
 #pragma once
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cohort/communicator/detail/transport.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/tensor/buffer.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

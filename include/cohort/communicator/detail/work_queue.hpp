@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cstdint>
 #include <deque>
 #include <memory>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>

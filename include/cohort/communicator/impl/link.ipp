@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <cohort/communicator/link.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/detail/config.hpp>
 #include <cstddef>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <chrono>
 #include <cohort/configuration/detail/schema_writers.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/data/dataset.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>

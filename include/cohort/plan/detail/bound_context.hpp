@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/plan/detail/command.hpp>
 #include <cohort/plan/detail/step_inputs.hpp>
 #include <cohort/plan/parameter_store.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/flat_simd.hpp>

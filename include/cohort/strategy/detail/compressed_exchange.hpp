@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/codec/message.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
 #include <cohort/strategy/detail/message_totals.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <utility>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/plan/replica.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>

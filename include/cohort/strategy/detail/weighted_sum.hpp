@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cohort/strategy/detail/split_allreduce.hpp>
 #include <cohort/strategy/strategy.hpp>

@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
@@ -222,9 +222,8 @@ class averaging_strategy final : public strategy {
       agreement const earlier = finish_overlapped(mine);
       record_agreement(earlier);
       if (earlier.examples == 0) return end_period();  // no rank has examples of the stream left
-      votes_ = {
-          votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
-          votes_.not_finite && !earlier.all.not_finite};  // counted votes are not sent again
+      votes_ = {votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
+                votes_.not_finite && !earlier.all.not_finite};  // counted votes are not sent again
     }
     start_meter(mine.bytes(), meter_);
     late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(votes_, {}));

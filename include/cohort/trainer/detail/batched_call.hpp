@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cohort/trainer/predictions.hpp>
 #include <condition_variable>

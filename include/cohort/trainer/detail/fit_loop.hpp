@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
 #include <cohort/trainer/detail/training_state.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/data/batch_view.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/step_job.hpp>
 #include <cohort/trainer/detail/training_state.hpp>

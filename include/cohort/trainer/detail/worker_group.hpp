@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cohort/data/batch_view.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/layer/detail/layer_states.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -44,7 +44,7 @@ COHORT_CORE_INLINE std::string timeline::trace() {
     write_name(out, rank, 0, "process_name", "name", detail::text_of({"rank ", rank}));
     if (rank > 0)
       write_name(out, rank, 0, "process_labels", "labels",
-           detail::text_of({"clock within ", error / 1000 + 1, " us of rank 0's"}));
+                 detail::text_of({"clock within ", error / 1000 + 1, " us of rank 0's"}));
     write_name(out, rank, steps_track, "thread_name", "name", "steps");
     write(out, rank, rank == 0 ? rows_ : rows_of(rank),
           [&](std::int64_t time) { return clocks_[r].on_rank_0(time, now[r]) - began_; });
@@ -82,7 +82,7 @@ COHORT_CORE_INLINE std::vector<timeline::row> timeline::rows_of(int rank) {
 }
 
 COHORT_CORE_INLINE void timeline::write_name(io::json_writer& out, int rank, int track, char const* what,
-                                       char const* field, std::string const& text) {
+                                             char const* field, std::string const& text) {
   out.begin_object(io::json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
   out.field("tid", track).key("args").begin_object().field(field, text).end_object().end_object();
 }

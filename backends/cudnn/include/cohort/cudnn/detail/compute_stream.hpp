@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cohort/cudnn/detail/kernel_module.hpp>
 #include <cohort/cudnn/detail/staging_memory.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
 #include <functional>

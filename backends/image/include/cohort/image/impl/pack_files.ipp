@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/detail/work_queue.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/order.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>

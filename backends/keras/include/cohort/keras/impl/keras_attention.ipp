@@ -75,9 +75,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     if (how_.training && f.has(field))
       refuse("constraints of attention are not imported", "None", std::string(field));
 
-  bool const is_self = query->slot == values_in->slot && query->slot == keys->slot;
-  bool const is_masked = has_mask(*query) || has_mask(*values_in) || has_mask(*keys);
-  int id = 0;
   // Each projection has the arrays kernel and bias.
   auto const project = [&](keras_value const& x, char const* name, char const* part, int count, int size) {
     int const made = record(dense{.units = count * size, .bias = bias}, {id_of(x)}, name);
@@ -86,49 +83,30 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::multi_head_atte
     override_layer(made, f, "kernel", "bias");
     return made;
   };
-  if (is_masked) {
-    if (!is_self || value_width != width || key_heads != heads)
-      refuse("attention to a masked sequence is imported for query = key = value of equal width",
-             "self-attention with value_dim = key_dim", is_self ? "other widths" : "other keys or values");
-    // One dense layer computes query, key and value.
-    int const columns = heads * width, channels = query->dims[1];
-    int const packed = record(dense{.units = 3 * columns, .bias = bias}, {id_of(*query)}, "query_key_value");
-    has_other_groups_ = true;
-    static constexpr char const* parts[]{"query_dense", "key_dense", "value_dense"};
-    for (std::size_t k = 0; k < 3; ++k) {
-      weigh(packed, "weights", {parts[k], 0}, {channels, heads, width}, {1, 2, 0}, {},
-            k * static_cast<std::size_t>(columns) * static_cast<std::size_t>(channels));
-      if (bias)
-        weigh(packed, "bias", {parts[k], 1}, {heads, width}, {}, {}, k * static_cast<std::size_t>(columns));
-    }
-    override_layer(packed, f, "kernel", "bias");
-    id = record(attention{.heads = heads, .causal = causal}, {packed});
-  } else {
-    if (causal && query->dims[0] != keys->dims[0])
-      refuse("causal attention needs as many queries as keys in Cohort", keras_text(query->dims),
-             keras_text(keys->dims));
-    int const q = project(*query, "query", is_grouped ? "_query_dense" : "query_dense", heads, width);
-    int k = project(*keys, "key", is_grouped ? "_key_dense" : "key_dense", key_heads, width);
-    int v = project(*values_in, "value", is_grouped ? "_value_dense" : "value_dense", key_heads, value_width);
-    if (key_heads != heads) {
-      // Each head of keys and values serves heads / key_heads queries.
-      auto const repeat = [&](int from, int size, std::string const& name) {
-        std::vector<int> all;
-        for (int head = 0; head < key_heads; ++head) {
-          int const part = key_heads == 1 ? from
-                                          : record(subset{.first = head * size, .last = (head + 1) * size},
-                                                   {from}, name + "/head");
-          for (int n = 0; n < heads / key_heads; ++n) all.push_back(part);
-        }
-        if (all.size() > 64)
-          refuse("Cohort joins up to 64 tensors", "at most 64 heads", std::to_string(all.size()));
-        return record(concatenate{}, all, name + "/heads");
-      };
-      k = repeat(k, width, "key");
-      v = repeat(v, value_width, "value");
-    }
-    id = record(attention{.heads = heads, .causal = causal}, {q, k, v});
+  if (causal && query->dims[0] != keys->dims[0])
+    refuse("causal attention needs as many queries as keys in Cohort", keras_text(query->dims),
+           keras_text(keys->dims));
+  int const q = project(*query, "query", is_grouped ? "_query_dense" : "query_dense", heads, width);
+  int k = project(*keys, "key", is_grouped ? "_key_dense" : "key_dense", key_heads, width);
+  int v = project(*values_in, "value", is_grouped ? "_value_dense" : "value_dense", key_heads, value_width);
+  if (key_heads != heads) {
+    // Each head of keys and values serves heads / key_heads queries.
+    auto const repeat = [&](int from, int size, std::string const& name) {
+      std::vector<int> all;
+      for (int head = 0; head < key_heads; ++head) {
+        int const part = key_heads == 1 ? from
+                                        : record(subset{.first = head * size, .last = (head + 1) * size},
+                                                 {from}, name + "/head");
+        for (int n = 0; n < heads / key_heads; ++n) all.push_back(part);
+      }
+      if (all.size() > 64)
+        refuse("Cohort joins up to 64 tensors", "at most 64 heads", std::to_string(all.size()));
+      return record(concatenate{}, all, name + "/heads");
+    };
+    k = repeat(k, width, "key");
+    v = repeat(v, value_width, "value");
   }
+  int const id = record(attention{.heads = heads, .causal = causal}, {q, k, v});
   int const made = record(dense{.units = outputs, .bias = bias}, {id}, "output");
   weigh(made, "weights", {is_grouped ? "_output_dense" : "output_dense", 0}, {heads, value_width, outputs},
         {2, 0, 1});
@@ -161,8 +139,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::luong_attention
   keras_value const &query = c.inputs[0], &values_in = c.inputs[1], &keys = c.inputs.back();
   for (keras_value const& one : c.inputs) {
     if (one.dims.size() != 2) refuse("attention reads sequences", "steps and features", keras_text(one.dims));
-    expect_no_mask(one);
   }
+  // Keras ignores a mask of the keys.
+  if (keys.slot != values_in.slot) expect_no_mask(keys);
   if (causal && query.dims[0] != keys.dims[0])
     refuse("causal attention needs as many queries as keys in Cohort", keras_text(query.dims),
            keras_text(keys.dims));

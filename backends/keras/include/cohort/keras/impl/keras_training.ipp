@@ -274,9 +274,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     settings_.updater = lion{.rate = rate, .beta1 = beta1, .beta2 = beta2, .decay = decay};
   } else if (lower == "lamb") {
     if (has_other_groups_)
-      f.refuse(
-          "Keras' norms of the arrays of a GRU or a masked self-attention are of other groups than Cohort's",
-          instead, name);
+      f.refuse("Keras' norms of the arrays of a GRU are of other groups than Cohort's", instead, name);
     settings_.updater = lamb{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = 0};
   } else if (lower == "rmsprop") {
     f.refuse("Keras' RMSprop adds ε below the root, Cohort's behind it", instead, name);
@@ -296,8 +294,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
       f.refuse("Keras clips the gradient with the penalties, Cohort without them", instead,
                "clipping and regularizers");
     if (by_norm != 0 && has_other_groups_)
-      f.refuse("Keras clips the arrays of a GRU or a masked self-attention in other groups than Cohort",
-               instead, "clipnorm");
+      f.refuse("Keras clips the arrays of a GRU in other groups than Cohort", instead, "clipnorm");
     settings_.normalisation = by_value != 0 ? gradient_normalisation(normalise::clip_elementwise{by_value})
                               : by_norm != 0
                                   ? gradient_normalisation(normalise::clip_l2_per_parameter{by_norm})

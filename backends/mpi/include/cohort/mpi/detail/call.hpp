@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/build_check.hpp>
 #include <mpi.h>
 
-#include <chrono>
+#include <cohort/detail/build_check.hpp>
+#include <cohort/detail/chrono.hpp>
 
 namespace cohort::detail {
 

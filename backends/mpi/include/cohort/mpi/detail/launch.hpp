@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <boost/mpi/environment.hpp>
-#include <chrono>
 #include <cohort/communicator/detail/launch_scope.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/mpi/detail/control.hpp>
 #include <cohort/mpi/detail/roll_call.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/detail/build_check.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/mpi/detail/roll_call.hpp>
 #include <condition_variable>
 #include <mutex>

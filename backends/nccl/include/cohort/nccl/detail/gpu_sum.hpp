@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/cudnn/detail/gpu_event.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cohort/nccl/detail/nccl_ranks.hpp>
 #include <memory>
 
