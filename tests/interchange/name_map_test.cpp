@@ -122,7 +122,8 @@ TEST(name_map, lists_all_differences_and_changes_nothing) {
   };
   std::string const begin =
       "the tensors do not fit the network (a.safetensors, by a.map): expected a line of the map for each "
-      "parameter and each tensor, and all tensors that these lines name, got ";
+      "parameter (NAME - keeps its value) and each tensor (- NAME ignores it), and all tensors that these "
+      "lines name, got ";
   EXPECT_EQ(refused("body.weights fc1.weight\nbody.bias fc1.beta\nhead.weights fc2.kernel"),
             begin + "parameters without a line: head.bias; missing tensors: fc1.beta for body.bias; "
                     "other shapes or types: fc2.kernel for head.weights (2x3 expected, got 3x2); "
@@ -146,8 +147,9 @@ TEST(name_map, lists_all_differences_and_changes_nothing) {
         read_mapped(many.tensors, "f", name_map::parse("* -", "m"), run.network(), run.parameters());
       }),
       "the tensors do not fit the network (f, by m): expected a line of the map for each parameter "
-      "and each tensor, and all tensors that these lines name, got unused tensors: t0, t1, t2, t3, t4, t5, "
-      "t6, t7, t8, t9, t10, t11, t12, t13, t14, t15, t16, t17, t18, t19 and 5 more");
+      "(NAME - keeps its value) and each tensor (- NAME ignores it), and all tensors that these lines name, "
+      "got unused tensors: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14, t15, t16, t17, "
+      "t18, t19 and 5 more");
 }
 
 TEST(name_map, stars_stand_for_at_least_one_character_and_as_few_as_possible) {

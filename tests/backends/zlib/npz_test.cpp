@@ -154,7 +154,7 @@ TEST(npz, refuses_entries_that_claim_too_much) {
   EXPECT_EQ(refused(whole, 2600),
             "cannot read the .npz file: the entry \"count.npy\" is too large (x.npz, byte "
                 + std::to_string(find(whole, local, 1))
-                + "): expected at most 2600 bytes of all arrays, got 2680");
+                + "): expected at most 2600 bytes of all arrays, or another max_bytes, got 2680");
   expect_arrays(parse(whole, 2808));
   EXPECT_EQ(refused(changed(whole, entry + 24, 2529, 4)),
             weights_entry + "is damaged" + at + "2529 bytes by deflate" + from + ", got 2528" + from);

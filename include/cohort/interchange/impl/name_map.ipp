@@ -211,8 +211,8 @@ COHORT_CORE_INLINE mapping_report read_mapped(std::span<stored_tensor const> ten
   if (std::string got = problems.text(); !got.empty())
     throw data_error({.what = "the tensors do not fit the network",
                       .where = {file, ", by ", map.name()},
-                      .expected = "a line of the map for each parameter and each tensor, and all tensors "
-                                  "that these lines name",
+                      .expected = "a line of the map for each parameter (NAME - keeps its value) and each "
+                                  "tensor (- NAME ignores it), and all tensors that these lines name",
                       .got = std::move(got)});
 
   std::vector<buffer> memory;

@@ -123,7 +123,8 @@ COHORT_ZLIB_INLINE npz_file npz_file::parse(std::span<std::byte const> bytes, st
       archive.refuse(one, "has an unknown compression", "stored (0) or deflate (8)",
                      "method " + std::to_string(one.method));
     if (one.size > max_bytes || (sum += one.size) > max_bytes)
-      archive.refuse(one, "is too large", "at most " + std::to_string(max_bytes) + " bytes of all arrays",
+      archive.refuse(one, "is too large",
+                     "at most " + std::to_string(max_bytes) + " bytes of all arrays, or another max_bytes",
                      std::to_string(std::max(sum, one.size)));
   }
   std::vector<std::byte> memory;
