@@ -479,6 +479,15 @@ TEST(write_predictions, finds_damaged_part_files) {
         std::string const why = refusal_of<data_error>([&] { write(2, data, path, how); });
         EXPECT_NE(why.find("a part file is damaged or of another run (" + part), std::string::npos) << why;
       }
+      if (csv && order == prediction_order::keys) {
+        io::write_file(part, whole);
+        std::string const run = path + ".parts/part-000001.sorted";
+        std::string damaged = bytes_of(run);
+        damaged[8 + 24 + 7] = '\x10';  // the first row has more than 2^60 bytes
+        io::write_file(run, damaged);
+        std::string const why = refusal_of<data_error>([&] { write(2, data, path, how); });
+        EXPECT_NE(why.find("(" + run + "): expected a row of at most "), std::string::npos) << why;
+      }
       detail::remove_file(part);
       EXPECT_EQ(write(2, data, path, how).resumed, 33);
       EXPECT_NE(bytes_of(path), "");

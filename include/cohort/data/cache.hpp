@@ -9,7 +9,7 @@ namespace cohort {
 
 /// Settings of cache.
 struct cache_settings {
-  /// Of all cached examples' tensors. The examples that do not fit are read again in every epoch.
+  /// Limit on the bytes of all cached tensors. Examples that do not fit are read again in every epoch.
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
   /// Folder of a temporary file for the examples, best on a local disk; "": memory of the process.
   std::string folder{};

@@ -12,7 +12,7 @@ namespace cohort {
 ///
 /// Shapes    of a BytesWritable or Text, the content without its length; of another class, the bytes that its
 ///           write() produced.
-/// Parameters  `inflate`: empty: compressed files are rejected.
+/// Parameters  `inflate`: decompresses; if it is empty, compressed files are rejected.
 /// Cost      indexing decompresses the whole file. A record in a compressed block needs the whole block
 ///           (Hadoop writes blocks of 1 MB), which the record_set keeps for the next records.
 /// Errors    file_error; data_error naming file and byte: a damaged or truncated file, a wrong sync mark,

@@ -27,9 +27,9 @@ struct pipeline_program;
 ///     arrays const held = prepared.apply(held_out).examples({.target = "answer"});
 ///
 /// Order     the constructors with a communicator are collective. The constructors pass over the training
-///           rows once, and again for each step that reads a column of a step that has learned in the same
-///           pass, or follows a filter or derive that reads one. After a pass the statistics of the ranks are
-///           merged.
+///           rows once, and once more for each step whose rows depend on what an earlier step learns in the
+///           current pass: because it reads a column of that step, or follows a filter or derive that does.
+///           After a pass the statistics of the ranks are merged.
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
 ///           whose mean is computed, 16 bytes for each different number and 16 bytes and the text for each
 ///           different text that is counted.
@@ -75,8 +75,8 @@ class fitted_pipeline {
   ///
   /// Errors    setting_error for a step that does not exist.
   std::vector<fitted_column> const& learned(std::size_t step) const;
-  /// Returns the rows of the last pass over the training rows, of all ranks. Of a pipeline that was read from
-  /// JSON: zeros.
+  /// Returns the numbers of rows in the last pass over the training rows, summed over all ranks; zeros for a
+  /// pipeline that was read from JSON.
   transform_report const& report() const { return report_; }
 
   /// Reads a fitted pipeline.

@@ -21,8 +21,8 @@ struct sequence_examples {
   std::string target = {};               ///< a category, or a column of numbers
   bool regression = false;               ///< the target is a number to predict, not a class
   bool per_step = false;                 ///< one target per row; false: the target in a sequence's last row
-  int classes = 0;  ///< of a target of numbers; 0: the highest value of its schema + 1, or largest label + 1
-  int length = 0;   ///< steps of each example in a batch; 0: those of the longest sequence of all ranks
+  int classes = 0;  ///< of a numeric target; 0: the highest value of its schema + 1, or the largest label + 1
+  int length = 0;   ///< steps of each example in a batch; 0: as many as the longest sequence of all ranks
 };
 
 /// The sequences that a pipeline with group_by_key makes of rows: by key, or windows of these.
@@ -35,8 +35,8 @@ struct sequence_examples {
 /// Moves     each row is sent at most once.
 /// Errors    those of fitted_pipeline::apply. setting_error for a pipeline without group_by_key. data_error,
 ///           unless rows are skipped, for a row without key or order and for the second of two rows with the
-///           same key and order, with file, row and rank of both; skipped are the later ones. All ranks throw
-///           if one does.
+///           same key and order, with file, row and rank of both; if rows are skipped, the second one is. All
+///           ranks throw if one does.
 /// Exact     the sequences of all ranks together are bitwise equal for any number of ranks and any division
 ///           of the rows, if `order` is given and no row is skipped because of its key and order.
 class keyed_sequences {

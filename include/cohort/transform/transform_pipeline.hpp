@@ -42,12 +42,12 @@ struct derive {
   bool operator==(derive const&) const = default;
 };
 
-/// Turns columns of texts into categories whose values are the texts of the training rows, sorted. Of a
-/// category, values that do not occur there are removed.
+/// Turns columns of texts into categories whose values are the texts of the training rows, sorted. From a
+/// column that is a category already, it removes the values that do not occur in the training rows.
 struct categories {
   std::vector<std::string> columns = {};
-  /// Replaces texts that are not in the training rows, and missing texts; one more value, after the others.
-  /// Empty: an unknown text does not match the schema, and a missing one stays missing.
+  /// An additional value, after the others, for missing texts and for texts that are not in the training
+  /// rows. Empty: an unknown text does not match the schema, and a missing one stays missing.
   std::string other = {};
   bool operator==(categories const&) const = default;
 };
@@ -74,11 +74,11 @@ struct normalise {
   bool operator==(normalise const&) const = default;
 };
 
-/// Replacement of missing values. most_frequent: the smallest one of several.
+/// How missing values are replaced. most_frequent: the smallest of several equally frequent values.
 enum class replacement : std::uint8_t { mean, median, most_frequent, constant };
 
-/// Replaces missing values by a value that is fitted to the training rows, or by a constant. The mean and
-/// median of an integer or time make the column a number, texts accept most_frequent and constant.
+/// Replaces missing values by a value that is fitted to the training rows, or by a constant. With mean
+/// or median, a column of integers or times becomes one of numbers. Texts accept most_frequent and constant.
 struct impute {
   std::vector<std::string> columns = {};
   replacement with = replacement::mean;
@@ -106,8 +106,8 @@ struct rename {
   bool operator==(rename const&) const = default;
 };
 
-/// Makes one sequence of the rows with equal keys, sorted by `order`. Only `windows` may follow. Two rows
-/// with the same key and the same order do not match the schema; a missing key or order does not, either.
+/// Makes one sequence of the rows with equal keys, sorted by `order`. Only `windows` may follow. A row
+/// without key or order, and the second row with the same key and order, do not match the schema.
 struct group_by_key {
   std::vector<std::string> keys = {};  ///< columns of texts, categories, integers or times
   std::string order = {};              ///< a column of numbers; empty: the order of the rows

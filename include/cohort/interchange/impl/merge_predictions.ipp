@@ -154,14 +154,10 @@ class part_rows {
   part_rows(prediction_layout const& layout, std::string suffix)
       : layout_(layout), suffix_(std::move(suffix)) {}
 
+  /// Bytes of a chunk's part file.
+  std::uint64_t size(std::size_t chunk) { return opened(chunk).file.size(); }
   void read(std::size_t chunk, std::uint64_t offset, char* into, std::size_t bytes) {
-    auto found = open_.find(chunk);
-    if (found == open_.end()) {
-      constexpr std::size_t most = 32;
-      if (open_.size() == most) open_.clear();
-      found = open_.try_emplace(chunk, layout_.part(chunk, suffix_)).first;
-    }
-    part const& from = found->second;
+    part const& from = opened(chunk);
     if (std::size_t const got = read_at(from.file, from.path, offset, into, bytes); got < bytes)
       refuse_part(from.path, {bytes - got, " more bytes"}, "the end of the file");
   }
@@ -172,6 +168,13 @@ class part_rows {
     std::string path;
     regular_file file = open_regular_file(path, "cannot read the part file");
   };
+  part const& opened(std::size_t chunk) {
+    auto const found = open_.find(chunk);
+    if (found != open_.end()) return found->second;
+    constexpr std::size_t most = 32;
+    if (open_.size() == most) open_.clear();
+    return open_.try_emplace(chunk, layout_.part(chunk, suffix_)).first->second;
+  }
 
   prediction_layout const& layout_;
   std::string suffix_;
@@ -238,6 +241,9 @@ COHORT_CORE_INLINE void merge_csv(prediction_layout const& layout, std::function
         layout, most_runs,
         [&](key_entry const& one) {
           std::size_t const c = layout.chunk_of(one.row);
+          if (one.bytes > rows.size(c))
+            refuse_part(layout.part(c, key_run_suffix), {"a row of at most ", rows.size(c), " bytes"},
+                        {one.bytes});
           char* const row = to.add(static_cast<std::size_t>(one.bytes));
           rows.read(c, one.offset, row, static_cast<std::size_t>(one.bytes));
           if (one.bytes == 0 || row[one.bytes - 1] != '\n')
