@@ -49,7 +49,7 @@ constexpr char const* help =
 
 FILE is the path of a file, the folder of an LMDB database, or a series: "train-{000000..000146}.tar".
 
-  --format F     webdataset, tfrecord, lmdb, sequence_file or npy; by default, what the first bytes show
+  --format F     webdataset, tfrecord, lmdb, sequence_file, npy or npz; by default, what the first bytes show
   --cache DIR    the folder of the indices; "" for no cache. By default, that of the library
   --record N     inspect: the record to print (0)
   --decode M     inspect, verify: reads each record also as a message: caffe, example or caffe_on_spark
@@ -114,7 +114,7 @@ command parse(int argc, char** argv) {
     if (given == "--help") {
       made.prints_help = true;
     } else if (given == "--format") {
-      made.format = one_of(given, value(), {"webdataset", "tfrecord", "lmdb", "sequence_file", "npy"});
+      made.format = one_of(given, value(), {"webdataset", "tfrecord", "lmdb", "sequence_file", "npy", "npz"});
     } else if (given == "--cache") {
       made.cache = value();
     } else if (given == "--record") {
@@ -163,6 +163,7 @@ std::string detected(std::string const& path) {
   };
   if (seen.starts_with("SEQ")) return "sequence_file";
   if (seen.starts_with("\x93NUMPY")) return "npy";
+  if (seen.starts_with("PK\3\4") && path.ends_with(".npz")) return "npz";
   if (word(16) == 0xbeefc0de) return "lmdb";
   if (seen.size() == sizeof begin && seen.substr(257, 5) == "ustar") return "webdataset";
   std::uint32_t const crc = cohort::io::crc32c(cohort::machine_isa(), std::as_bytes(std::span(begin, 8)));
@@ -177,6 +178,7 @@ cohort::record_format format_named(std::string const& name) {
   if (name == "tfrecord") return cohort::tfrecord();
   if (name == "lmdb") return cohort::lmdb();
   if (name == "npy") return cohort::npy_rows();
+  if (name == "npz") return cohort::npz_rows();
 #if HAS_ZLIB
   return cohort::sequence_file(cohort::gzip::inflate);
 #else

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the tests and examples in build/tests and runs all tests except those that only the preset full contains:
+# Builds the tests and examples in build/tests and runs all tests except those of the preset full:
 #   bash tests/run.sh [flags of ctest]
 # The environment variable CXX selects the compiler.
 set -euo pipefail

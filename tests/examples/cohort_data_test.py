@@ -8,6 +8,7 @@ import tarfile
 import tempfile
 import unittest
 
+import numpy
 import reference_program
 
 GOLDEN = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "tests/golden/sequence_files"
@@ -54,6 +55,11 @@ class cohort_data(unittest.TestCase):
         self.assertEqual(self.run_it("inspect", "a.npy", "--record", 2).stdout.splitlines(),
                          ["1 file (npy), 3 records", "field row: 3 records, 8 to 8 bytes, 24 in total", "a.npy, record 2",
                           "  row: 8 bytes: 05 00 00 00 06 00 00 00"])
+        numpy.savez(self.folder / "a.npz", image=numpy.array([[1, 2], [3, 4]], "i1"), label=numpy.array([7, 8], "i4"))
+        self.assertEqual(self.run_it("inspect", "a.npz", "--record", 1).stdout.splitlines(),
+                         ["1 file (npz), 2 records", "field image: 2 records, 2 to 2 bytes, 4 in total",
+                          "field label: 2 records, 4 to 4 bytes, 8 in total", "a.npz, record 1", "  image: 2 bytes: 03 04",
+                          "  label: 4 bytes: 08 00 00 00"])
 
     def test_converts_and_verifies(self):
         done = self.run_it("convert", GOLDEN / "texts_gzip_blocks", "--to", "out-{}.tar", "--shard", 15)
@@ -98,7 +104,7 @@ class cohort_data(unittest.TestCase):
                 (("verify",), "expected files, got none"),
                 (("verify", numbers, "--record", "1"), "the command verify has no flag --record; --help lists the flags"),
                 (("verify", numbers, "--epochs"), "unknown flag '--epochs'; --help lists the flags"),
-                (("verify", numbers, "--format", "zip"), "--format: expected one of webdataset, tfrecord, lmdb, sequence_file, npy; got 'zip'"),
+                (("verify", numbers, "--format", "zip"), "--format: expected one of webdataset, tfrecord, lmdb, sequence_file, npy, npz; got 'zip'"),
                 (("inspect", numbers, "--record", "x"), "--record: expected a whole number from 0, got 'x'"),
                 (("inspect", numbers, "--record"), "--record: expected a value, got none"),
                 (("inspect", numbers, "--record", "20"), "--record: expected 0 to 19, got 20"),

@@ -5,6 +5,7 @@
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <string>
+#include <vector>
 
 namespace cohort {
 
@@ -29,6 +30,24 @@ struct npy_row {
 ///
 /// Errors    as npy_rows.
 npy_row npy_row_of(std::string const& path);
+
+/// Arrays in .npz files that may be larger than memory, as records: record r has one field per array, named
+/// as the array, with the bytes of its row r.
+///
+///     record_set const records({"part-0.npz", "part-1.npz"}, npz_rows({"image", "label"}));
+///
+/// Shapes    as npy_rows; all these arrays of a file have the same number of rows.
+/// Before    as npy_rows. The checksums of the arrays are not compared.
+/// Parameters  `arrays`: their names; empty: all arrays of a file.
+/// Errors    those of npy_rows; setting_error for a name twice. data_error for a file that
+///           is no zip archive, an array that is missing or compressed (numpy.savez stores arrays without
+///           compression), or arrays with different numbers of rows.
+record_format npz_rows(std::vector<std::string> arrays = {});
+
+/// Returns the type and the extents of the rows of an array in a .npz file.
+///
+/// Errors    as npz_rows.
+npy_row npz_row_of(std::string const& path, std::string const& array);
 
 }  // namespace cohort
 

@@ -5,31 +5,92 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/interchange/detail/npy_layout.hpp>
 #include <cohort/interchange/npy_rows.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/mapped_file.hpp>
+#include <cohort/io/detail/zip_directory.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
-/// Reads the header of a file whose rows are contiguous.
+/// Throws data_error unless the array has rows, which are contiguous.
+COHORT_CORE_INLINE npy_layout with_rows(npy_layout const& layout, std::string const& where) {
+  if (layout.dims.rank == 0)
+    throw data_error({.what = "the .npy file has no rows",
+                      .where = where,
+                      .expected = "an array with extents",
+                      .got = "a single element"});
+  if (layout.is_fortran)
+    throw data_error({.what = "the rows of the .npy file are not contiguous",
+                      .where = where,
+                      .expected = "row-major order (numpy.ascontiguousarray)",
+                      .got = "Fortran order"});
+  // Rows without elements have no bytes, so their number is not bounded by the file's size.
+  if (layout.dims[0] > 0 && layout.bytes == 0)
+    throw data_error({.what = "the rows of the .npy file are empty",
+                      .where = where,
+                      .expected = "at least 1 element",
+                      .got = to_string(layout.dims)});
+  return layout;
+}
+
 COHORT_CORE_INLINE npy_layout npy_layout_of_rows(std::string const& path) {
   io::file_reader file(path);
   std::vector<std::byte> begin(
       static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), longest_npy_prefix)));
   file.read_exactly(begin.data(), begin.size());
-  npy_layout const layout = read_npy_layout(begin, file.size(), path);
-  if (layout.dims.rank == 0)
-    throw data_error({.what = "the .npy file has no rows",
+  return with_rows(read_npy_layout(begin, file.size(), path), path);
+}
+
+/// An array in a .npz file. `first` is a byte of the file.
+COHORT_CORE_INLINE npy_layout npy_layout_in(zip_directory const& archive, std::string const& array,
+                                            std::string const& path) {
+  zip_entry const* const entry = archive.find(array + ".npy");
+  if (!entry)
+    throw data_error({.what = "cannot read the .npz file",
                       .where = path,
-                      .expected = "an array with extents",
-                      .got = "a single element"});
-  if (layout.is_fortran)
-    throw data_error({.what = "the rows of the .npy file are not contiguous",
+                      .expected = {"an array ", quote_for_error(array)},
+                      .got = "no such array"});
+  if (entry->method != 0)
+    archive.refuse(*entry, "is compressed", "arrays without compression, as numpy.savez writes them",
+                   "another array");
+  std::string const where = path + ", array " + quote_for_error(array);
+  auto const bytes = archive.packed(*entry);
+  npy_layout made = with_rows(
+      read_npy_layout(bytes.first(std::min(bytes.size(), longest_npy_prefix)), bytes.size(), where), where);
+  made.first += static_cast<std::size_t>(entry->data);
+  return made;
+}
+
+/// The index of arrays with equally many rows.
+COHORT_CORE_INLINE record_index index_of_rows(std::vector<std::string> names,
+                                              std::vector<npy_layout> const& arrays,
+                                              std::string const& path) {
+  record_index made{.fields = std::move(names)};
+  if (arrays.empty())
+    throw data_error({.what = "cannot read the .npz file",
                       .where = path,
-                      .expected = "row-major order (numpy.ascontiguousarray)",
-                      .got = "Fortran order"});
-  return layout;
+                      .expected = "at least one array",
+                      .got = "an empty archive"});
+  auto const rows = static_cast<std::uint64_t>(arrays[0].dims[0]);
+  for (std::size_t a = 0; a < arrays.size(); ++a)
+    if (static_cast<std::uint64_t>(arrays[a].dims[0]) != rows)
+      throw data_error({.what = "the arrays have different numbers of rows",
+                        .where = path,
+                        .expected = {rows, " rows of ", quote_for_error(made.fields[a]), ", as of ",
+                                     quote_for_error(made.fields[0])},
+                        .got = {arrays[a].dims[0]}});
+  made.places.reserve(rows * arrays.size());
+  for (std::uint64_t row = 0; row < rows; ++row)
+    for (npy_layout const& one : arrays) {
+      std::uint64_t const bytes = one.bytes / rows;
+      made.places.push_back({one.first + row * bytes, bytes});
+    }
+  return made;
 }
 
 }  // namespace cohort::detail
@@ -43,21 +104,38 @@ COHORT_CORE_INLINE npy_row npy_row_of(std::string const& path) {
 
 COHORT_CORE_INLINE record_format npy_rows() {
   return {.name = "npy_rows 1", .index = [](std::string const& path) {
-            detail::npy_layout const layout = detail::npy_layout_of_rows(path);
-            auto const rows = static_cast<std::uint64_t>(layout.dims[0]);
-            record_index made{.fields = {"row"}};
-            if (rows == 0) return made;
-            std::uint64_t const bytes = layout.bytes / rows;
-            // Rows without elements have no bytes, so their number is not bounded by the file's size.
-            if (bytes == 0)
-              throw data_error({.what = "the rows of the .npy file are empty",
-                                .where = path,
-                                .expected = "at least 1 element",
-                                .got = to_string(layout.dims)});
-            made.places.reserve(rows);
-            for (std::uint64_t row = 0; row < rows; ++row)
-              made.places.push_back({layout.first + row * bytes, bytes});
-            return made;
+            return detail::index_of_rows({"row"}, {detail::npy_layout_of_rows(path)}, path);
+          }};
+}
+
+COHORT_CORE_INLINE npy_row npz_row_of(std::string const& path, std::string const& array) {
+  detail::mapped_file const file(path);
+  detail::npy_layout const layout =
+      detail::npy_layout_in(detail::zip_directory(file.bytes(), ".npz file", path), array, path);
+  return {layout.type, layout.dims.example()};
+}
+
+COHORT_CORE_INLINE record_format npz_rows(std::vector<std::string> arrays) {
+  auto sorted = arrays;
+  std::sort(sorted.begin(), sorted.end());
+  auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw setting_error({.what = "invalid arrays of records",
+                         .where = "npz_rows",
+                         .expected = "each name once",
+                         .got = detail::quote_for_error(*twice) + " twice"});
+  std::string name = "npz_rows 1";
+  for (std::string const& one : arrays) name += ' ' + detail::quote_for_error(one);
+  return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {
+            detail::mapped_file const file(path);
+            detail::zip_directory const archive(file.bytes(), ".npz file", path);
+            std::vector<std::string> names = arrays;
+            if (names.empty())
+              for (detail::zip_entry const& one : archive.entries())
+                names.push_back(one.name.substr(0, one.name.rfind(".npy")));
+            std::vector<detail::npy_layout> layouts;
+            for (std::string const& one : names) layouts.push_back(detail::npy_layout_in(archive, one, path));
+            return detail::index_of_rows(std::move(names), layouts, path);
           }};
 }
 

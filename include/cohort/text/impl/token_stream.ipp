@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/file_reader.hpp>
+#include <cohort/io/detail/mapped_file.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/text/token_stream.hpp>
 #include <cstring>
@@ -23,29 +20,6 @@ static_assert(std::endian::native == std::endian::little);
 COHORT_CORE_INLINE std::size_t bytes_of_token(token_type type) {
   return type == token_type::u8 ? 1 : type == token_type::u16 ? 2 : 4;
 }
-
-/// A read-only mapping of a whole file.
-class mapped_file {
- public:
-  explicit mapped_file(std::string const& path) {
-    regular_file const file = open_regular_file(path, "cannot map the file");
-    size_ = static_cast<std::size_t>(file.size());
-    if (size_ > 0) address_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.descriptor(), 0);
-    if (address_ == MAP_FAILED) refuse_file("cannot map the file", path, errno);
-  }
-  mapped_file(mapped_file const&) = delete;
-  mapped_file& operator=(mapped_file const&) = delete;
-  ~mapped_file() {
-    if (size_ > 0) ::munmap(address_, size_);
-  }
-
-  std::byte const* data() const { return static_cast<std::byte const*>(address_); }
-  std::size_t size() const { return size_; }
-
- private:
-  void* address_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 }  // namespace detail
 

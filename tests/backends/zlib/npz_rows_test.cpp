@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/interchange/npy_rows.hpp>
+#include <cohort/io/file.hpp>
+#include <cohort/npz.hpp>
+#include <cohort/records/record_set.hpp>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../../data/refused.hpp"
+
+namespace npz_rows_test {
+
+using namespace cohort;
+
+/// Writes images of 2 elements that count from `first`, and labels.
+std::string saved(std::string const& name, int rows, int labels, npz_compression how, float first = 0) {
+  std::vector<float> images;
+  std::vector<std::int64_t> classes;
+  for (int i = 0; i < 2 * rows; ++i) images.push_back(first + static_cast<float>(i));
+  for (int i = 0; i < labels; ++i) classes.push_back(100 + i);
+  std::string const path = fresh_path(name);
+  save_npz(path,
+           std::vector<stored_tensor>{{"image", tensor_view(images.data(), {rows, 2})},
+                                      {"label", tensor_view(classes.data(), {labels})}},
+           how);
+  return path;
+}
+
+TEST(npz_rows, are_records_of_several_arrays) {
+  std::string const first = saved("first.npz", 3, 3, npz_compression::none),
+                    second = saved("second.npz", 2, 2, npz_compression::none, 50);
+  EXPECT_EQ(npz_row_of(first, "image"), (npy_row{element_type::f32, {2}}));
+  EXPECT_EQ(npz_row_of(first, "label"), (npy_row{element_type::i64, {}}));
+  record_set const records({first, second}, npz_rows({"label", "image"}), {.cache = ""});
+  ASSERT_EQ(records.size(), 5);
+  std::vector<std::byte> memory;
+  auto const read = [&]<class T>(std::int64_t record, char const* field, T* to, std::size_t count) {
+    auto const bytes = records.read(record, records.field(field), memory);
+    ASSERT_EQ(bytes.size(), count * sizeof(T));
+    std::memcpy(to, bytes.data(), bytes.size());
+  };
+  float image[2];
+  std::int64_t label;
+  read(2, "image", image, 2);
+  EXPECT_EQ(image[0], 4);
+  EXPECT_EQ(image[1], 5);
+  read(4, "image", image, 2);
+  EXPECT_EQ(image[1], 53);
+  read(2, "label", &label, 1);
+  EXPECT_EQ(label, 102);
+  read(4, "label", &label, 1);
+  EXPECT_EQ(label, 101);
+}
+
+TEST(npz_rows, without_names_are_all_arrays) {
+  record_set const records({saved("all.npz", 3, 3, npz_compression::none)}, npz_rows(), {.cache = ""});
+  EXPECT_EQ(records.fields(), (std::vector<std::string>{"image", "label"}));
+  EXPECT_EQ(records.size(), 3);
+}
+
+TEST(npz_rows, refuse_other_files) {
+  auto const says = [](std::string const& path, std::vector<std::string> arrays) {
+    return refused<data_error>([&] { record_set({path}, npz_rows(std::move(arrays)), {.cache = ""}); });
+  };
+  std::string const path = saved("a.npz", 3, 2, npz_compression::none);
+  expect_parts(says(path, {"image", "label"}), {"the arrays have different numbers of rows", "a.npz",
+                                                "expected 3 rows of \"label\", as of \"image\", got 2"});
+  expect_parts(says(path, {"images"}),
+               {"cannot read the .npz file", "a.npz", "an array \"images\"", "no such"});
+  expect_parts(says(saved("b.npz", 300, 300, npz_compression::deflate), {"image"}),
+               {"the entry \"image.npy\" is compressed", "b.npz", "numpy.savez"});
+  std::string const cut = fresh_path("cut.npz");
+  io::write_file(cut, io::read_text(path).substr(0, 100));
+  expect_parts(says(cut, {"image"}), {"cannot read the .npz file", "cut.npz"});
+  std::string const empty = fresh_path("empty.npz");
+  save_npz(empty, {});
+  expect_parts(says(empty, {}), {"empty.npz", "at least one array", "an empty archive"});
+  expect_parts(refused<setting_error>([] { npz_rows({"a", "b", "a"}); }), {"each name once", "\"a\" twice"});
+}
+
+}  // namespace npz_rows_test
