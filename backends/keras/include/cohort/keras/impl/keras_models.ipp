@@ -816,7 +816,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
         auto const input = made.find({call.inputs[0].layer, call.inputs[0].call});
         if (input == made.end() || !input->second[0].slot) return std::vector<std::pair<int, double>>{};
         found.emplace_back(id_of(input->second[0]), *call.constant);
-      } else if (operation == "Any" || operation == "LogicalOr" || operation == "LogicalAnd") {
+      } else if (operation == "Any" || operation == "LogicalOr" || operation == "LogicalAnd"
+                 || operation == "ConvertToTensor") {
         pending.insert(pending.end(), call.inputs.begin(), call.inputs.end());
       } else {
         return std::vector<std::pair<int, double>>{};
