@@ -98,12 +98,18 @@ constexpr auto uci = cohort::network<[](cohort::builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// Two recurrent layers that predict the next of 65 characters at each of 100 steps.
+/// Two recurrent layers that predict the next of 65 characters at each of 100 steps. The initial values have
+/// the distributions of PyTorch's layers.
 template <class Layer>
 constexpr auto characters = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
-  return net.input({100}) | embedding{.vocabulary = 65, .width = 256} | Layer{.units = 256}
-         | Layer{.units = 256} | dense{.units = 65} | softmax_cross_entropy{};
+  constexpr init::uniform drawn{1.0 / 16};  // 1 / √256
+  Layer layer{.units = 256, .settings = {.weights = drawn, .bias = drawn, .recurrent = drawn}};
+  if constexpr (requires { layer.forget_bias; }) layer.forget_bias = 0;
+  return net.input({100})
+         | embedding{.vocabulary = 65, .width = 256, .settings = {.weights = init::normal{.deviation = 1}}}
+         | layer | layer | dense{.units = 65, .settings = {.weights = drawn, .bias = drawn}}
+         | softmax_cross_entropy{};
 }>();
 
 /// Extents of a transformer that predicts the next token at each step.
