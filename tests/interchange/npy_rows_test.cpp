@@ -28,7 +28,7 @@ void replace(std::string const& path, std::string const& from, std::string const
 
 TEST(npy_rows, are_records) {
   std::string const path = saved({1, 2, 3, 4, 5, 6}, {3, 2});
-  EXPECT_EQ(npy_row_of(path), (npy_row{element_type::f32, {2}}));
+  EXPECT_EQ(npy_row_of(path), (array_row{element_type::f32, {2}}));
   record_set const records({path, path}, npy_rows(), {.cache = ""});
   ASSERT_EQ(records.size(), 6);
   std::vector<std::byte> memory;
@@ -52,7 +52,7 @@ TEST(npy_rows, refuse_other_arrays) {
     return refused<data_error>([&] { record_set({path}, npy_rows(), {.cache = ""}); });
   };
   expect_parts(says(saved({1}, {})), {"has no rows", "array.npy"});
-  expect_parts(says(saved({}, {5, 0})), {"the rows of the .npy file are empty", "got 5x0"});
+  expect_parts(says(saved({}, {5, 0})), {"the rows of the array are empty", "got 5x0"});
   std::string path = saved({1, 2, 3, 4}, {2, 2});
   replace(path, "False", "True ");
   expect_parts(says(path), {"are not contiguous", "numpy.ascontiguousarray", "Fortran order"});

@@ -18,18 +18,18 @@ namespace cohort {
 ///           extents, or one of several extents in Fortran order (numpy.ascontiguousarray changes it).
 record_format npy_rows();
 
-/// Type and extents of each row of an array.
-struct npy_row {
+/// Type and extents of each row of an array in a file.
+struct array_row {
   element_type type = element_type::f32;
   shape extents{};
 
-  bool operator==(npy_row const&) const = default;
+  bool operator==(array_row const&) const = default;
 };
 
 /// Returns the type and the extents of the rows of a .npy file. Only the header is read.
 ///
 /// Errors    as npy_rows.
-npy_row npy_row_of(std::string const& path);
+array_row npy_row_of(std::string const& path);
 
 /// Arrays in .npz files that may be larger than memory, as records: record r has one field per array, named
 /// as the array, with the bytes of its row r.
@@ -47,7 +47,7 @@ record_format npz_rows(std::vector<std::string> arrays = {});
 /// Returns the type and the extents of the rows of an array in a .npz file.
 ///
 /// Errors    as npz_rows.
-npy_row npz_row_of(std::string const& path, std::string const& array);
+array_row npz_row_of(std::string const& path, std::string const& array);
 
 }  // namespace cohort
 

@@ -186,7 +186,7 @@ TEST(keras_archives, are_not_decompressed) {
                                        + "0): expected at most 1032 bytes from 1, got 1073741824");
   file.write(archive_of({{"metadata.json", "x", 8, 1032}}));
   EXPECT_EQ(refusal_of(file.path),
-            entry + "is compressed" + where + "0): expected stored, as Keras writes it, got method 8");
+            entry + "is compressed" + where + "0): expected stored, as h5py writes it by default, got method 8");
   file.write(archive_of({{"metadata.json", "x", 0, 1 << 30}}));
   EXPECT_EQ(refusal_of(file.path), entry + "is stored with different compressed and uncompressed sizes"
                                        + where + "0): expected 1, got 1073741824");
@@ -282,7 +282,7 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
             hdf5_message(missing, kernel, stored, "104 bytes", save_again));
   EXPECT_EQ(array().set(layout + 10, 112, 8).refusal(),
             hdf5_message(missing, kernel, stored, "112 bytes", save_again));
-  std::string const contiguous = "a contiguous array, as Keras writes it",
+  std::string const contiguous = "a contiguous array, as h5py writes it by default",
                     chunked = "the array is chunked, compressed or in another file";
   EXPECT_EQ(array().set(layout + 1, 2, 1).refusal(),
             hdf5_message(chunked, kernel, contiguous, "chunks", save_again));
@@ -332,7 +332,7 @@ TEST(keras_hdf5, structures_that_are_newer_or_cyclic_are_errors) {
   kernel_in_file const as_saved;
   EXPECT_EQ(kernel_in_file().set(8, 2, 1).refusal(),
             hdf5_message("the file has the format of newer HDF5 libraries", "",
-                         "a superblock of version 0 or 1, as Keras writes it", "2", save_again));
+                         "a superblock of version 0 or 1, as h5py writes it by default", "2", save_again));
   EXPECT_EQ(kernel_in_file().set(13, 4, 1).refusal(),
             hdf5_message("the file's addresses have an unusual size", ", byte 13", "8 and 8 bytes", "4 and 8",
                          save_again));

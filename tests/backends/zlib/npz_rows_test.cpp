@@ -33,8 +33,8 @@ std::string saved(std::string const& name, int rows, int labels, npz_compression
 TEST(npz_rows, are_records_of_several_arrays) {
   std::string const first = saved("first.npz", 3, 3, npz_compression::none),
                     second = saved("second.npz", 2, 2, npz_compression::none, 50);
-  EXPECT_EQ(npz_row_of(first, "image"), (npy_row{element_type::f32, {2}}));
-  EXPECT_EQ(npz_row_of(first, "label"), (npy_row{element_type::i64, {}}));
+  EXPECT_EQ(npz_row_of(first, "image"), (array_row{element_type::f32, {2}}));
+  EXPECT_EQ(npz_row_of(first, "label"), (array_row{element_type::i64, {}}));
   record_set const records({first, second}, npz_rows({"label", "image"}), {.cache = ""});
   ASSERT_EQ(records.size(), 5);
   std::vector<std::byte> memory;

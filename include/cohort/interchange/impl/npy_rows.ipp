@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/interchange/detail/npy_layout.hpp>
+#include <cohort/interchange/detail/array_rows.hpp>
 #include <cohort/interchange/npy_rows.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/mapped_file.hpp>
@@ -16,27 +16,6 @@
 #include <vector>
 
 namespace cohort::detail {
-
-/// Throws data_error unless the array has rows, which are contiguous.
-COHORT_CORE_INLINE npy_layout with_rows(npy_layout const& layout, std::string const& where) {
-  if (layout.dims.rank == 0)
-    throw data_error({.what = "the .npy file has no rows",
-                      .where = where,
-                      .expected = "an array with extents",
-                      .got = "a single element"});
-  if (layout.is_fortran)
-    throw data_error({.what = "the rows of the .npy file are not contiguous",
-                      .where = where,
-                      .expected = "row-major order (numpy.ascontiguousarray)",
-                      .got = "Fortran order"});
-  // Rows without elements have no bytes, so their number is not bounded by the file's size.
-  if (layout.dims[0] > 0 && layout.bytes == 0)
-    throw data_error({.what = "the rows of the .npy file are empty",
-                      .where = where,
-                      .expected = "at least 1 element",
-                      .got = to_string(layout.dims)});
-  return layout;
-}
 
 COHORT_CORE_INLINE npy_layout npy_layout_of_rows(std::string const& path) {
   io::file_reader file(path);
@@ -66,38 +45,11 @@ COHORT_CORE_INLINE npy_layout npy_layout_in(zip_directory const& archive, std::s
   return made;
 }
 
-/// The index of arrays with equally many rows.
-COHORT_CORE_INLINE record_index index_of_rows(std::vector<std::string> names,
-                                              std::vector<npy_layout> const& arrays,
-                                              std::string const& path) {
-  record_index made{.fields = std::move(names)};
-  if (arrays.empty())
-    throw data_error({.what = "cannot read the .npz file",
-                      .where = path,
-                      .expected = "at least one array",
-                      .got = "an empty archive"});
-  auto const rows = static_cast<std::uint64_t>(arrays[0].dims[0]);
-  for (std::size_t a = 0; a < arrays.size(); ++a)
-    if (static_cast<std::uint64_t>(arrays[a].dims[0]) != rows)
-      throw data_error({.what = "the arrays have different numbers of rows",
-                        .where = path,
-                        .expected = {rows, " rows of ", quote_for_error(made.fields[a]), ", as of ",
-                                     quote_for_error(made.fields[0])},
-                        .got = {arrays[a].dims[0]}});
-  made.places.reserve(rows * arrays.size());
-  for (std::uint64_t row = 0; row < rows; ++row)
-    for (npy_layout const& one : arrays) {
-      std::uint64_t const bytes = one.bytes / rows;
-      made.places.push_back({one.first + row * bytes, bytes});
-    }
-  return made;
-}
-
 }  // namespace cohort::detail
 
 namespace cohort {
 
-COHORT_CORE_INLINE npy_row npy_row_of(std::string const& path) {
+COHORT_CORE_INLINE array_row npy_row_of(std::string const& path) {
   detail::npy_layout const layout = detail::npy_layout_of_rows(path);
   return {layout.type, layout.dims.example()};
 }
@@ -108,7 +60,7 @@ COHORT_CORE_INLINE record_format npy_rows() {
           }};
 }
 
-COHORT_CORE_INLINE npy_row npz_row_of(std::string const& path, std::string const& array) {
+COHORT_CORE_INLINE array_row npz_row_of(std::string const& path, std::string const& array) {
   detail::mapped_file const file(path);
   detail::npy_layout const layout =
       detail::npy_layout_in(detail::zip_directory(file.bytes(), ".npz file", path), array, path);
@@ -116,14 +68,7 @@ COHORT_CORE_INLINE npy_row npz_row_of(std::string const& path, std::string const
 }
 
 COHORT_CORE_INLINE record_format npz_rows(std::vector<std::string> arrays) {
-  auto sorted = arrays;
-  std::sort(sorted.begin(), sorted.end());
-  auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end())
-    throw setting_error({.what = "invalid arrays of records",
-                         .where = "npz_rows",
-                         .expected = "each name once",
-                         .got = detail::quote_for_error(*twice) + " twice"});
+  detail::check_array_names(arrays, "npz_rows");
   std::string name = "npz_rows 1";
   for (std::string const& one : arrays) name += ' ' + detail::quote_for_error(one);
   return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {

@@ -24,21 +24,35 @@ struct hdf5_type {
   std::size_t bytes = 0;  // of an element
 };
 
-/// An HDF5 file as Keras writes it through h5py: superblock 0, object headers 1, groups with symbol tables,
-/// and arrays that are contiguous, uncompressed and inside the file.
+/// An array whose data are contiguous in the file.
+struct hdf5_array {
+  hdf5_type type{};
+  std::vector<std::uint64_t> extents{};
+  std::uint64_t first = 0;  // byte of the file
+  std::uint64_t bytes = 0;
+};
+
+/// What the user of a file can do after an error: if the file cannot be read, and if an object is missing.
+struct hdf5_remedies {
+  std::string_view save = "save the model again with Keras, or as a .keras file";
+  std::string_view complete =
+      "save the model again, or pass a file of weights that belongs to the configuration";
+};
+
+/// An HDF5 file as h5py writes it by default: superblock 0, object headers 1, groups with symbol tables, and
+/// arrays that are contiguous, uncompressed and inside the file.
 ///
 /// Order     one thread at a time.
-/// Errors    data_error with the file and the path or the byte: the file is damaged, or an object is
-/// missing, is a
-///           soft or external link, or is stored in another way. file_error if the file cannot be read.
+/// Errors    data_error with the file, the path or the byte, and the remedy: the file is damaged, or an
+///           object is missing, is a soft or external link, or is stored in another way. file_error if the
+///           file cannot be read.
 /// Cost      the whole file is never in memory. All reads together are bounded by 32 times the file's size +
-/// 64 MiB,
-///           so each file is read in bounded time.
+///           64 MiB, so each file is read in bounded time.
 /// Source    HDF5 File Format Specification, version 3.0.
 class hdf5_file {
  public:
   /// Opens a file, or a file in memory that outlives this object. `name`: for errors.
-  hdf5_file(std::string name, std::string const& path);
+  hdf5_file(std::string name, std::string const& path, hdf5_remedies remedies = {});
   hdf5_file(std::string name, std::span<std::byte const> bytes);
   hdf5_file(hdf5_file const&) = delete;
   hdf5_file& operator=(hdf5_file const&) = delete;
@@ -52,6 +66,8 @@ class hdf5_file {
   std::vector<std::string> texts(std::string const& object, std::string const& attribute) const;
   /// Returns the number of members of a group.
   std::size_t members(std::string const& group) const;
+  /// Returns the place of an array's data.
+  hdf5_array array(std::string const& path) const;
   /// Reads an array, whose extents must be `dims`.
   keras_array read(std::string const& path, std::vector<int> const& dims) const;
 
@@ -88,6 +104,7 @@ class hdf5_file {
   static std::vector<std::uint64_t> extents_of(block& from);
 
   std::string name_;
+  hdf5_remedies remedies_{};
   std::span<std::byte const> bytes_{};
   std::unique_ptr<regular_file const> file_;  // null: the file is in memory
   std::uint64_t size_ = 0;

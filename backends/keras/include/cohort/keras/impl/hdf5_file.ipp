@@ -23,14 +23,6 @@ inline constexpr std::size_t members = 1'000'000;
 
 }  // namespace hdf5_limits
 
-namespace hdf5_remedy {
-
-inline constexpr std::string_view
-    save = "save the model again with Keras, or as a .keras file",
-    complete = "save the model again, or pass a file of weights that belongs to the configuration";
-
-}  // namespace hdf5_remedy
-
 /// Types of the messages of an object's header.
 namespace hdf5_message {
 
@@ -109,12 +101,12 @@ COHORT_KERAS_INLINE void hdf5_file::refuse(std::string const& path, std::string 
 
 COHORT_KERAS_INLINE void hdf5_file::refuse_at(std::uint64_t at, std::string what, std::string expected,
                                               std::string got) const {
-  refuse("byte " + std::to_string(at), std::move(what), std::move(expected), std::move(got),
-         hdf5_remedy::save);
+  refuse("byte " + std::to_string(at), std::move(what), std::move(expected), std::move(got), remedies_.save);
 }
 
-COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path)
+COHORT_KERAS_INLINE hdf5_file::hdf5_file(std::string name, std::string const& path, hdf5_remedies remedies)
     : name_(std::move(name)),
+      remedies_(remedies),
       file_(new regular_file(open_regular_file(path, "cannot read the file"))),
       size_(file_->size()) {
   open();
@@ -164,12 +156,13 @@ COHORT_KERAS_INLINE void hdf5_file::open() {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   if (size_ < signature.size() || part(0, signature.size()).text(signature.size()) != signature)
     refuse({}, "it is not an HDF5 file", "the signature of HDF5 at byte 0", text_of({size_, " other bytes"}),
-           hdf5_remedy::save);
+           remedies_.save);
   block head = part(8, std::min<std::uint64_t>(size_ - 8, 88 + 4));
   std::uint64_t const version = head.number(1);
   if (version > 1)
     refuse({}, "the file has the format of newer HDF5 libraries",
-           "a superblock of version 0 or 1, as Keras writes it", text_of({version}), hdf5_remedy::save);
+           "a superblock of version 0 or 1, as h5py writes it by default", text_of({version}),
+           remedies_.save);
   head.skip(4);
   std::uint64_t const offset_bytes = head.number(1), length_bytes = head.number(1);
   if (offset_bytes != 8 || length_bytes != 8)
@@ -180,7 +173,7 @@ COHORT_KERAS_INLINE void hdf5_file::open() {
     refuse_at(24, "the file has a user block", "base address 0", text_of({base}));
   head.skip(8);  // free space
   if (std::uint64_t const end = head.number(8); end > size_)
-    refuse({}, "the file is truncated", text_of({end, " bytes"}), text_of({size_}), hdf5_remedy::save);
+    refuse({}, "the file is truncated", text_of({end, " bytes"}), text_of({size_}), remedies_.save);
   head.skip(8 + 8);  // driver, name of the root group
   root_ = head.number(8);
 }
@@ -189,7 +182,7 @@ COHORT_KERAS_INLINE void hdf5_file::open() {
 COHORT_KERAS_INLINE hdf5_file::messages hdf5_file::object_at(std::uint64_t address) const {
   block head = part(address, 16);
   if (std::uint64_t const version = head.number(1); version != 1)
-    refuse_at(address, "an object's header has an unknown version", "1, as Keras writes it",
+    refuse_at(address, "an object's header has an unknown version", "1, as h5py writes it by default",
               text_of({version}));
   head.skip(1);
   std::uint64_t const count = head.number(2);
@@ -226,7 +219,7 @@ COHORT_KERAS_INLINE hdf5_file::group const* hdf5_file::group_at(std::uint64_t ad
   for (message const& one : object_at(address)) {
     if (one.type == hdf5_message::link_info || one.type == hdf5_message::link)
       refuse_at(one.at, "a group has the format of newer HDF5 libraries",
-                "a symbol table, as Keras writes it", "links");
+                "a symbol table, as h5py writes it by default", "links");
     if (one.type != hdf5_message::symbol_table) continue;
     block table(*this, one.at, one.body);
     std::uint64_t const tree = table.number(8), heap = table.number(8);
@@ -313,7 +306,7 @@ COHORT_KERAS_INLINE std::uint64_t hdf5_file::required(std::string const& path, c
   auto const found = find(path);
   if (!found)
     refuse(path, text_of({"there is no such ", what, " in this file"}), "an object of this file, not a link",
-           "none", hdf5_remedy::complete);
+           "none", remedies_.complete);
   return *found;
 }
 
@@ -396,7 +389,7 @@ COHORT_KERAS_INLINE std::string hdf5_file::heap_text(std::uint64_t heap, std::ui
     at += 16 + std::min((size + 7) / 8 * 8, room);
   }
   refuse(where, "the attribute is damaged", text_of({"string ", index, " in the heap at byte ", heap}),
-         "none", hdf5_remedy::save);
+         "none", remedies_.save);
 }
 
 COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
@@ -405,13 +398,13 @@ COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
   for (message const& one : object_at(required(object, "object"))) {
     if (one.type == hdf5_message::attribute_info)
       refuse(object, "the attributes have the format of newer HDF5 libraries",
-             "attributes in the object's header", "a separate heap", hdf5_remedy::save);
+             "attributes in the object's header", "a separate heap", remedies_.save);
     if (one.type != hdf5_message::attribute) continue;
     block from(*this, one.at, one.body);
     std::uint64_t const version = from.number(1), flags = from.number(1);
     if (version < 1 || version > 3)
       refuse(where, "the version of an attribute is unknown", "1, 2 or 3", text_of({version}),
-             hdf5_remedy::save);
+             remedies_.save);
     std::uint64_t const sizes[]{from.number(2), from.number(2), from.number(2)};
     if (version == 3) from.skip(1);
     auto const padded = [&](std::uint64_t bytes) {
@@ -422,7 +415,7 @@ COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
     if (name != attribute) continue;
     if (one.is_shared || (version > 1 && flags != 0))
       refuse(where, "the attribute refers to a shared type", "a type in the object's header", "a reference",
-             hdf5_remedy::save);
+             remedies_.save);
     block type_block = from.part(padded(sizes[1])), space_block = from.part(padded(sizes[2]));
     hdf5_type const type = type_of(type_block);
     std::uint64_t count = 1;
@@ -430,21 +423,20 @@ COHORT_KERAS_INLINE std::optional<std::vector<std::string>> hdf5_file::list(
       count = extent > hdf5_limits::texts ? hdf5_limits::texts + 1 : count * extent;
       if (count > hdf5_limits::texts)
         refuse(where, "the attribute has too many strings", text_of({"at most ", hdf5_limits::texts}), "more",
-               hdf5_remedy::save);
+               remedies_.save);
     }
     std::vector<std::string> made;
     if (count == 0) return made;
     bool const in_heap = type.is == hdf5_type::kind::texts_in_heap;
     if (!in_heap && type.is != hdf5_type::kind::text)
-      refuse(where, "the attribute is not a string", "strings", "elements of another type",
-             hdf5_remedy::save);
+      refuse(where, "the attribute is not a string", "strings", "elements of another type", remedies_.save);
     std::uint64_t bytes = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
       if (in_heap) {
         std::uint64_t const length = from.number(4), heap = from.number(8), index = from.number(4);
         if ((bytes += length) > hdf5_limits::text_bytes)
           refuse(where, "the strings are too long", "at most 64 MiB", text_of({bytes, " bytes"}),
-                 hdf5_remedy::save);
+                 remedies_.save);
         made.push_back(heap_text(heap, index, length, where));
       } else {
         std::string text = from.text(type.bytes);  // a message has at most 64 KiB
@@ -478,7 +470,7 @@ COHORT_KERAS_INLINE std::vector<std::string> hdf5_file::texts(std::string const&
 
 COHORT_KERAS_INLINE std::size_t hdf5_file::members(std::string const& path) const {
   group const* const found = group_at(required(path, "object"));
-  if (!found) refuse(path, "this is not a group", "a group", "an array", hdf5_remedy::complete);
+  if (!found) refuse(path, "this is not a group", "a group", "an array", remedies_.complete);
   return found->size();
 }
 
@@ -528,7 +520,15 @@ inline void convert(hdf5_type const& type, std::string const& from, std::vector<
 
 }  // namespace hdf5_numbers
 
-COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
+/// The extents of an array as Keras prints them.
+inline std::string hdf5_extents_text(std::vector<std::uint64_t> const& extents) {
+  std::string text = "(";
+  for (std::size_t axis = 0; axis < extents.size(); ++axis)
+    text += (axis > 0 ? ", " : "") + std::to_string(extents[axis]);
+  return text + ')';
+}
+
+COHORT_KERAS_INLINE hdf5_array hdf5_file::array(std::string const& path) const {
   messages const all = object_at(required(path, "array"));
   auto const find_message = [&](int type) -> message const* {
     auto const found = std::ranges::find(all, type, &message::type);
@@ -539,60 +539,58 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
   message const* const layout = find_message(hdf5_message::layout);
   if (!space || !elements || !layout)
     refuse(path, "this is not an array", "an object with shape, type and layout", "a group or another object",
-           hdf5_remedy::complete);
+           remedies_.complete);
   block shape_from(*this, space->at, space->body), type_from(*this, elements->at, elements->body),
       layout_from(*this, layout->at, layout->body);
   if (space->is_shared || elements->is_shared || layout->is_shared)
     refuse(path, "the array refers to a shared type", "a type in the object's header", "a reference",
-           hdf5_remedy::save);
-  std::vector<std::uint64_t> const extents = extents_of(shape_from);
-  bool const is_same = std::ranges::equal(extents, dims, [](std::uint64_t one, int wanted) {
-    return wanted >= 0 && one == static_cast<std::uint64_t>(wanted);
-  });
-  if (!is_same) {
-    std::string got = "(";
-    for (std::size_t axis = 0; axis < extents.size(); ++axis)
-      got += (axis > 0 ? ", " : "") + std::to_string(extents[axis]);
-    refuse(path, "the array's shape differs from the layer's", keras_text(dims), got + ')',
-           hdf5_remedy::complete);
-  }
-  hdf5_type const type = type_of(type_from);
-  if (type.is != hdf5_type::kind::floating && type.is != hdf5_type::kind::integer)
+           remedies_.save);
+  hdf5_array made{.type = type_of(type_from), .extents = extents_of(shape_from)};
+  if (made.type.is != hdf5_type::kind::floating && made.type.is != hdf5_type::kind::integer)
     refuse(path, "the array has elements of another type",
            "little-endian integers, or floating-point numbers of 2, 4 or 8 bytes",
-           text_of({"another type of ", type.bytes, " bytes"}), hdf5_remedy::save);
+           text_of({"another type of ", made.type.bytes, " bytes"}), remedies_.save);
   std::uint64_t const version = layout_from.number(1), kind = layout_from.number(1);
   if ((version != 3 && version != 4) || kind > 1 || find_message(hdf5_message::external)
       || find_message(hdf5_message::filters))
     refuse(path, "the array is chunked, compressed or in another file",
-           "a contiguous array, as Keras writes it",
-           kind == 2 ? "chunks" : text_of({"layout ", kind, " of version ", version}), hdf5_remedy::save);
-  std::uint64_t const place = kind == 0 ? 0 : layout_from.number(8);
-  std::uint64_t const bytes = kind == 0 ? layout_from.number(2) : layout_from.number(8);
+           "a contiguous array, as h5py writes it by default",
+           kind == 2 ? "chunks" : text_of({"layout ", kind, " of version ", version}), remedies_.save);
+  made.first = kind == 0 ? 0 : layout_from.number(8);
+  made.bytes = kind == 0 ? layout_from.number(2) : layout_from.number(8);
+  if (kind == 0) made.first = layout_from.at();
   std::uint64_t count = 1;
-  for (std::uint64_t const extent : extents)
+  for (std::uint64_t const extent : made.extents)
     count = extent > size_ || count > size_ ? size_ + 1 : count * extent;
-  bool const is_stored =
-      count <= size_ && bytes == count * type.bytes
-      && (kind == 0 ? bytes <= layout_from.left() : place <= size_ && bytes <= size_ - place);
+  bool const is_stored = count <= size_ && made.bytes == count * made.type.bytes
+                         && (kind == 0 ? made.bytes <= layout_from.left()
+                                       : made.first <= size_ && made.bytes <= size_ - made.first);
   if (!is_stored)
     refuse(path, "the array's data is missing or incomplete",
-           text_of({keras_text(dims), " with ", type.bytes, " bytes for each element inside the file"}),
-           text_of({bytes, " bytes"}), hdf5_remedy::save);
-  keras_array made{.dims = dims, .values = std::vector<float>(static_cast<std::size_t>(count))};
-  if (kind == 1 && type.is == hdf5_type::kind::floating && type.bytes == 4) {
-    read_into(made.values.data(), place, static_cast<std::size_t>(bytes));
+           text_of({hdf5_extents_text(made.extents), " with ", made.type.bytes,
+                    " bytes for each element inside the file"}),
+           text_of({made.bytes, " bytes"}), remedies_.save);
+  return made;
+}
+
+COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::vector<int> const& dims) const {
+  hdf5_array const from = array(path);
+  bool const is_same = std::ranges::equal(from.extents, dims, [](std::uint64_t one, int wanted) {
+    return wanted >= 0 && one == static_cast<std::uint64_t>(wanted);
+  });
+  if (!is_same)
+    refuse(path, "the array's shape differs from the layer's", keras_text(dims),
+           hdf5_extents_text(from.extents), remedies_.complete);
+  hdf5_type const& type = from.type;
+  keras_array made{.dims = dims,
+                   .values = std::vector<float>(static_cast<std::size_t>(from.bytes / type.bytes))};
+  if (type.is == hdf5_type::kind::floating && type.bytes == 4) {
+    read_into(made.values.data(), from.first, static_cast<std::size_t>(from.bytes));
     return made;
   }
-  std::string raw(static_cast<std::size_t>(bytes), '\0');
-  if (kind == 0)
-    raw = layout_from.text(raw.size());
-  else
-    read_into(raw.data(), place, raw.size());
-  if (type.is == hdf5_type::kind::floating && type.bytes == 4)
-    std::memcpy(made.values.data(), raw.data(), raw.size());
-  else
-    hdf5_numbers::convert(type, raw, made.values);
+  std::string raw(static_cast<std::size_t>(from.bytes), '\0');
+  read_into(raw.data(), from.first, raw.size());
+  hdf5_numbers::convert(type, raw, made.values);
   return made;
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/hdf5_rows.hpp>
+#include <cohort/interchange/detail/array_rows.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/keras/detail/hdf5_file.hpp>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+inline constexpr hdf5_remedies remedies_of_rows{
+    .save = "write the file with h5py's defaults: create_dataset without chunks, compression and maxshape",
+    .complete = "name an array of this file"};
+
+COHORT_KERAS_INLINE std::optional<element_type> element_of(hdf5_type const& type) {
+  bool const is_floating = type.is == hdf5_type::kind::floating;
+  if (is_floating && type.bytes == 4) return element_type::f32;
+  if (is_floating && type.bytes == 8) return element_type::f64;
+  if (is_floating) return {};
+  if (type.bytes == 1 && !type.is_signed) return element_type::u8;
+  if (type.bytes == 4 && type.is_signed) return element_type::i32;
+  if (type.bytes == 8) return type.is_signed ? element_type::i64 : element_type::u64;
+  return {};
+}
+
+COHORT_KERAS_INLINE npy_layout hdf5_layout_of_rows(hdf5_file const& file, std::string const& array) {
+  std::string const where = file.name() + ", array " + quote_for_error(array);
+  hdf5_array const found = file.array(array);
+  std::optional<element_type> const type = element_of(found.type);
+  if (!type)
+    throw data_error({.what = "the array has elements of another type",
+                      .where = where,
+                      .expected = "f32, f64, i32, i64, u64 or u8 (numpy.asarray(a, 'f4'))",
+                      .got = {found.type.is == hdf5_type::kind::floating ? "floating-point numbers"
+                              : found.type.is_signed                     ? "signed integers"
+                                                                         : "unsigned integers",
+                              " of ", found.type.bytes, " bytes"}});
+  npy_layout made{.type = *type,
+                  .first = static_cast<std::size_t>(found.first),
+                  .bytes = static_cast<std::size_t>(found.bytes)};
+  if (found.extents.size() > shape::max_rank)
+    throw data_error({.what = "the array has too many axes",
+                      .where = where,
+                      .expected = {"at most ", shape::max_rank},
+                      .got = {found.extents.size()}});
+  made.dims.rank = static_cast<int>(found.extents.size());
+  for (std::size_t axis = 0; axis < found.extents.size(); ++axis) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+    if (found.extents[axis] > most)
+      throw data_error({.what = "an axis of the array is too long",
+                        .where = where,
+                        .expected = {"at most ", most},
+                        .got = {found.extents[axis]}});
+    made.dims.extents[axis] = static_cast<int>(found.extents[axis]);
+  }
+  return with_rows(made, where);
+}
+
+}  // namespace detail
+
+COHORT_KERAS_INLINE record_format hdf5_rows(std::vector<std::string> arrays) {
+  if (arrays.empty())
+    throw setting_error({.what = "invalid arrays of records",
+                         .where = "hdf5_rows",
+                         .expected = "paths of arrays",
+                         .got = "none"});
+  detail::check_array_names(arrays, "hdf5_rows");
+  std::string name = "hdf5_rows 1";
+  for (std::string const& one : arrays) name += ' ' + detail::quote_for_error(one);
+  return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {
+            detail::hdf5_file const file(path, path, detail::remedies_of_rows);
+            std::vector<detail::npy_layout> layouts;
+            for (std::string const& one : arrays) layouts.push_back(detail::hdf5_layout_of_rows(file, one));
+            return detail::index_of_rows(arrays, layouts, path);
+          }};
+}
+
+COHORT_KERAS_INLINE array_row hdf5_row_of(std::string const& path, std::string const& array) {
+  detail::npy_layout const layout =
+      detail::hdf5_layout_of_rows(detail::hdf5_file(path, path, detail::remedies_of_rows), array);
+  return {layout.type, layout.dims.example()};
+}
+
+}  // namespace cohort
