@@ -115,6 +115,7 @@ TEST_F(run_memory_forecast, is_the_sum_of_its_parts) {
   for (char const* part : {"memory: parameters ", ", batches 65.8 kB; each of 2 workers: gradients ",
                            " (one of 2 micro-batches), gradient accumulation ", "; total "})
     EXPECT_NE(text.find(part), std::string::npos) << text;
+  EXPECT_NE(text_of(all, 1, 1).find(", batches 65.8 kB; gradients "), std::string::npos) << text_of(all, 1, 1);
 }
 
 }  // namespace run_memory_test

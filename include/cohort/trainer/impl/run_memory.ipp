@@ -50,8 +50,9 @@ COHORT_CORE_INLINE std::string text_of(run_memory const& m, int workers, int mic
   return detail::text_of(
       {"memory: parameters ", text(m.parameters), ", updater state ", text(m.updater_state),
        ", working copies ", text(m.working_copies), more("batches", m.batches + m.staging),
-       more("exchange buffers", m.exchange), "; each of ", workers, " workers: gradients ", each(m.gradients),
-       ", activations ", each(m.activations),
+       more("exchange buffers", m.exchange),
+       workers > 1 ? detail::text_of({"; each of ", workers, " workers: "}) : "; ", "gradients ",
+       each(m.gradients), ", activations ", each(m.activations),
        micro_batches > 1 ? detail::text_of(
            {" (one of ", micro_batches, " micro-batches), gradient accumulation ", each(m.accumulation)})
                          : "",
