@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Main function of the tests: like GoogleTest's main function, with two differences. A program whose filter
-// selects no test fails, unless the filter only excludes tests (-…). A test that is skipped for a reason not
-// listed here fails.
+// Main function of the tests: like GoogleTest's, with three differences. A program whose filter selects no
+// test fails, unless the filter only excludes tests (-…). A test that is skipped for a reason not listed here
+// fails. The temporary folder is removed at the end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "checkpoint/scratch_folder.hpp"
 
 namespace {
 
@@ -46,6 +50,11 @@ class skips_fail : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  std::optional<scratch_folder> temporary;
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) {  // the ranks of a test share files
+    temporary.emplace();
+    for (char const* variable : {"TEST_TMPDIR", "TMPDIR"}) ::setenv(variable, temporary->path().c_str(), 1);
+  }
   auto* const skips = new skips_fail;  // GoogleTest deletes it
   testing::UnitTest::GetInstance()->listeners().Append(skips);
   int const failed = RUN_ALL_TESTS();
