@@ -55,7 +55,7 @@ class cohort_data(unittest.TestCase):
         self.assertEqual(self.run_it("inspect", "a.npy", "--record", 2).stdout.splitlines(),
                          ["1 file (npy), 3 records", "field row: 3 records, 8 to 8 bytes, 24 in total", "a.npy, record 2",
                           "  row: 8 bytes: 05 00 00 00 06 00 00 00"])
-        numpy.savez(self.folder / "a.npz", image=numpy.array([[1, 2], [3, 4]], "i1"), label=numpy.array([7, 8], "i4"))
+        numpy.savez(self.folder / "a.npz", image=numpy.array([[1, 2], [3, 4]], "u1"), label=numpy.array([7, 8], "i4"))
         self.assertEqual(self.run_it("inspect", "a.npz", "--record", 1).stdout.splitlines(),
                          ["1 file (npz), 2 records", "field image: 2 records, 2 to 2 bytes, 4 in total",
                           "field label: 2 records, 4 to 4 bytes, 8 in total", "a.npz, record 1", "  image: 2 bytes: 03 04",
