@@ -4,7 +4,8 @@
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/pack_files.hpp>
-#include <cstring>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,8 @@ namespace class_words_test {
 using namespace cohort;
 
 std::string file_of(scratch_folder const& at, std::string const& text) {
-  file_bytes bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  put(at / "words.txt", bytes);
+  auto const bytes = std::as_bytes(std::span(text));
+  put(at / "words.txt", file_bytes(bytes.begin(), bytes.end()));
   return at / "words.txt";
 }
 
