@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/hdf5_rows.hpp>
-#include <cohort/io/file.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cstddef>
 #include <cstdint>
