@@ -96,30 +96,6 @@ TEST(token_decoder, reads_changed_parameters_after_reset) {
     EXPECT_NEAR(after[word], whole.values[(window - 1) * words + word], 2e-6);
 }
 
-TEST(token_decoder, rounds_the_weights_of_dense_layers_to_bf16_on_request) {
-  training net = made_of(transformer(false));
-  std::vector<std::int32_t> const tokens = some_tokens(window);
-  token_decoder wide(net), narrow(net, element_type::bf16);
-  std::span<float const> const made = wide.advance(tokens), rounded = narrow.advance(tokens);
-  EXPECT_FALSE(std::ranges::equal(made, rounded));
-  for (std::size_t word = 0; word < words; ++word) EXPECT_NEAR(rounded[word], made[word], 0.02);
-  // The same as a network with these weights.
-  parameter_set& all = net.parameters();
-  for (std::size_t p = 0; p < all.table().size(); ++p) {
-    if (all.table()[p].spec.name != "weights" || net.network().kind(all.table()[p].node).name != "dense")
-      continue;
-    std::vector<float> values(static_cast<std::size_t>(all.table()[p].spec.dims.elements()));
-    all.read(static_cast<int>(p), all.master(), reinterpret_cast<std::byte*>(values.data()));
-    for (float& w : values) w = bf16::nearest(w).value();
-    all.write(static_cast<int>(p), reinterpret_cast<std::byte const*>(values.data()), all.master());
-  }
-  all.mark_changed();
-  wide.reset();
-  EXPECT_TRUE(std::ranges::equal(wide.advance(tokens), rounded));
-  EXPECT_EQ(refusal_of<setting_error>([&] { token_decoder(net, element_type::f64); }),
-            "invalid type of the weights of a token_decoder (weights): expected f32 or bf16, got f64");
-}
-
 TEST(token_decoder, computes_the_same_with_every_instruction_set) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -139,17 +115,6 @@ TEST(token_decoder, computes_the_same_with_every_instruction_set) {
       std::vector<float> y(rows * units), scores(rows), read(inputs);
       passes.multiply({rows, inputs, units, x.data(), weights.data(), bias.data(), y.data()}, 0, 3);
       passes.multiply({rows, inputs, units, x.data(), weights.data(), bias.data(), y.data()}, 3, units);
-      std::vector<std::uint16_t> patterns;
-      std::vector<float> rounded;
-      for (float const w : weights) {
-        patterns.push_back(bf16::nearest(w).pattern);
-        rounded.push_back(bf16{patterns.back()}.value());
-      }
-      std::vector<float> wide(rows * units), narrow(rows * units);
-      passes.multiply({rows, inputs, units, x.data(), rounded.data(), nullptr, wide.data()}, 0, units);
-      passes.multiply({rows, inputs, units, x.data(), nullptr, nullptr, narrow.data(), patterns.data()}, 0,
-                      units);
-      EXPECT_EQ(narrow, wide);
       passes.attend({rows, inputs, 0.5F, x.data(), keys.data(), values.data(), scores.data(), read.data()});
       y.insert(y.end(), read.begin(), read.end());
       results.push_back(y);

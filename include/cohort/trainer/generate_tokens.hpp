@@ -12,11 +12,10 @@ class stateful_predictions;
 
 /// Settings of generate_tokens.
 struct generation_settings {
-  int count = 100;                           ///< number of new tokens
-  sampling rules = {};                       ///< how each token is drawn
-  std::uint64_t seed = 1;                    ///< seed of the random numbers
-  bool cached = true;                        ///< use a token_decoder if it supports the network
-  element_type weights = element_type::f32;  ///< of dense layers in the token_decoder: f32 or bf16
+  int count = 100;         ///< number of new tokens
+  sampling rules = {};     ///< how each token is drawn
+  std::uint64_t seed = 1;  ///< seed of the random numbers
+  bool cached = true;      ///< use a token_decoder if it supports the network
 };
 
 /// Returns tokens that continue `prompt`. Each token is drawn from the network's prediction after all tokens

@@ -15,18 +15,15 @@ namespace cohort {
 /// Units     one sequence, on settings().workers · settings().threads threads.
 /// Order     the training must outlive the decoder. After a further step of training, call reset before the
 ///           next advance.
-/// Exact     computes in f32; equal to training::predict of this sequence up to rounding. With `weights`
-///           bf16, the weights of dense layers are rounded to bf16, as bf16 backends do.
+/// Exact     computes in f32; equal to training::predict of this sequence up to rounding.
 /// Errors    setting_error for a network of another shape, or with the first layer that cannot run step by
 ///           step: recurrent layers, convolutions, non-causal attention, own layers without `in_place`.
-///           Also for `weights` other than f32 and bf16.
-/// Cost      a step reads all parameters once, so its time is about proportional to their bytes. Memory: a
-///           copy of the parameters in f32, with `weights` bf16 half of it for dense layers; and 2·T·C f32
-///           elements for each attention layer of C columns.
+/// Cost      memory: a copy of the parameters in f32, and 2·T·C f32 elements for each attention layer of C
+///           columns.
 /// Source    Shazeer, "Fast Transformer Decoding", 2019.
 class token_decoder {
  public:
-  explicit token_decoder(training const& net, element_type weights = element_type::f32);
+  explicit token_decoder(training const& net);
   token_decoder(token_decoder&&) noexcept;
   token_decoder& operator=(token_decoder&&) noexcept;
   ~token_decoder();

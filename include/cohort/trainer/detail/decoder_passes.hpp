@@ -2,19 +2,16 @@
 #pragma once
 #include <cohort/execution/isa.hpp>
 #include <cstddef>
-#include <cstdint>
 
 namespace cohort::detail {
 
 /// y ← x · weightsᵀ + bias, for a few rows.
 ///
-/// Shapes    x rows×inputs, weights units×inputs, y rows×units, bias units or null. `bf16_weights`: the
-///           weights as bf16 patterns; if it is not null, `weights` is not read.
+/// Shapes    x rows×inputs, weights units×inputs, y rows×units, bias units or null.
 struct dense_rows {
   std::size_t rows, inputs, units;
   float const *x, *weights, *bias;
   float* y;
-  std::uint16_t const* bf16_weights = nullptr;
 };
 
 /// Attention of one head, for one query over the keys and values of `steps` steps, steps×width.

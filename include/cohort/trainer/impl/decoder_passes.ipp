@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 #include <cohort/detail/config.hpp>
-#include <cohort/execution/detail/bf16_simd_variants.hpp>
+#include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/trainer/detail/decoder_passes.hpp>
 #include <limits>
 

@@ -49,7 +49,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> generate_tokens(training const& net
   std::vector<std::int32_t> tokens(prompt.begin(), prompt.end()), steps(static_cast<std::size_t>(window));
   random_stream const draws(how.seed, "generate");
   std::optional<token_decoder> cached;
-  if (how.cached && detail::why_not_decoded(net.network()).empty()) cached.emplace(net, how.weights);
+  if (how.cached && detail::why_not_decoded(net.network()).empty()) cached.emplace(net);
   for (int k = 0; k < how.count; ++k) {
     if (cached && tokens.size() <= steps.size()) {
       auto const fresh = std::span(tokens).subspan(static_cast<std::size_t>(cached->steps()));

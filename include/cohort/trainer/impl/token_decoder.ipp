@@ -11,11 +11,9 @@
 #include <cohort/layer/embedding.hpp>
 #include <cohort/layer/join.hpp>
 #include <cohort/layer/positions.hpp>
-#include <cohort/tensor/bf16.hpp>
 #include <cohort/trainer/detail/decoder_passes.hpp>
 #include <cohort/trainer/detail/separate_steps.hpp>
 #include <cohort/trainer/token_decoder.hpp>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,20 +79,17 @@ struct token_decoder::state {
   std::uint64_t version = 0;
   detail::decoder_passes passes = detail::decoder_passes_for(best_isa());
   team workers;
-  bool is_narrow;                                  // weights of dense layers in bf16
-  std::vector<std::vector<float>> parameters;      // by index in the parameter table
-  std::vector<std::vector<std::uint16_t>> narrow;  // likewise, bf16 patterns; empty: in f32 only
-  std::vector<std::vector<float>> outputs;         // by node id
-  std::vector<cache> caches;                       // by node id
+  std::vector<std::vector<float>> parameters;  // by index in the parameter table
+  std::vector<std::vector<float>> outputs;     // by node id
+  std::vector<cache> caches;                   // by node id
   std::vector<float> scores;
 
-  state(training const& of, bool is_narrow)
+  explicit state(training const& of)
       : model(&of),
         net(of.network()),
         output(net.outputs()[0]),
         window(net[net.with_role(layer_role::input)[0]].output[0]),
         workers(of.settings().workers * of.settings().threads, {.deadline = of.settings().deadline}),
-        is_narrow(is_narrow),
         outputs(static_cast<std::size_t>(net.size())),
         caches(static_cast<std::size_t>(net.size())) {
     for (int id = 0; id <= output; ++id) {
@@ -124,42 +119,16 @@ struct token_decoder::state {
       from.read(static_cast<int>(p), from.master(), reinterpret_cast<std::byte*>(wide.data()));
       std::ranges::transform(wide, parameters[p].begin(), [](double x) { return static_cast<float>(x); });
     }
-    narrow.assign(table.size(), {});
-    if (is_narrow) narrow_weights();
-  }
-
-  /// Rounds the weights of dense layers to bf16. Those that an embedding shares remain in f32, too.
-  void narrow_weights() {
-    for (int id = 0; id <= output; ++id) {
-      if (net.kind(id).name != dense::kind_name) continue;
-      std::size_t const p = first_parameter(id);
-      if (!narrow[p].empty()) continue;
-      narrow[p].resize(parameters[p].size());
-      std::ranges::transform(parameters[p], narrow[p].begin(),
-                             [](float w) { return bf16::nearest(w).pattern; });
-    }
-    for (int id = 0; id <= output; ++id)
-      if (net.kind(id).name == dense::kind_name && !is_read_by_embedding(id))
-        parameters[first_parameter(id)] = {};
-  }
-  bool is_read_by_embedding(int of) const {
-    for (int id = 0; id <= output; ++id)
-      if (net.kind(id).name == embedding::kind_name && net.owner(id) == net.owner(of)) return true;
-    return false;
-  }
-
-  /// Index of a node's first parameter in the parameter table.
-  std::size_t first_parameter(int id) const {
-    auto const& table = model->parameters().table();
-    auto const first =
-        std::ranges::find_if(table, [&](parameter const& one) { return one.node == net.owner(id); });
-    return static_cast<std::size_t>(first - table.begin());
   }
 
   /// The parameters of a node.
   std::span<std::vector<float> const> parameters_of(int id) const {
+    auto const& table = model->parameters().table();
+    auto const first =
+        std::ranges::find_if(table, [&](parameter const& one) { return one.node == net.owner(id); });
     return std::span(parameters)
-        .subspan(first_parameter(id), static_cast<std::size_t>(net.parameters(id).count));
+        .subspan(static_cast<std::size_t>(first - table.begin()),
+                 static_cast<std::size_t>(net.parameters(id).count));
   }
   std::vector<float> const& input_of(int id, std::size_t i = 0) const {
     return outputs[static_cast<std::size_t>(net.inputs(id)[i])];
@@ -184,8 +153,7 @@ struct token_decoder::state {
                                .x = input_of(id).data(),
                                .weights = own[0].data(),
                                .bias = own.size() > 1 ? own[1].data() : nullptr,
-                               .y = to.data(),
-                               .bf16_weights = is_narrow ? narrow[first_parameter(id)].data() : nullptr};
+                               .y = to.data()};
     auto const all = static_cast<std::size_t>(workers.size());
     workers.run([&](int w) {
       auto const which = static_cast<std::size_t>(w);
@@ -309,18 +277,13 @@ struct token_decoder::state {
   }
 };
 
-COHORT_CORE_INLINE token_decoder::token_decoder(training const& net, element_type weights) {
-  if (weights != element_type::f32 && weights != element_type::bf16)
-    throw setting_error({.what = "invalid type of the weights of a token_decoder",
-                         .where = "weights",
-                         .expected = "f32 or bf16",
-                         .got = std::string(name_of(weights))});
+COHORT_CORE_INLINE token_decoder::token_decoder(training const& net) {
   if (std::string const why = detail::why_not_decoded(net.network()); !why.empty())
     throw setting_error({.what = "token_decoder cannot run this network step by step",
                          .expected = "one input of T token indices, causal attention, and layers that treat "
                                      "each step by itself",
                          .got = why});
-  state_ = std::make_unique<state>(net, weights == element_type::bf16);
+  state_ = std::make_unique<state>(net);
 }
 COHORT_CORE_INLINE token_decoder::token_decoder(token_decoder&&) noexcept = default;
 COHORT_CORE_INLINE token_decoder& token_decoder::operator=(token_decoder&&) noexcept = default;
