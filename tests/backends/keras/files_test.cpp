@@ -186,7 +186,7 @@ TEST(keras_archives, are_not_decompressed) {
                                        + "0): expected at most 1032 bytes from 1, got 1073741824");
   file.write(archive_of({{"metadata.json", "x", 8, 1032}}));
   EXPECT_EQ(refusal_of(file.path),
-            entry + "is compressed" + where + "0): expected stored, as h5py writes it by default, got method 8");
+            entry + "is compressed" + where + "0): expected stored, as Keras writes it, got method 8");
   file.write(archive_of({{"metadata.json", "x", 0, 1 << 30}}));
   EXPECT_EQ(refusal_of(file.path), entry + "is stored with different compressed and uncompressed sizes"
                                        + where + "0): expected 1, got 1073741824");
@@ -268,11 +268,14 @@ TEST(keras_hdf5, arrays_must_be_in_the_file_as_keras_writes_them) {
   array const as_saved;
   EXPECT_EQ(as_saved.refusal(), "imported");
   std::size_t const extents = as_saved.extents, type = as_saved.type, layout = as_saved.layout;
-  EXPECT_EQ(array().set(extents, 1 << 20, 8).refusal(),
-            hdf5_message("the array's shape differs from the layer's", kernel, "(3, 3, 1, 3)",
-                         "(1048576, 3, 1, 3)", complete));
+  EXPECT_EQ(array().set(extents, 1, 8).set(extents + 8, 9, 8).refusal(),
+            hdf5_message("the array's shape differs from the layer's", kernel, "(3, 3, 1, 3)", "(1, 9, 1, 3)",
+                         complete));
   std::string const stored = "(3, 3, 1, 3) with 4 bytes for each element inside the file",
                     missing = "the array's data is missing or incomplete";
+  EXPECT_EQ(array().set(extents, 1 << 20, 8).refusal(),
+            hdf5_message(missing, kernel, "(1048576, 3, 1, 3) with 4 bytes for each element inside the file",
+                         "108 bytes", save_again));
   // Layout: version 3, kind 1, address, size.
   EXPECT_EQ(array().set(layout + 2, ~std::uint64_t{}, 8).refusal(),
             hdf5_message(missing, kernel, stored, "108 bytes", save_again));
