@@ -150,7 +150,7 @@ void compare_with_differences(L l) {
     lone_layer<> whole(l, batch, {sequence}, {drawn(0, batch * steps * features)}, parameters);
     whole.mask = &mask.mask;
     whole.scalars = {.seed = 3, .step = 7};
-    std::vector<double> const diff = drawn(1, batch * steps * units);
+    std::vector<double> const diff = drawn(1, static_cast<std::int64_t>(whole.forward().size()));
     auto const sum = [&] {
       std::vector<double> const& out = whole.forward();
       return std::inner_product(out.begin(), out.end(), diff.begin(), 0.0);
@@ -193,6 +193,17 @@ TEST(recurrent, gradients_with_dropout_agree_with_differences) {
   compare_with_differences(gru{.units = units, .dropout = 0.3, .recurrent_dropout = 0.4});
   compare_with_differences(
       gru{.units = units, .reset_after = false, .dropout = 0.3, .recurrent_dropout = 0.4});
+}
+
+TEST(recurrent, gradients_of_returned_states_agree_with_differences) {
+  for (bool const last : {false, true}) {
+    SCOPED_TRACE(last);
+    compare_with_differences(simple_rnn{.units = units, .last_step = last, .returns_state = true});
+    compare_with_differences(lstm{.units = units, .last_step = last, .returns_state = true});
+    compare_with_differences(gru{.units = units, .last_step = last, .returns_state = true});
+    compare_with_differences(
+        gru{.units = units, .last_step = last, .reset_after = false, .returns_state = true});
+  }
 }
 
 }  // namespace recurrent_test
