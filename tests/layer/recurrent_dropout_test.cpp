@@ -75,4 +75,19 @@ TEST(recurrent_dropout, an_example_has_one_mask_of_states_for_all_steps) {
   for (int t = 0; t < steps; ++t) EXPECT_EQ(at(whole, 0, t, 0), t + 1);
 }
 
+TEST(recurrent_dropout, inputs_and_states_have_different_masks) {
+  lone_layer<> run = adder({.units = units, .dropout = 0.5, .recurrent_dropout = 0.5}, 1);
+  run.scalars = {.seed = 3, .step = 7};
+  numbers const out = run.forward();
+  int both = 0, input_only = 0;
+  for (int n = 0; n < batch; ++n)
+    for (int u = 0; u < units; ++u) {
+      if (at(out, n, 0, u) == 0) continue;  // the input is dropped
+      bool const keeps_state = at(out, n, 1, u) > at(out, n, 0, u);
+      ++(keeps_state ? both : input_only);
+    }
+  EXPECT_GT(both, 0);
+  EXPECT_GT(input_only, 0);
+}
+
 }  // namespace recurrent_dropout_test

@@ -196,10 +196,11 @@ void ignores_padding() {
   EXPECT_EQ(zeros.all_gradients(), others.all_gradients());
 }
 
-/// A batch without any step: no loss, and gradients of 0.
+/// A batch without any step: no loss, and gradients of 0, also after another batch.
 template <class B>
 void accepts_batches_without_steps() {
   trial<B> empty(both_directions(7), {.batch = 5});
+  EXPECT_NE(empty.step(), 0);
   std::ranges::fill(empty.batch.masks.front(), std::uint8_t{0});
   empty.batch.divisor = 1;
   EXPECT_EQ(empty.step(), 0);
