@@ -3,6 +3,7 @@
 // Requirements on training masked recurrent networks, on any backend.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/layer/recurrent.hpp>
 #include <cohort/strategy/allreduce.hpp>
@@ -205,6 +206,17 @@ void accepts_batches_without_steps() {
   empty.batch.divisor = 1;
   EXPECT_EQ(empty.step(), 0);
   for (auto const gradient : empty.all_gradients()) EXPECT_EQ(gradient, 0);
+}
+
+/// Loss and gradients of a batch whose rows do not fit into one product.
+template <class B>
+void has_the_gradients_of_the_reference() {
+  trial<B> one(both_directions(7), {.batch = 24});
+  trial<reference<float>> other(both_directions(7), {.batch = 24});
+  EXPECT_NEAR(one.step(), other.step(), 1e-5);
+  auto const got = one.all_gradients(), wanted = other.all_gradients();
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5) << i;
 }
 
 template <class B>

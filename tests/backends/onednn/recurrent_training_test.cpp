@@ -22,6 +22,9 @@ TEST(recurrent_training_with_onednn, ignores_padding) { ignores_padding<onednn>(
 TEST(recurrent_training_with_onednn, accepts_batches_without_steps) {
   accepts_batches_without_steps<onednn>();
 }
+TEST(recurrent_training_with_onednn, has_the_gradients_of_the_reference) {
+  has_the_gradients_of_the_reference<onednn>();
+}
 TEST(recurrent_training_with_onednn, recomputes_with_the_same_bits) {
   recomputes_with_the_same_bits<onednn>();
 }
