@@ -209,6 +209,16 @@ static void test_streams_continue_sequences(void) {
     }
     CODE(cohort_reset(stream, repeat == 0 ? -1 : 1), cohort_ok);
   }
+  // Sequence 1 begins again, and sequence 0 continues.
+  for (int s = 0; s < sequences; ++s)
+    memcpy(part + s * features, whole + s * steps * features, features * sizeof(float));
+  cohort_input const first_step = {part, sequences * features * sizeof(float)};
+  CODE(cohort_advance(stream, 1, &first_step, 1, NULL, 0, &output, &bytes), cohort_ok);
+  TRUE(memcmp(output + units, expected + steps * units, units * sizeof(float)) == 0);
+  TRUE(memcmp(output, expected, units * sizeof(float)) != 0);
+  cohort_input const too_large = {whole, 64};
+  REFUSED(cohort_advance(stream, 2, &too_large, 1, NULL, 0, &output, &bytes), cohort_shape_error,
+          "an input has the wrong size (input 0): expected 32 bytes for 2x2x2 f32, got 64");
   cohort_input const wrong = {part, 4};
   REFUSED(cohort_advance(stream, 2, &wrong, 1, NULL, 0, &output, &bytes), cohort_shape_error,
           "an input has the wrong size (input 0): expected 32 bytes for 2x2x2 f32, got 4");
@@ -233,6 +243,21 @@ static void test_streams_continue_sequences(void) {
   model = opened("backward", "reference");
   CODE(cohort_open_stream(model, 1, &stream), cohort_argument_error);
   TRUE(stream == NULL && strstr(cohort_last_error(), "memory") != NULL);
+  CODE(cohort_close(model), cohort_ok);
+}
+
+/// No handle of a stream is one of a model.
+static void test_handles_of_streams_are_no_models(void) {
+  enum { count = 64 };
+  cohort_model* model = opened("series", "reference");
+  cohort_stream* streams[count];
+  char const* name = NULL;
+  for (int i = 0; i < count; ++i) {
+    CODE(cohort_open_stream(model, 1, &streams[i]), cohort_ok);
+    REFUSED(cohort_backend((cohort_model*)streams[i], &name), cohort_argument_error,
+            "the handle does not refer to an open model: expected a handle that was not closed, got another number; open the model again");
+  }
+  for (int i = 0; i < count; ++i) CODE(cohort_close_stream(streams[i]), cohort_ok);
   CODE(cohort_close(model), cohort_ok);
 }
 
@@ -544,6 +569,7 @@ int main(int count, char** words) {
   test_describes_a_model();
   test_predicts_as_the_library();
   test_streams_continue_sequences();
+  test_handles_of_streams_are_no_models();
   test_streams_of_other_models();
   test_models_are_closed_and_streams_opened_during_calls();
   test_a_stream_belongs_to_one_call();

@@ -83,7 +83,7 @@ int write_models(char const* folder) {
     save(graph::build([](builder& b) {
            b.masked_input({5, 2}, "series") | lstm{.units = 4, .name = "memory"} | mean_squared_error{};
          }),
-         begin + "series.safetensors", false);
+         begin + "series.safetensors", true);
     save(graph::build([](builder& b) {
            b.input({5, 2}) | lstm{.units = 4, .reverse = true, .name = "memory"} | mean_squared_error{};
          }),
