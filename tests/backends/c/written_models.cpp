@@ -22,7 +22,8 @@ void save(graph net, std::string const& path, bool normalises) {
     std::vector<int> const inputs = run.network().with_role(layer_role::input);
     normalisation scaled;  // of the channels or columns of the first input
     scaled.inputs.resize(inputs.size());
-    auto const features = static_cast<std::size_t>(run.network()[inputs[0]].output[0]);
+    shape const first = run.network()[inputs[0]].output;
+    auto const features = static_cast<std::size_t>(first[channel_axis(first)]);
     scaled.inputs[0].resize(features, channel_scaling{.scale = 0.5, .offset = -1});
     run.normalise(scaled);
   }
