@@ -316,6 +316,12 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
       of(R"({"input": [4]}, {"dense": {"units": 3, "name": "a"}}, {"dense": {"units": 3, "name": "a"}})"),
       "cannot read the document (run.json:1:124, $.network.layers[2].dense.name): expected a unique name, "
       "got \"a\"");
+  auto const refuses = [&](std::string_view layers, char const* expected) {
+    std::string const made = of(layers);
+    EXPECT_NE(made.find(expected), std::string::npos) << made;
+  };
+  refuses(R"({"input": [4]}, {"dense": {"units": 3, "name": ""}})", "expected a name that is not empty, got");
+  refuses(R"({"input": {"extents": [4], "inputs": "x"}})", "expected no inputs: an input reads no layer, got");
 }
 
 TEST(run_document, is_checked_as_a_whole) {
@@ -343,6 +349,11 @@ TEST(run_document, is_checked_as_a_whole) {
       "continues the model's training, got false");
   EXPECT_EQ(problem("ranks", R"({"communicator": "self", "count": 2})"),
             "a document does not describe a run (ranks.count): expected 1 with communicator self, got 2");
+  EXPECT_EQ(problem("training.workers", "0"),
+            "a document does not describe a run (training.workers): expected at least 1, or training.tune: "
+            "true to choose the number, got 0");
+  EXPECT_EQ(problem("data", R"({"images": {"folder": "a", "channels": 2}})"),
+            "a document does not describe a run (data.images.channels): expected 1 or 3, got 2");
 }
 
 TEST(run_document, a_test_set_of_its_own_is_not_split_off) {
