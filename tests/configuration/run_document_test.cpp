@@ -316,12 +316,13 @@ TEST(run_document, names_the_layer_that_does_not_fit) {
       of(R"({"input": [4]}, {"dense": {"units": 3, "name": "a"}}, {"dense": {"units": 3, "name": "a"}})"),
       "cannot read the document (run.json:1:124, $.network.layers[2].dense.name): expected a unique name, "
       "got \"a\"");
-  auto const refuses = [&](std::string_view layers, char const* expected) {
+  auto const refuses = [&](std::string const& layers, char const* expected) {
     std::string const made = of(layers);
     EXPECT_NE(made.find(expected), std::string::npos) << made;
   };
   refuses(R"({"input": [4]}, {"dense": {"units": 3, "name": ""}})", "expected a name that is not empty, got");
-  refuses(R"({"input": {"extents": [4], "inputs": "x"}})", "expected no inputs: an input reads no layer, got");
+  refuses(R"({"input": {"extents": [4], "inputs": "x"}})",
+          "expected no inputs: an input reads no layer, got");
 }
 
 TEST(run_document, is_checked_as_a_whole) {
