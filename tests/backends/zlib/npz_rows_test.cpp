@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../data/refused.hpp"
@@ -63,6 +64,20 @@ TEST(npz_rows, without_names_are_all_arrays) {
   EXPECT_EQ(records.size(), 3);
 }
 
+TEST(npz_rows, have_an_index_in_the_cache_for_each_list_of_arrays) {
+  std::string const begin(80, 'a'), path = fresh_path("long_names.npz"), cache = fresh_path("cache");
+  std::vector<float> const first{1, 2}, second{3, 4};
+  save_npz(path, std::vector<stored_tensor>{{begin + "1", tensor_view(first.data(), {2})},
+                                            {begin + "2", tensor_view(second.data(), {2})}});
+  for (auto const& [name, wanted] : {std::pair(begin + "1", 2.0F), std::pair(begin + "2", 4.0F)}) {
+    record_set const records({path}, npz_rows({name}), {.cache = cache});
+    std::vector<std::byte> memory;
+    float got = 0;
+    std::memcpy(&got, records.read(1, records.field(name), memory).data(), sizeof got);
+    EXPECT_EQ(got, wanted);
+  }
+}
+
 TEST(npz_rows, refuse_other_files) {
   auto const says = [](std::string const& path, std::vector<std::string> arrays) {
     return refused<data_error>([&] { record_set({path}, npz_rows(std::move(arrays)), {.cache = ""}); });
@@ -73,7 +88,7 @@ TEST(npz_rows, refuse_other_files) {
   expect_parts(says(path, {"images"}),
                {"cannot read the .npz file", "a.npz", "an array \"images\"", "no such"});
   expect_parts(says(saved("b.npz", 300, 300, npz_compression::deflate), {"image"}),
-               {"the entry \"image.npy\" is compressed", "b.npz", "numpy.savez"});
+               {"the entry \"image.npy\" is compressed", "b.npz", "numpy.savez", "got method 8"});
   std::string const cut = fresh_path("cut.npz");
   io::write_file(cut, io::read_text(path).substr(0, 100));
   expect_parts(says(cut, {"image"}), {"cannot read the .npz file", "cut.npz"});

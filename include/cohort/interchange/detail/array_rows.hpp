@@ -19,8 +19,11 @@ npy_layout with_rows(npy_layout const& layout, std::string const& where);
 record_index index_of_rows(std::vector<std::string> names, std::vector<npy_layout> const& arrays,
                            std::string const& path);
 
-/// Throws setting_error naming `where` if a name occurs twice.
-void check_array_names(std::vector<std::string> const& names, char const* where);
+/// Returns the name of a record_format, "<function> 1" and the names of its arrays. Different lists of names
+/// have different results.
+///
+/// Errors    setting_error naming `function` if a name occurs twice.
+std::string array_format_name(std::string const& function, std::vector<std::string> const& arrays);
 
 }  // namespace cohort::detail
 

@@ -56,15 +56,19 @@ COHORT_CORE_INLINE record_index index_of_rows(std::vector<std::string> names,
   return made;
 }
 
-COHORT_CORE_INLINE void check_array_names(std::vector<std::string> const& names, char const* where) {
-  std::vector<std::string> sorted = names;
+COHORT_CORE_INLINE std::string array_format_name(std::string const& function,
+                                                 std::vector<std::string> const& arrays) {
+  std::vector<std::string> sorted = arrays;
   std::sort(sorted.begin(), sorted.end());
   auto const twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end())
     throw setting_error({.what = "invalid arrays of records",
-                         .where = where,
+                         .where = function,
                          .expected = "each name once",
                          .got = quote_for_error(*twice) + " twice"});
+  std::string made = function + " 1";
+  for (std::string const& one : arrays) made += text_of({" ", one.size(), ":", one});
+  return made;
 }
 
 }  // namespace cohort::detail

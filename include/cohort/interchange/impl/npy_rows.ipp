@@ -36,7 +36,7 @@ COHORT_CORE_INLINE npy_layout npy_layout_in(zip_directory const& archive, std::s
                       .got = "no such array"});
   if (entry->method != 0)
     archive.refuse(*entry, "is compressed", "arrays without compression, as numpy.savez writes them",
-                   "another array");
+                   "method " + std::to_string(entry->method));
   std::string const where = path + ", array " + quote_for_error(array);
   auto const bytes = archive.packed(*entry);
   npy_layout made = with_rows(
@@ -68,9 +68,7 @@ COHORT_CORE_INLINE array_row npz_row_of(std::string const& path, std::string con
 }
 
 COHORT_CORE_INLINE record_format npz_rows(std::vector<std::string> arrays) {
-  detail::check_array_names(arrays, "npz_rows");
-  std::string name = "npz_rows 1";
-  for (std::string const& one : arrays) name += ' ' + detail::quote_for_error(one);
+  std::string name = detail::array_format_name("npz_rows", arrays);
   return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {
             detail::mapped_file const file(path);
             detail::zip_directory const archive(file.bytes(), ".npz file", path);

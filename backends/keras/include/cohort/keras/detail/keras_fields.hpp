@@ -98,7 +98,13 @@ std::int64_t keras_whole_number(io::json_value from, std::int64_t most);
 std::string keras_snake_case(std::string_view class_name);
 
 /// Returns extents as text: "(8, 8, 3)".
-std::string keras_text(std::vector<int> const& dims);
+template <class Extent>
+std::string keras_text(std::vector<Extent> const& dims) {
+  std::string text = "(";
+  for (std::size_t axis = 0; axis < dims.size(); ++axis)
+    text += (axis > 0 ? ", " : "") + std::to_string(dims[axis]);
+  return text + ')';
+}
 
 }  // namespace cohort::detail
 

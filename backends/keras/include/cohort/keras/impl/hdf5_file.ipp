@@ -520,14 +520,6 @@ inline void convert(hdf5_type const& type, std::string const& from, std::vector<
 
 }  // namespace hdf5_numbers
 
-/// The extents of an array as Keras prints them.
-inline std::string hdf5_extents_text(std::vector<std::uint64_t> const& extents) {
-  std::string text = "(";
-  for (std::size_t axis = 0; axis < extents.size(); ++axis)
-    text += (axis > 0 ? ", " : "") + std::to_string(extents[axis]);
-  return text + ')';
-}
-
 COHORT_KERAS_INLINE hdf5_array hdf5_file::array(std::string const& path) const {
   messages const all = object_at(required(path, "array"));
   auto const find_message = [&](int type) -> message const* {
@@ -556,9 +548,13 @@ COHORT_KERAS_INLINE hdf5_array hdf5_file::array(std::string const& path) const {
     refuse(path, "the array is chunked, compressed or in another file",
            "a contiguous array, as h5py writes it by default",
            kind == 2 ? "chunks" : text_of({"layout ", kind, " of version ", version}), remedies_.save);
-  made.first = kind == 0 ? 0 : layout_from.number(8);
-  made.bytes = kind == 0 ? layout_from.number(2) : layout_from.number(8);
-  if (kind == 0) made.first = layout_from.at();
+  if (kind == 0) {  // the data follow
+    made.bytes = layout_from.number(2);
+    made.first = layout_from.at();
+  } else {
+    made.first = layout_from.number(8);
+    made.bytes = layout_from.number(8);
+  }
   std::uint64_t count = 1;
   for (std::uint64_t const extent : made.extents)
     count = extent > size_ || count > size_ ? size_ + 1 : count * extent;
@@ -567,7 +563,7 @@ COHORT_KERAS_INLINE hdf5_array hdf5_file::array(std::string const& path) const {
                                        : made.first <= size_ && made.bytes <= size_ - made.first);
   if (!is_stored)
     refuse(path, "the array's data is missing or incomplete",
-           text_of({hdf5_extents_text(made.extents), " with ", made.type.bytes,
+           text_of({keras_text(made.extents), " with ", made.type.bytes,
                     " bytes for each element inside the file"}),
            text_of({made.bytes, " bytes"}), remedies_.save);
   return made;
@@ -579,8 +575,8 @@ COHORT_KERAS_INLINE keras_array hdf5_file::read(std::string const& path, std::ve
     return wanted >= 0 && one == static_cast<std::uint64_t>(wanted);
   });
   if (!is_same)
-    refuse(path, "the array's shape differs from the layer's", keras_text(dims),
-           hdf5_extents_text(from.extents), remedies_.complete);
+    refuse(path, "the array's shape differs from the layer's", keras_text(dims), keras_text(from.extents),
+           remedies_.complete);
   hdf5_type const& type = from.type;
   keras_array made{.dims = dims,
                    .values = std::vector<float>(static_cast<std::size_t>(from.bytes / type.bytes))};

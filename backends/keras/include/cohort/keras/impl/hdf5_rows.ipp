@@ -71,9 +71,7 @@ COHORT_KERAS_INLINE record_format hdf5_rows(std::vector<std::string> arrays) {
                          .where = "hdf5_rows",
                          .expected = "paths of arrays",
                          .got = "none"});
-  detail::check_array_names(arrays, "hdf5_rows");
-  std::string name = "hdf5_rows 1";
-  for (std::string const& one : arrays) name += ' ' + detail::quote_for_error(one);
+  std::string name = detail::array_format_name("hdf5_rows", arrays);
   return {.name = std::move(name), .index = [arrays = std::move(arrays)](std::string const& path) {
             detail::hdf5_file const file(path, path, detail::remedies_of_rows);
             std::vector<detail::npy_layout> layouts;

@@ -243,11 +243,4 @@ COHORT_KERAS_INLINE std::string keras_snake_case(std::string_view class_name) {
   return made;
 }
 
-COHORT_KERAS_INLINE std::string keras_text(std::vector<int> const& dims) {
-  std::string text = "(";
-  for (std::size_t axis = 0; axis < dims.size(); ++axis)
-    text += (axis > 0 ? ", " : "") + std::to_string(dims[axis]);
-  return text + ')';
-}
-
 }  // namespace cohort::detail
