@@ -169,8 +169,9 @@ struct transform_pipeline {
 
   /// Reads a pipeline.
   ///
-  /// Errors    data_error with name, line, column and path for another version, an unknown field, with the
-  ///           nearest known one, or a value of another type or out of range; check() is not called.
+  /// Errors    data_error with name, line, column and path for another version, an unknown field, or a value
+  ///           of another type or out of range. For an unknown field it names the nearest known one. check()
+  ///           is not called.
   static transform_pipeline from_json(std::string_view text, std::string_view name = "JSON text");
   /// Reads a parsed pipeline.
   static transform_pipeline from(io::json_value root);

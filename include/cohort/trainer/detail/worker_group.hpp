@@ -68,8 +68,8 @@ class worker_group {
   /// `micro_batches` micro-batches.
   ///
   /// After     the parameters are unchanged if a loss or gradient is not finite, the examples' weights are 0,
-  ///           or the strategy rejects the step. non_finite_location() then returns where the first value
-  ///           that is not finite was computed.
+  ///           or the strategy rejects the step. After a value that is not finite, non_finite_location()
+  ///           returns where the first one was computed.
   step_outcome step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
                     parameter_update& update, int micro_batches = 1);
 
