@@ -38,7 +38,7 @@ class engine final : public port {
       describe(*one);
       enqueue(*one);
     }
-    threaded_ ? work_.notify_one() : make_progress();
+    threaded_ ? wake_progress_thread() : make_progress();
     return one;
   }
 
@@ -75,6 +75,11 @@ class engine final : public port {
   /// Count the threads that wait. The progress thread polls often while a thread waits.
   void begin_wait(task const& one);
   void end_wait() noexcept;
+
+  void wake_progress_thread() noexcept {
+    work_.notify_one();
+    wire->wake();
+  }
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 

@@ -70,8 +70,13 @@ class transport {
   virtual bool needs_progress_thread() const = 0;
   /// Makes one pass over messages other than sends and receives: heartbeats, queries, answers.
   virtual void make_progress() {}
-  /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread.
+  /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread,
+  /// and by the progress thread if can_wake().
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;
+  /// Returns whether wait_for_event returns at once when a message arrives or another thread calls wake.
+  virtual bool can_wake() const { return false; }
+  /// Ends the current or the next wait_for_event. Any thread may call it.
+  virtual void wake() noexcept {}
 
   /// Records this rank's progress.
   virtual void note(rank_progress here) noexcept = 0;

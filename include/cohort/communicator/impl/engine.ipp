@@ -117,7 +117,7 @@ COHORT_CORE_INLINE void engine::begin_wait(task const& one) {
   std::lock_guard const lock(state_mutex_);
   ++waiters_;
   wire->note_wait(awaited_rank(one));
-  if (threaded_) work_.notify_one();
+  if (threaded_) wake_progress_thread();
 }
 
 COHORT_CORE_INLINE void engine::end_wait() noexcept {
@@ -130,6 +130,7 @@ COHORT_CORE_INLINE void engine::set_failure(std::string const& why) {
   if (!abandoned_) stall_report_ = why;
   poisoned_.store(true, std::memory_order_release);
   work_.notify_all();
+  wire->wake();
   changed_.notify_all();
 }
 
@@ -280,20 +281,27 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
   ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // in ns; otherwise a sleep of 50 µs takes 100 µs
   std::uint64_t last_moves = 0;
   poll_rhythm polls;
+  constexpr auto longest_sleep = std::chrono::milliseconds(1);
   for (bool leaving = false; !leaving;) {
     make_progress();
     std::unique_lock lock(state_mutex_);
     bool const is_awaited = waiters_ > 0;
     polls.after_poll(std::exchange(last_moves, moves) != moves, is_awaited);
-    if (poisoned() || active_.empty()) {
-      polls.idle();
-      work_.wait_for(lock, std::chrono::milliseconds(1),
-                     [&] { return ending_ || (!new_tasks_.empty() && !poisoned()); });
-    } else if (auto const nap = polls.nap(is_awaited); nap.count() > 0) {
-      work_.wait_for(lock, nap,
-                     [&] { return ending_ || !new_tasks_.empty() || (!is_awaited && waiters_ > 0); });
-    }
+    bool const is_idle = poisoned() || active_.empty();
+    if (is_idle) polls.idle();
+    auto const nap = is_idle ? longest_sleep : polls.nap(is_awaited);
+    auto const has_work = [&] {
+      return ending_ || (!new_tasks_.empty() && !poisoned()) || (!is_idle && !is_awaited && waiters_ > 0);
+    };
     leaving = ending_;
+    if (nap.count() == 0 || has_work()) continue;
+    if (wire->can_wake()) {
+      lock.unlock();
+      wire->wait_for_event(longest_sleep);
+    } else {
+      work_.wait_for(lock, nap, has_work);
+      leaving = ending_;
+    }
   }
   poisoned() ? make_progress() : wire->leave();  // make_progress sends the last announcement
   std::lock_guard const lock(state_mutex_);
@@ -306,6 +314,7 @@ COHORT_CORE_INLINE bool engine::end_thread() {
   std::unique_lock lock(state_mutex_);
   ending_ = true;
   work_.notify_all();
+  wire->wake();
   bool const ended =
       changed_.wait_for(lock, poisoned() ? patience : settings.deadline, [&] { return ended_; });
   lock.unlock();

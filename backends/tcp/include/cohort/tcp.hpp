@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace cohort {
+
+/// How the connections of a job are protected.
+///
+/// automatic     by the secret or the certificates, if there are any. Otherwise not, which is accepted only
+///               if all addresses are those of the loopback interface.
+/// off           not encrypted and not authenticated.
+enum class tcp_encryption { automatic, off };
+
+/// Settings of ranks that are processes connected by TCP.
+///
+/// Units     `ports` are those that this process may listen on: "29500-29600".
+struct tcp_settings {
+  std::string join{};           ///< HOST:PORT of the rendezvous; "": from the environment
+  std::string job = "cohort";   ///< name of the job, equal for its processes
+  int ranks = 0;                ///< processes of the job; 0: from the environment
+  int rank = -1;                ///< of this process; −1: from the environment, or given by the rendezvous
+  std::string interfaces{};     ///< names or networks: "eth0,10.0.0.0/8"; "": that to the rendezvous
+  std::string ports{};          ///< "": any free port
+  std::string secret_file{};    ///< file with the job's secret, readable by its owner only
+  std::string certificate{};    ///< with `key` and `authorities`, instead of a secret: PEM files
+  std::string key{};
+  std::string authorities{};
+  tcp_encryption encryption = tcp_encryption::automatic;
+};
+
+/// Returns the settings, completed from the environment:
+///
+/// COHORT_JOIN, COHORT_JOB, COHORT_RANKS, COHORT_RANK, COHORT_INTERFACES, COHORT_PORTS, COHORT_SECRET_FILE;
+/// otherwise rank, number of ranks and address from torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT),
+/// Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID), Kubernetes
+/// (JOB_COMPLETION_INDEX), Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE) and PMI (PMI_RANK,
+/// PMI_SIZE).
+///
+/// Errors    setting_error naming the variable for a number that is not valid.
+tcp_settings from_environment(tcp_settings given = {});
+
+/// Returns whether the environment has the address of a rendezvous, as COHORT_JOIN or by torchrun.
+bool tcp_started();
+
+/// Creates a communicator of processes that meet at an address. The first process that can listen at this
+/// address of its host runs the rendezvous; it is not needed after this call.
+///
+/// Order     collective over the processes of the job. The last destructor, of the communicator or of a
+///           relative, is collective too: it waits for the other ranks, at most until the deadline.
+///           Connections open when ranks first exchange messages.
+/// Errors    setting_error for settings that are not valid, for a job on several hosts without a secret,
+///           certificates, or tcp_encryption::off. communicator_error if not all ranks join within the
+///           deadline.
+std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how = {});
+
+/// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are those of the environment.
+///
+/// After     returns 0 if all ranks have returned. Otherwise prints the reason to the standard error stream
+///           and exits the process: with communicator_exit_status if other ranks are lost or have failed, and
+///           with 1 if this rank's body has thrown an exception other than communicator_error. The other
+///           ranks receive the text of that exception.
+struct tcp {
+  template <class Body>
+  static int launch(Body&& body) {
+    return launch(communicator_settings(), body);
+  }
+  template <class Body>
+  static int launch(communicator_settings settings, Body&& body) {
+    auto call = [&](communicator& world) { body(world); };
+    return run({}, std::move(settings), detail::rank_body(call));
+  }
+  template <class Body>
+  static int launch(tcp_settings const& where, communicator_settings settings, Body&& body) {
+    auto call = [&](communicator& world) { body(world); };
+    return run(where, std::move(settings), detail::rank_body(call));
+  }
+
+ private:
+  static int run(tcp_settings const& where, communicator_settings settings, detail::rank_body body);
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/tcp.ipp>
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <atomic>
+#include <cohort/detail/chrono.hpp>
+#include <cohort/execution/sink.hpp>
+#include <cohort/tcp/detail/tcp_transport.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What a process tells the rendezvous.
+struct registration {
+  std::string job{};
+  std::string host{};  // equal for the processes of one host
+  int ranks = 0;       // of the job
+  int rank = -1;       // that the process wants; −1: any
+  std::vector<endpoint> addresses{};
+
+  std::vector<std::byte> encoded() const;
+  /// Errors    communicator_error for bytes that no process sends.
+  static registration decoded(std::span<std::byte const> bytes);
+};
+
+/// What the rendezvous answers.
+struct rendezvous_answer {
+  enum class kind : std::uint8_t { waits, complete, refused };
+
+  kind is = kind::waits;
+  int joined = 0;          // processes so far
+  std::string refusal{};   // why the process is refused
+  tcp_membership members{};
+
+  std::vector<std::byte> encoded() const;
+  /// Errors    communicator_error for bytes that no rendezvous sends.
+  static rendezvous_answer decoded(std::span<std::byte const> bytes);
+};
+
+/// Sends and receives messages of bounded size over a stream.
+class message_stream {
+ public:
+  static constexpr std::uint32_t most_bytes = std::uint32_t{1} << 24;
+
+  message_stream(secure_stream over, std::uint32_t most) : stream_(std::move(over)), most_(most) {}
+
+  void send(std::span<std::byte const> message);
+  /// Sends and receives what is possible. Returns a message, if one has arrived.
+  ///
+  /// After     failure() is not empty if the connection has ended.
+  std::optional<std::vector<std::byte>> advance();
+  std::string const& failure() const { return failure_; }
+  bool is_flushed() const { return begin_ == out_.size(); }
+  int descriptor() const { return stream_.socket().descriptor(); }
+  std::string remote() const { return stream_.socket().remote().text(); }
+
+ private:
+  secure_stream stream_;
+  std::uint32_t most_;
+  std::vector<std::byte> out_, in_;
+  std::size_t begin_ = 0;
+  bool ready_ = false;
+  std::string failure_;
+};
+
+/// The place where the processes of a job meet: it learns their addresses, numbers them, and tells all of
+/// them. No training data passes through it.
+///
+/// Order     ranks are numbered by host (in the order of the hosts' names), then in the order of arrival, if
+///           no process wants a certain rank.
+/// After     the destructor lets all members have their answers, if the job is complete.
+class rendezvous_service {
+ public:
+  rendezvous_service(tcp_socket listening, tls_identity identity, std::string job, int ranks, sink log);
+  rendezvous_service(rendezvous_service const&) = delete;
+  ~rendezvous_service();
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr std::size_t most_visitors = 4096;
+  static constexpr auto time_to_register = std::chrono::seconds(10);
+  static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
+  static constexpr std::uint32_t most_registration = 4096;
+
+  struct visitor {
+    message_stream stream;
+    clock::time_point limit{};
+    std::optional<registration> wants{};
+    std::int64_t arrival = 0;
+    bool ended = false;
+  };
+
+  void run() noexcept;
+  /// Returns whether all members have their answers.
+  bool advance();
+  void read(visitor& one);
+  void refuse(visitor& one, std::string const& why);
+  void complete();
+  void say(std::string const& line);
+
+  tcp_socket listening_;
+  tls_identity identity_;
+  std::string job_;
+  int ranks_;
+  sink log_;
+  std::deque<visitor> visitors_;
+  std::int64_t arrivals_ = 0;
+  int lines_ = 0;
+  bool complete_ = false;
+  std::uint64_t epoch_ = 0;
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+/// Registers this process, and waits until all processes of the job have done so.
+///
+/// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
+///           deadline: it names the address, and how many have joined; as resolved.
+tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity, registration const& mine,
+                               std::chrono::milliseconds deadline);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/rendezvous.ipp>
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/tcp/detail/endpoint.hpp>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Ports that a process may listen on; 0 to 0: any free port.
+struct port_range {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+
+  /// Reads "29500-29600", "29500", or "" for any port.  Errors: setting_error.
+  static port_range parse(std::string_view text);
+  std::string text() const;
+};
+
+/// A TCP socket that never blocks.
+///
+/// Errors    communicator_error with the address and the system's message.
+class tcp_socket {
+ public:
+  tcp_socket() = default;
+  explicit tcp_socket(int descriptor) : descriptor_(descriptor) {}
+  tcp_socket(tcp_socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  tcp_socket& operator=(tcp_socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~tcp_socket() { close(); }
+
+  /// Listens on the first free port of the range.
+  static tcp_socket listening(endpoint const& at, port_range ports);
+  /// Listens on a port of `at`; nullopt if another socket does so already.
+  static std::optional<tcp_socket> listening_alone(endpoint const& at);
+  /// Begins to connect. The connection exists when the socket is writable and failure() is 0.
+  static tcp_socket connecting(endpoint const& to);
+
+  int descriptor() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+  void close() noexcept;
+
+  /// Returns a new connection, if there is one.
+  std::optional<tcp_socket> accept();
+  /// Returns the system's number of the error of a connection attempt; 0: none.
+  int failure() const;
+  endpoint local() const;
+  endpoint remote() const;
+
+  /// Sends or receives a part of the bytes. Returns their number; 0: not now.
+  ///
+  /// Errors    nullopt if the other side has closed the connection (receive), or if the connection has
+  ///           failed: errno is the reason, 0 for a closed connection.
+  std::optional<std::size_t> send(std::span<std::byte const> bytes) noexcept;
+  std::optional<std::size_t> receive(std::span<std::byte> bytes) noexcept;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/socket.ipp>
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/transport.hpp>
+#include <cohort/tcp/detail/frame.hpp>
+#include <cohort/tcp/detail/secure_stream.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// The connection on which this rank receives from one other rank, and the messages that have arrived before
+/// their receive began.
+///
+/// Moves     a message whose receive has begun is received in its memory; another one is kept and copied.
+class tcp_receiver {
+ public:
+  using ticket = transport::ticket;
+
+  /// Called while bytes are received.
+  struct events {
+    virtual ~events() = default;
+    /// A receive has ended. `bytes`: size of the message, which may differ from that of the receive.
+    virtual void received(ticket one, std::uint64_t bytes) = 0;
+    virtual void control(control_message what, std::span<std::byte const> bytes) = 0;
+    virtual void acknowledged(control_message what) = 0;
+    /// Another frame: memory, reads_memory or taken.
+    virtual void other(frame_header::kind what, std::span<std::byte const> bytes) = 0;
+    /// Reads an offered message. Tells the sender that it was read.
+    ///
+    /// Errors    communicator_error if its memory cannot be read.
+    virtual void take(message_offer const& from, std::span<std::byte> into) = 0;
+  };
+
+  void connect(secure_stream stream);
+  bool is_connected() const { return stream_.has_value(); }
+  int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
+  bool has_buffered() const { return stream_ && stream_->has_buffered(); }
+
+  /// Begins a receive.
+  void receive(ticket one, channel on, std::uint32_t tag, std::span<std::byte> into, events& of);
+  /// Receives a message of this rank to itself.
+  void deliver(channel on, std::uint32_t tag, std::span<std::byte const> data, events& of);
+  /// The size of the first message with this channel and tag whose receive has not begun.
+  std::optional<std::uint64_t> waiting(channel on, std::uint32_t tag) const;
+
+  /// Receives what has arrived. Returns whether the connection is open.
+  ///
+  /// Errors    communicator_error for damaged bytes.
+  bool advance(events& of);
+  /// Why the connection is closed; empty: the other rank has closed it.
+  std::string const& failure() const { return failure_; }
+
+  /// Gives up all receives. Their memory is no longer accessed.
+  void abandon();
+
+ private:
+  static constexpr std::size_t staging = std::size_t{64} << 10;
+  static constexpr std::size_t least_direct = std::size_t{16} << 10;
+
+  struct wanted {
+    ticket its = 0;
+    channel on = channel::collective;
+    std::uint32_t tag = 0;
+    std::span<std::byte> into{};
+  };
+  /// A message that is arriving, or has arrived.
+  struct message {
+    channel on = channel::collective;
+    std::uint32_t tag = 0;
+    std::uint64_t bytes = 0, filled = 0;
+    ticket its = 0;               // 0: its receive has not begun
+    bool discards = false;        // its size is wrong, or it was given up
+    std::span<std::byte> into{};  // of its receive
+    std::vector<std::byte> kept{};
+    std::optional<message_offer> offer{};  // it is in the memory of the other process
+  };
+
+  void use(std::span<std::byte const> bytes, events& of);
+  void begin_frame(events& of);
+  void begin_message();
+  void offered(events& of);
+  /// Ends a message whose receive has begun.
+  void end_message(std::list<message>::iterator one, events& of);
+  /// Where the next bytes of the frame go; empty: they are discarded.
+  std::span<std::byte> destination();
+  void filled(std::size_t bytes, events& of);
+  void end_frame(events& of);
+  void claim(message& one, wanted const& by);
+
+  std::optional<secure_stream> stream_;
+  std::string failure_;
+  std::vector<std::byte> staged_ = std::vector<std::byte>(staging);
+  std::vector<std::byte> head_;  // a part of a header
+  std::optional<frame_header> frame_;
+  std::size_t frame_left_ = 0;
+  std::vector<std::byte> control_;
+  std::list<message> messages_;
+  std::list<message>::iterator arriving_ = messages_.end();
+  std::vector<wanted> wanted_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/tcp_receiver.ipp>
+#endif

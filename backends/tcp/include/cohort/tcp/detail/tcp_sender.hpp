@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/transport.hpp>
+#include <cohort/detail/chrono.hpp>
+#include <cohort/tcp/detail/frame.hpp>
+#include <cohort/tcp/detail/secure_stream.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// The connection on which this rank sends to one other rank. It opens with the first message.
+///
+/// Order     messages are sent in the order given, control frames before the next frame of data.
+class tcp_sender {
+ public:
+  using clock = std::chrono::steady_clock;
+  using ticket = transport::ticket;
+
+  /// `addresses`: of the other rank, which are tried one after the other.
+  tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity);
+
+  bool is_open() const { return opened_; }
+  /// The descriptor of the socket; −1 while there is none.
+  int descriptor() const { return stream_.is_open() ? stream_.socket().descriptor() : -1; }
+  /// Whether bytes wait until the socket is writable.
+  bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
+  bool is_handshaking() const { return opened_ && !ready_; }
+
+  void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
+  void send_control(control_message what, std::span<std::byte const> bytes);
+  void acknowledge(control_message what);
+  /// Sends a proof, so that the other process may read this one's memory.
+  void prove(shared_memory_proof const& proof);
+  /// Tells that this process can read the other one's memory, or that it has read a message there.
+  void tell(frame_header::kind what, std::uint64_t number = 0);
+  /// From now on, large messages are offered.
+  void share_memory() { shares_memory_ = true; }
+  /// The other rank has read an offered message. Returns its ticket, 0 for an unknown number.
+  ticket taken(std::uint64_t number);
+  /// Whether a control frame of this kind is not sent, or not acknowledged if it must be.
+  bool is_sending(control_message what) const;
+  void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
+
+  /// Sends what the socket takes. Calls `sent` for each message whose memory is no longer needed.
+  ///
+  /// After     failure() is not empty if the connection has failed.
+  void advance(std::function<void(ticket)> const& sent);
+  std::string const& failure() const { return failure_; }
+
+  /// Gives up all messages. The memory of their senders is no longer accessed.
+  void abandon();
+  /// Whether all that was given has been passed to the system.
+  bool is_flushed() const { return !has_bytes(); }
+
+ private:
+  static constexpr std::size_t most_copied = std::size_t{16} << 10;
+  static constexpr std::size_t least_offered = std::size_t{16} << 10;
+
+  struct message {
+    ticket its = 0;
+    channel on = channel::collective;
+    std::uint32_t tag = 0;
+    std::span<std::byte const> data{};
+    std::uint64_t framed = 0;  // bytes that are in frames so far
+  };
+
+  void open();
+  bool connect();
+  bool has_bytes() const {
+    return begin_ < staged_.size() || !direct_.empty() || !control_.empty() || !messages_.empty();
+  }
+  /// Puts the next frame into staged_ and direct_; false if there is none.
+  bool next_frame();
+  /// Whether some bytes were sent.
+  bool send_bytes();
+  void stage(frame_header header, std::span<std::byte const> payload);
+  void add_control(frame_header header, std::span<std::byte const> payload, control_message counts_as);
+
+  std::vector<endpoint> addresses_;
+  std::size_t next_address_ = 0;
+  greeting hello_;
+  tls_identity identity_;
+  secure_stream stream_;
+  bool opened_ = false, ready_ = false;
+  std::string failure_;
+
+  std::vector<std::byte> staged_;         // a header and the begin of its frame
+  std::size_t begin_ = 0;                 // of the bytes in it that are not sent
+  std::span<std::byte const> direct_{};   // the rest of the frame
+  bool ends_message_ = false;             // the frame is the last of messages_.front()
+  std::vector<std::byte> kept_;           // the rest of a frame whose message was given up
+  std::deque<std::vector<std::byte>> control_;  // whole frames
+  std::deque<control_message> control_kinds_;
+  std::deque<message> messages_;
+  bool awaits_[4] = {};  // an acknowledgement of failure and farewell
+  bool shares_memory_ = false;
+  std::uint64_t offers_ = 0;
+  std::vector<std::pair<std::uint64_t, ticket>> offered_;  // not taken yet
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/tcp_sender.ipp>
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/tcp.hpp>
+#include <cohort/tcp/detail/rendezvous.hpp>
+#include <optional>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What a process needs to become a rank.
+struct tcp_start {
+  std::optional<rendezvous_service> service{};
+  std::vector<tcp_socket> listening{};
+  tcp_membership members{};
+  tls_identity identity{};
+};
+
+/// Returns the key or the certificates of the settings.
+///
+/// Errors    setting_error for settings that contradict each other; as tls_identity and key_from_file.
+tls_identity identity_of(tcp_settings const& from);
+
+/// Errors    setting_error for an address outside of the loopback interface whose connections would not be
+///           encrypted, unless the settings allow it.
+void require_encryption(tcp_settings const& from, tls_identity const& identity,
+                        std::vector<endpoint> const& addresses);
+
+/// Joins the rendezvous, after starting it if that is this process's part.
+///
+/// Errors    as make_tcp.
+void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/tcp_start.ipp>
+#endif

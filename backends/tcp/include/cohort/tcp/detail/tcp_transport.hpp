@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <atomic>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/detail/rank_monitor.hpp>
+#include <cohort/communicator/detail/transport.hpp>
+#include <cohort/tcp/detail/tcp_receiver.hpp>
+#include <cohort/tcp/detail/tcp_sender.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// The ranks of a job and their addresses.
+struct tcp_membership {
+  std::uint64_t epoch = 0;
+  int rank = 0;
+  std::vector<std::vector<endpoint>> ranks{};  // of each rank, in the order in which others try them
+  std::vector<std::uint32_t> hosts{};          // of each rank: equal for ranks of one host
+  greeting::job_token token{};
+};
+
+/// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction;
+/// the sender opens it. Between processes of one host that may read each other's memory, messages of 16 KiB
+/// and more are only offered: the receiver reads them in the sender's memory.
+///
+/// Order     only the constructor, the destructor and the progress thread use the sockets.
+/// Errors    communicator_error for a message of the wrong size. A closed connection, a damaged frame or a
+///           rank that cannot be reached is announced as a failure.
+class tcp_transport final : public transport {
+ public:
+  /// Begins with a socket that listens on the addresses of this rank.
+  tcp_transport(std::vector<tcp_socket> listening, tcp_membership members, tls_identity identity,
+                communicator_settings const& settings);
+  /// Waits for the other ranks to leave, because their messages may arrive until then.
+  ~tcp_transport() override;
+
+  std::string_view name() const override { return "tcp"; }
+  int rank() const override { return members_.rank; }
+  int size() const override { return static_cast<int>(members_.ranks.size()); }
+
+  ticket send(int to, channel on, std::uint32_t tag, std::span<std::byte const> data) override;
+  ticket receive(int from, channel on, std::uint32_t tag, std::span<std::byte> data) override;
+  bool done(ticket one) override;
+  std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override;
+
+  bool needs_progress_thread() const override { return true; }
+  void make_progress() override;
+  void wait_for_event(std::chrono::microseconds longest) override;
+  bool can_wake() const override { return true; }
+  void wake() noexcept override;
+
+  void note(rank_progress here) noexcept override { monitor_.note(here); }
+  void note_wait(int waits_for) noexcept override { monitor_.note_wait(waits_for); }
+  std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override {
+    return monitor_.query_ranks(patience);
+  }
+  void announce(std::string const& why) noexcept override { monitor_.announce(why); }
+  std::optional<std::string> trouble() const override { return monitor_.trouble(); }
+  void abandon() noexcept override;
+  void leave() noexcept override { monitor_.leave(); }
+
+  /// Returns whether another rank has announced a failure.
+  bool another_rank_failed() const { return monitor_.another_rank_failed(); }
+  void wait_for_delivery() const { monitor_.wait_for_delivery(); }
+
+ private:
+  using clock = rank_monitor::clock;
+  static constexpr std::size_t most_unknown = 256;  // connections whose rank is not known yet
+  static constexpr auto time_to_greet = std::chrono::seconds(10);
+  static constexpr int most_lines = 20;             // about refused connections
+  static constexpr auto longest_delivery = std::chrono::milliseconds(800);
+  static constexpr int other_event = -1;  // of a waiting sender, or wake()
+
+  /// Control messages over the connections.
+  class monitor final : public rank_monitor {
+   public:
+    monitor(tcp_transport& over, std::chrono::milliseconds heartbeat);
+    using rank_monitor::finished;
+    using rank_monitor::guard;
+    using rank_monitor::handle;
+    using rank_monitor::report_lost;
+
+   private:
+    void receive(int) override {}  // exchange_bytes calls handle
+    void send(int to, control_message what, std::span<std::byte const> bytes) override;
+    void complete_sends() override { over_.exchange_bytes(); }
+    bool is_sending(int to, control_message what) const override;
+    bool is_sending() const override;
+    bool is_linked(int r) const override;
+
+    tcp_transport& over_;
+  };
+
+  /// A message that is sent or received.
+  struct operation {
+    bool ended = false;
+    bool used = false;
+    int from = -1;  // of a receive
+    std::uint32_t tag = 0;
+    std::size_t expected = 0;
+    std::uint64_t got = 0;
+  };
+
+  /// Another rank.
+  struct other_rank final : tcp_receiver::events {
+    other_rank(tcp_transport& over, int rank, tcp_sender to) : over(over), rank(rank), sender(std::move(to)) {}
+    void received(ticket one, std::uint64_t bytes) override;
+    void control(control_message what, std::span<std::byte const> bytes) override;
+    void acknowledged(control_message what) override { sender.acknowledged(what); }
+    void other(frame_header::kind what, std::span<std::byte const> bytes) override;
+    void take(message_offer const& from, std::span<std::byte> into) override;
+
+    tcp_transport& over;
+    int rank;
+    tcp_sender sender;
+    tcp_receiver receiver{};
+    bool closed = false;    // the connection from this rank
+    bool reported = false;  // a failure to send
+    bool proved = false;    // this process has told where its secret number is
+    int watched = -1;       // the descriptor of the sender, while it is awaited
+    std::uint32_t process = 0;  // whose memory this one can read
+  };
+
+  /// A connection whose rank is not known yet.
+  struct unknown {
+    secure_stream stream;
+    std::array<std::byte, greeting::bytes> bytes{};
+    std::size_t have = 0;
+    clock::time_point limit{};
+    std::string from{};
+  };
+
+  other_rank& at(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
+  other_rank const& at(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
+  ticket begin(operation one);
+  void exchange_bytes();
+  void accept_connections();
+  /// Continues a connection. Returns whether it has ended: refused, or given to its rank.
+  bool greet(unknown& one);
+  void refuse(unknown const& one, std::string const& why);
+  void receive_from(other_rank& one);
+  void send_to(other_rank& one);
+  /// Tells a rank of this host where the secret number is.
+  void prove_memory(other_rank& one);
+  /// Reports when a descriptor can be read. `id`: a rank, size() for a listening socket, or `other_event`.
+  void watch(int descriptor, int id);
+  /// Reports when the sockets of waiting senders can be written.
+  void watch_senders();
+
+  tcp_membership members_;
+  tls_identity identity_;
+  communicator_settings settings_;
+  std::vector<tcp_socket> listening_;
+  tcp_socket readable_;  // a descriptor of epoll
+  tcp_socket waker_;     // an eventfd
+  std::atomic<bool> sleeps_ = false, woken_ = false;
+  std::vector<std::unique_ptr<other_rank>> peers_;
+  std::deque<unknown> unknown_;
+  std::vector<operation> operations_;
+  std::vector<ticket> unused_;
+  int refused_ = 0;
+  std::unique_ptr<shared_memory_proof> proof_;  // its number has a stable address
+  monitor monitor_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/tcp_transport.ipp>
+#endif

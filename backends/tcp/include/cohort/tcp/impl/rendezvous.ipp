@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <openssl/rand.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/rendezvous.hpp>
+#include <cstring>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Appends numbers, texts and addresses, or reads them in the same order.
+class message_bytes {
+ public:
+  message_bytes() = default;
+  explicit message_bytes(std::span<std::byte const> from) : from_(from) {}
+
+  template <class Number>
+  void put(Number number) {
+    std::byte bytes[sizeof number];
+    put_number(bytes, number);
+    written.insert(written.end(), bytes, bytes + sizeof number);
+  }
+  void put(std::span<std::byte const> bytes) {
+    put(static_cast<std::uint32_t>(bytes.size()));
+    written.insert(written.end(), bytes.begin(), bytes.end());
+  }
+  void put(std::string const& text) { put(std::as_bytes(std::span(text))); }
+
+  template <class Number>
+  Number number() {
+    return number_at<Number>(take(sizeof(Number)).data());
+  }
+  std::span<std::byte const> bytes() { return take(number<std::uint32_t>()); }
+  std::string text() {
+    std::span<std::byte const> const found = bytes();
+    return {reinterpret_cast<char const*>(found.data()), found.size()};
+  }
+  /// Reads the number of parts that have at least `least` bytes each.
+  std::uint32_t count(std::size_t least) {
+    auto const found = number<std::uint32_t>();
+    if (found > from_.size() / least) refuse();
+    return found;
+  }
+  void end() const {
+    if (!from_.empty()) refuse();
+  }
+
+  std::vector<std::byte> written;
+
+ private:
+  std::span<std::byte const> take(std::size_t count) {
+    if (count > from_.size()) refuse();
+    std::span<std::byte const> const taken = from_.first(count);
+    from_ = from_.subspan(count);
+    return taken;
+  }
+  [[noreturn]] static void refuse() {
+    throw communicator_error({.what = "a message of the rendezvous is damaged",
+                              .expected = "a message of this version",
+                              .got = "other bytes"});
+  }
+
+  std::span<std::byte const> from_;
+};
+
+inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 1";
+
+COHORT_TCP_INLINE void put_addresses(message_bytes& to, std::vector<endpoint> const& addresses) {
+  to.put(static_cast<std::uint32_t>(addresses.size()));
+  for (endpoint const& one : addresses) to.put(std::span<std::byte const>(one.encoded()));
+}
+COHORT_TCP_INLINE std::vector<endpoint> addresses_in(message_bytes& from) {
+  std::vector<endpoint> made;
+  for (std::uint32_t left = from.count(sizeof(std::uint32_t) + endpoint::encoded_bytes); left > 0; --left)
+    made.push_back(endpoint::decoded(from.bytes()));
+  return made;
+}
+
+COHORT_TCP_INLINE std::vector<std::byte> registration::encoded() const {
+  message_bytes to;
+  to.put(std::string(rendezvous_mark));
+  to.put(job);
+  to.put(host);
+  to.put(static_cast<std::uint32_t>(ranks));
+  to.put(static_cast<std::uint32_t>(rank + 1));
+  put_addresses(to, addresses);
+  return std::move(to.written);
+}
+
+COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> bytes) {
+  message_bytes from(bytes);
+  if (from.text() != rendezvous_mark)
+    throw communicator_error({.what = "a process of another version has come to the rendezvous",
+                              .expected = std::string(rendezvous_mark),
+                              .got = "another text"});
+  registration made{.job = from.text(), .host = from.text()};
+  made.ranks = static_cast<int>(from.number<std::uint32_t>());
+  made.rank = static_cast<int>(from.number<std::uint32_t>()) - 1;
+  made.addresses = addresses_in(from);
+  from.end();
+  return made;
+}
+
+COHORT_TCP_INLINE std::vector<std::byte> rendezvous_answer::encoded() const {
+  message_bytes to;
+  to.put(static_cast<std::uint8_t>(is));
+  to.put(static_cast<std::uint32_t>(joined));
+  to.put(refusal);
+  to.put(members.epoch);
+  to.put(static_cast<std::uint32_t>(members.rank));
+  to.put(std::span<std::byte const>(members.token));
+  to.put(static_cast<std::uint32_t>(members.ranks.size()));
+  for (std::size_t r = 0; r < members.ranks.size(); ++r) {
+    put_addresses(to, members.ranks[r]);
+    to.put(members.hosts[r]);
+  }
+  return std::move(to.written);
+}
+
+COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::byte const> bytes) {
+  message_bytes from(bytes);
+  rendezvous_answer made{.is = static_cast<kind>(from.number<std::uint8_t>()),
+                         .joined = static_cast<int>(from.number<std::uint32_t>()),
+                         .refusal = from.text()};
+  made.members.epoch = from.number<std::uint64_t>();
+  made.members.rank = static_cast<int>(from.number<std::uint32_t>());
+  std::span<std::byte const> const token = from.bytes();
+  std::uint32_t const ranks = from.count(sizeof(std::uint32_t));
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    made.members.ranks.push_back(addresses_in(from));
+    made.members.hosts.push_back(from.number<std::uint32_t>());
+  }
+  from.end();
+  bool const valid = made.is <= kind::refused && token.size() == made.members.token.size()
+                     && (made.is != kind::complete || static_cast<std::uint32_t>(made.members.rank) < ranks);
+  if (!valid)
+    throw communicator_error({.what = "an answer of the rendezvous is damaged",
+                              .expected = "a rank of the job",
+                              .got = {"rank ", made.members.rank, " of ", ranks}});
+  std::ranges::copy(token, made.members.token.begin());
+  return made;
+}
+
+COHORT_TCP_INLINE void message_stream::send(std::span<std::byte const> message) {
+  std::byte size[4];
+  put_number(size, static_cast<std::uint32_t>(message.size()));
+  out_.insert(out_.end(), size, size + sizeof size);
+  out_.insert(out_.end(), message.begin(), message.end());
+}
+
+COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance() {
+  auto const fail = [&](std::string why) {
+    if (failure_.empty()) failure_ = why.empty() ? "the connection was closed" : std::move(why);
+    return std::nullopt;
+  };
+  if (!failure_.empty()) return std::nullopt;
+  if (!ready_) {
+    secure_stream::progress const now = stream_.advance();
+    if (now == secure_stream::progress::failed) return fail(stream_.failure());
+    if (now == secure_stream::progress::waits) return std::nullopt;
+    ready_ = true;
+  }
+  while (begin_ < out_.size()) {
+    std::optional<std::size_t> const moved = stream_.send(std::span<std::byte const>(out_).subspan(begin_));
+    if (!moved) return fail(stream_.failure());
+    if (*moved == 0) break;
+    begin_ += *moved;
+  }
+  while (true) {
+    std::size_t const wanted =
+        in_.size() < 4 ? 4 - in_.size() : 4 + number_at<std::uint32_t>(in_.data()) - in_.size();
+    if (in_.size() >= 4 && number_at<std::uint32_t>(in_.data()) > most_) return fail("a message is too long");
+    if (wanted == 0) break;
+    std::byte piece[4096];
+    std::optional<std::size_t> const moved = stream_.receive(std::span(piece).first(std::min(wanted, sizeof piece)));
+    if (!moved) return fail(stream_.failure());
+    if (*moved == 0) return std::nullopt;
+    in_.insert(in_.end(), piece, piece + *moved);
+  }
+  std::vector<std::byte> made(in_.begin() + 4, in_.end());
+  in_.clear();
+  return made;
+}
+
+COHORT_TCP_INLINE rendezvous_service::rendezvous_service(tcp_socket listening, tls_identity identity,
+                                                         std::string job, int ranks, sink log)
+    : listening_(std::move(listening)),
+      identity_(std::move(identity)),
+      job_(std::move(job)),
+      ranks_(ranks),
+      log_(std::move(log)),
+      thread_([this] { run(); }) {}
+
+COHORT_TCP_INLINE rendezvous_service::~rendezvous_service() {
+  stops_ = true;
+  thread_.join();  // bounded: by time_to_answer
+}
+
+COHORT_TCP_INLINE void rendezvous_service::say(std::string const& line) {
+  constexpr int most_lines = 20;
+  if (log_ && ++lines_ <= most_lines) log_("rendezvous: " + line);
+}
+
+COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
+  for (std::optional<clock::time_point> end; !end || clock::now() < *end;) try {
+      if (advance() || (stops_ && !complete_)) return;
+      if (stops_ && !end) end = clock::now() + time_to_answer;
+      std::vector<pollfd> all{{listening_.descriptor(), POLLIN, 0}};
+      for (visitor const& one : visitors_)
+        all.push_back({one.stream.descriptor(),
+                       static_cast<short>(one.stream.is_flushed() ? POLLIN : POLLIN | POLLOUT), 0});
+      constexpr int longest_ms = 20;
+      ::poll(all.data(), all.size(), longest_ms);  // bounded: 20 ms
+    } catch (std::exception const& problem) {
+      say(problem.what());
+    }
+}
+
+COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why) {
+  say(text_of({"refused ", one.stream.remote(), ": ", why}));
+  one.stream.send(rendezvous_answer{.is = rendezvous_answer::kind::refused, .refusal = why}.encoded());
+  one.stream.advance();
+  one.ended = true;
+}
+
+COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
+  std::optional<std::vector<std::byte>> const message = one.stream.advance();
+  if (!one.stream.failure().empty()) {
+    if (!complete_) say(text_of({"lost ", one.stream.remote(), ": ", one.stream.failure()}));
+    one.ended = true;
+    return;
+  }
+  if (!message) {
+    if (!one.wants && clock::now() >= one.limit) refuse(one, "no registration has arrived in time");
+    return;
+  }
+  registration wants;
+  try {
+    wants = registration::decoded(*message);
+  } catch (communicator_error const& damaged) {
+    return refuse(one, damaged.what());
+  }
+  if (one.wants || complete_) return refuse(one, "the job has all of its ranks");
+  if (wants.job != job_) return refuse(one, text_of({"this is the rendezvous of another job than ", wants.job}));
+  if (wants.ranks != ranks_)
+    return refuse(one, text_of({"the job has ", ranks_, " ranks, and the process expects ", wants.ranks}));
+  if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
+  int joined = 1;
+  for (visitor const& other : visitors_) {
+    if (!other.wants || other.ended) continue;
+    ++joined;
+    if (wants.rank >= 0 && other.wants->rank == wants.rank)
+      return refuse(one, text_of({"rank ", wants.rank, " has joined already"}));
+    if ((wants.rank >= 0) != (other.wants->rank >= 0))
+      return refuse(one, "either all processes or none have a number");
+  }
+  if (joined > ranks_) return refuse(one, "the job has all of its ranks");
+  one.wants = std::move(wants);
+  one.arrival = ++arrivals_;
+  for (visitor& other : visitors_)
+    if (other.wants && !other.ended) other.stream.send(rendezvous_answer{.joined = joined}.encoded());
+  if (joined == ranks_) complete();
+}
+
+COHORT_TCP_INLINE void rendezvous_service::complete() {
+  std::vector<visitor*> members;
+  for (visitor& one : visitors_)
+    if (one.wants && !one.ended) members.push_back(&one);
+  std::ranges::sort(members, {}, [](visitor const* one) {
+    return std::tuple(one->wants->rank, one->wants->host, one->arrival);
+  });
+  rendezvous_answer answer{.is = rendezvous_answer::kind::complete, .joined = ranks_};
+  answer.members.epoch = ++epoch_;
+  for (visitor const* one : members) {
+    answer.members.ranks.push_back(one->wants->addresses);
+    auto const first = std::ranges::find_if(
+        members, [&](visitor const* other) { return other->wants->host == one->wants->host; });
+    answer.members.hosts.push_back(static_cast<std::uint32_t>(first - members.begin()));
+  }
+  ::RAND_bytes(reinterpret_cast<unsigned char*>(answer.members.token.data()),
+               static_cast<int>(answer.members.token.size()));
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    answer.members.rank = static_cast<int>(rank);
+    members[rank]->stream.send(answer.encoded());
+  }
+  complete_ = true;
+}
+
+COHORT_TCP_INLINE bool rendezvous_service::advance() {
+  while (std::optional<tcp_socket> made = listening_.accept()) {
+    if (visitors_.size() >= most_visitors) continue;  // closes it
+    visitors_.push_back(
+        {.stream = message_stream(secure_stream(*std::move(made), secure_stream::role::server, identity_),
+                                  most_registration),
+         .limit = clock::now() + time_to_register});
+  }
+  for (visitor& one : visitors_)
+    if (!one.ended) read(one);
+  std::erase_if(visitors_, [](visitor const& one) { return one.ended; });
+  bool waits = !complete_;
+  for (visitor const& one : visitors_) waits = waits || (one.wants && !one.stream.is_flushed());
+  return !waits;
+}
+
+COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
+                                                 registration const& mine,
+                                                 std::chrono::milliseconds deadline) {
+  using clock = std::chrono::steady_clock;
+  auto const end = clock::now() + deadline;
+  std::optional<message_stream> stream;
+  std::size_t attempt = 0;
+  int joined = 0;
+  std::string why = "no answer";
+  std::vector<endpoint> const addresses = resolved(at);
+  while (clock::now() < end) {
+    if (!stream) try {
+        stream.emplace(secure_stream(tcp_socket::connecting(addresses[attempt++ % addresses.size()]),
+                                     secure_stream::role::client, identity),
+                       message_stream::most_bytes);
+        stream->send(mine.encoded());
+      } catch (communicator_error const& refused) {
+        why = refused.what();
+      }
+    std::optional<std::vector<std::byte>> const message = stream ? stream->advance() : std::nullopt;
+    if (message) {
+      rendezvous_answer answer = rendezvous_answer::decoded(*message);
+      joined = answer.joined;
+      if (answer.is == rendezvous_answer::kind::complete) return std::move(answer.members);
+      if (answer.is == rendezvous_answer::kind::refused)
+        throw communicator_error({.what = "the rendezvous has refused this process",
+                                  .where = at.text(),
+                                  .expected = "a process of the job",
+                                  .got = answer.refusal});
+      continue;
+    }
+    int wait_ms = 20;
+    if (stream && !stream->failure().empty()) {
+      why = stream->failure();
+      stream.reset();
+      joined = 0;
+      wait_ms = 100;  // the service may begin later
+    }
+    pollfd one{stream ? stream->descriptor() : -1, POLLIN, 0};
+    ::poll(&one, 1, wait_ms);  // bounded: 100 ms
+  }
+  if (joined > 0)
+    throw communicator_error({.what = "not all processes of the job have joined in time",
+                              .where = {"rendezvous ", at.text()},
+                              .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
+                              .got = {joined}});
+  throw communicator_error({.what = "cannot join the rendezvous",
+                            .where = at.text(),
+                            .expected = {"a service that answers within ", deadline.count(),
+                                         " ms: a process on that host, and no firewall in between"},
+                            .got = why});
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/tcp/detail/socket.hpp>
+#include <cstring>
+
+namespace cohort::detail {
+
+COHORT_TCP_INLINE port_range port_range::parse(std::string_view text) {
+  port_range made;
+  if (text.empty()) return made;
+  std::size_t const dash = text.find('-');
+  auto const number = [&](std::string_view digits, std::uint16_t& to) {
+    auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), to);
+    return failure == std::errc{} && end == digits.data() + digits.size() && to > 0;
+  };
+  bool valid = number(text.substr(0, dash), made.first);
+  made.last = made.first;
+  if (dash != text.npos) valid = valid && number(text.substr(dash + 1), made.last);
+  if (!valid || made.last < made.first)
+    throw setting_error({.what = "this is not a range of ports",
+                         .where = "ports",
+                         .expected = "FIRST-LAST from 1 to 65535, such as 29500-29600",
+                         .got = quote_for_error(text)});
+  return made;
+}
+
+COHORT_TCP_INLINE std::string port_range::text() const {
+  return first == 0 ? std::string("any port") : text_of({"port ", first, " to ", last});
+}
+
+[[noreturn]] COHORT_TCP_INLINE void refuse_socket(char const* what, endpoint const& where, clause expected,
+                                                  int reason) {
+  throw communicator_error({.what = what,
+                            .where = where.text(),
+                            .expected = std::move(expected),
+                            .got = std::strerror(reason)});
+}
+
+COHORT_TCP_INLINE void set_option(int descriptor, int level, int name, int value) {
+  ::setsockopt(descriptor, level, name, &value, sizeof value);
+}
+
+COHORT_TCP_INLINE tcp_socket new_socket(endpoint const& of) {
+  tcp_socket made(::socket(of.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!made.is_open()) refuse_socket("cannot make a socket", of, "a free descriptor", errno);
+  return made;
+}
+
+/// Small messages are sent at once.
+COHORT_TCP_INLINE void prepare_connection(int descriptor) { set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+COHORT_TCP_INLINE void tcp_socket::close() noexcept {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+/// Binds and listens. Returns the system's number of the error.
+COHORT_TCP_INLINE int bind_and_listen(tcp_socket const& one, endpoint const& at) {
+  set_option(one.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(one.descriptor(), at.address(), at.bytes()) != 0) return errno;
+  return ::listen(one.descriptor(), SOMAXCONN) == 0 ? 0 : errno;
+}
+
+COHORT_TCP_INLINE tcp_socket tcp_socket::listening(endpoint const& at, port_range ports) {
+  int reason = 0;
+  for (int port = ports.first; port <= ports.last; ++port) {
+    tcp_socket made = new_socket(at);
+    reason = bind_and_listen(made, at.with_port(static_cast<std::uint16_t>(port)));
+    if (reason == 0) return made;
+    if (reason != EADDRINUSE && reason != EACCES) break;
+  }
+  refuse_socket("cannot listen", at, {"a free port in the range ", ports.text()}, reason);
+}
+
+COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::listening_alone(endpoint const& at) {
+  tcp_socket made = new_socket(at);
+  int const reason = bind_and_listen(made, at);
+  if (reason == EADDRINUSE) return std::nullopt;
+  if (reason != 0) refuse_socket("cannot listen", at, "a port that this process may use", reason);
+  return made;
+}
+
+COHORT_TCP_INLINE tcp_socket tcp_socket::connecting(endpoint const& to) {
+  tcp_socket made = new_socket(to);
+  prepare_connection(made.descriptor());
+  if (::connect(made.descriptor(), to.address(), to.bytes()) != 0 && errno != EINPROGRESS)
+    refuse_socket("cannot connect", to, "a process that listens there, and no firewall in between", errno);
+  return made;
+}
+
+COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept() {
+  int const made = ::accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (made < 0) return std::nullopt;
+  prepare_connection(made);
+  return tcp_socket(made);
+}
+
+COHORT_TCP_INLINE int tcp_socket::failure() const {
+  int reason = 0;
+  socklen_t bytes = sizeof reason;
+  return ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &reason, &bytes) == 0 ? reason : errno;
+}
+
+COHORT_TCP_INLINE endpoint tcp_socket::local() const {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &bytes);
+  return endpoint(address);
+}
+
+COHORT_TCP_INLINE endpoint tcp_socket::remote() const {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  ::getpeername(descriptor_, reinterpret_cast<sockaddr*>(&address), &bytes);
+  return endpoint(address);
+}
+
+COHORT_TCP_INLINE std::optional<std::size_t> moved_bytes(ssize_t result, bool zero_is_end) noexcept {
+  if (result > 0) return static_cast<std::size_t>(result);
+  if (result == 0) {
+    if (!zero_is_end) return 0;
+    errno = 0;
+    return std::nullopt;
+  }
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
+  return std::nullopt;
+}
+
+COHORT_TCP_INLINE std::optional<std::size_t> tcp_socket::send(std::span<std::byte const> bytes) noexcept {
+  if (bytes.empty()) return 0;
+  return moved_bytes(::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL), false);
+}
+
+COHORT_TCP_INLINE std::optional<std::size_t> tcp_socket::receive(std::span<std::byte> bytes) noexcept {
+  if (bytes.empty()) return 0;
+  return moved_bytes(::recv(descriptor_, bytes.data(), bytes.size(), 0), true);
+}
+
+}  // namespace cohort::detail

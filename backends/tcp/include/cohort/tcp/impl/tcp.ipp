@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/communicator/detail/exit_at_once.hpp>
+#include <cohort/communicator/detail/launch_scope.hpp>
+#include <cohort/communicator/message_communicator.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/sink.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/tcp.hpp>
+#include <cohort/tcp/detail/tcp_start.hpp>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// Reads one of several variables of the environment.
+class variables {
+ public:
+  static std::string text(char const* name) {
+    char const* const value = std::getenv(name);
+    return value ? value : "";
+  }
+  /// The first of these numbers that is set.  Errors: setting_error.
+  static std::optional<int> number(std::initializer_list<char const*> names) {
+    for (char const* const name : names) {
+      std::string const value = text(name);
+      if (value.empty()) continue;
+      int made = 0;
+      auto const [end, failure] = std::from_chars(value.data(), value.data() + value.size(), made);
+      if (failure != std::errc{} || end != value.data() + value.size() || made < 0)
+        throw setting_error({.what = "a variable of the environment is not a number",
+                             .where = name,
+                             .expected = "a whole number of at least 0",
+                             .got = quote_for_error(value)});
+      return made;
+    }
+    return std::nullopt;
+  }
+};
+
+/// The first host of a list as Slurm writes it: "node[003-007,9],x" gives "node003".
+COHORT_TCP_INLINE std::string first_of_node_list(std::string_view list) {
+  std::string made;
+  bool skips = false;  // the other numbers in brackets
+  int depth = 0;
+  for (char const one : list) {
+    if (one == '[') {
+      ++depth;
+    } else if (one == ']') {
+      --depth;
+      skips = false;
+    } else if (depth > 0 && (one == '-' || one == ',')) {
+      skips = true;
+    } else if (depth == 0 && one == ',') {
+      break;
+    } else if (!skips) {
+      made += one;
+    }
+  }
+  return made;
+}
+
+/// The address of the rendezvous from the variables of a launcher; "" if there are none.
+COHORT_TCP_INLINE std::string address_from_launcher() {
+  if (std::string const host = variables::text("MASTER_ADDR"); !host.empty()) {
+    std::optional<int> const port = variables::number({"MASTER_PORT"});
+    // If torchrun's agent listens on the port itself, the ranks meet at the next one.
+    bool const is_taken = variables::text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+    return host_and_port{host, static_cast<std::uint16_t>(port.value_or(29400) + (is_taken ? 1 : 0))}.text();
+  }
+  std::string const nodes = variables::text("SLURM_STEP_NODELIST");
+  if (std::string const host = first_of_node_list(nodes.empty() ? variables::text("SLURM_JOB_NODELIST") : nodes);
+      !host.empty()) {
+    constexpr int first = 20'000, count = 12'000;  // below the ports that the system gives to clients
+    return host_and_port{host, static_cast<std::uint16_t>(
+                                   first + variables::number({"SLURM_JOB_ID"}).value_or(0) % count)}
+        .text();
+  }
+  return "";
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_TCP_INLINE tcp_settings from_environment(tcp_settings given) {
+  using detail::variables;
+  auto const complete = [](std::string& to, char const* name) {
+    if (to.empty()) to = variables::text(name);
+  };
+  complete(given.join, "COHORT_JOIN");
+  complete(given.interfaces, "COHORT_INTERFACES");
+  complete(given.ports, "COHORT_PORTS");
+  complete(given.secret_file, "COHORT_SECRET_FILE");
+  if (std::string const job = variables::text("COHORT_JOB"); !job.empty() && given.job == tcp_settings().job)
+    given.job = job;
+  if (given.ranks == 0)
+    given.ranks = variables::number({"COHORT_RANKS", "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+                      .value_or(0);
+  if (given.rank < 0)
+    given.rank = variables::number({"COHORT_RANK", "RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX",
+                                    "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+                     .value_or(-1);
+  if (given.join.empty()) given.join = detail::address_from_launcher();
+  return given;
+}
+
+COHORT_TCP_INLINE bool tcp_started() {
+  using detail::variables;
+  return !variables::text("COHORT_JOIN").empty()
+         || (!variables::text("MASTER_ADDR").empty() && !variables::text("WORLD_SIZE").empty());
+}
+
+COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how) {
+  detail::check_settings(how);
+  detail::tcp_start start;
+  detail::join(start, from_environment(settings), how);
+  return make_communicator(
+      std::make_unique<detail::tcp_transport>(std::move(start.listening), std::move(start.members),
+                                              std::move(start.identity), how),
+      how);
+}
+
+COHORT_TCP_INLINE int tcp::run(tcp_settings const& where, communicator_settings settings,
+                               detail::rank_body body) {
+  std::unique_ptr<communicator> world;
+  int rank = -1;
+  auto const fail = [&](std::string const& why, int status) {
+    if (world) world->abort(why);
+    stderr_sink()(rank < 0 ? why : detail::text_of({"rank ", rank, ": ", why}));
+    detail::exit_at_once(status);
+  };
+  try {
+    world = make_tcp(where, settings);
+    rank = world->rank();
+    detail::launch_scope const launched(world->size());
+    body(*world);
+    world.reset();  // leaves, and waits for the other ranks
+  } catch (communicator_error const& error) {
+    fail(error.what(), communicator_exit_status);
+  } catch (std::exception const& error) {
+    fail(error.what(), 1);
+  } catch (...) {
+    fail("an exception that is not derived from std::exception", 1);
+  }
+  return 0;
+}
+
+}  // namespace cohort

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/tcp_receiver.hpp>
+#include <cstring>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_TCP_INLINE void tcp_receiver::connect(secure_stream stream) { stream_.emplace(std::move(stream)); }
+
+COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
+  one.its = by.its;
+  one.discards = by.into.size() != one.bytes;
+  if (one.discards) return;
+  one.into = by.into;
+  if (!one.offer) std::copy_n(one.kept.begin(), one.filled, one.into.begin());
+  one.kept = {};
+}
+
+COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32_t tag, std::span<std::byte> into,
+                                             events& of) {
+  wanted const by{.its = one, .on = on, .tag = tag, .into = into};
+  auto const found = std::ranges::find_if(
+      messages_, [&](message const& m) { return m.its == 0 && !m.discards && m.on == on && m.tag == tag; });
+  if (found == messages_.end()) {
+    wanted_.push_back(by);
+    return;
+  }
+  claim(*found, by);
+  if (found->offer || found != arriving_ || found->filled == found->bytes) end_message(found, of);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::end_message(std::list<message>::iterator one, events& of) {
+  message const ended = std::move(*one);
+  if (one == arriving_) arriving_ = messages_.end();
+  messages_.erase(one);
+  if (ended.offer) of.take(*ended.offer, ended.into);  // none of it if the size is wrong
+  if (ended.its != 0) of.received(ended.its, ended.bytes);
+}
+
+COHORT_TCP_INLINE std::optional<std::uint64_t> tcp_receiver::waiting(channel on, std::uint32_t tag) const {
+  for (message const& one : messages_)
+    if (one.its == 0 && !one.discards && one.on == on && one.tag == tag) return one.bytes;
+  return std::nullopt;
+}
+
+COHORT_TCP_INLINE bool tcp_receiver::advance(events& of) {
+  while (true) {
+    // A large part of a message is received in its memory, without a copy.
+    std::span<std::byte> direct{};
+    if (frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more) direct = destination();
+    std::optional<std::size_t> const moved = stream_->receive(direct.empty() ? std::span<std::byte>(staged_) : direct);
+    if (!moved) {
+      failure_ = stream_->failure();
+      return false;
+    }
+    if (*moved == 0) return true;
+    if (direct.empty())
+      use(std::span<std::byte const>(staged_).first(*moved), of);
+    else
+      filled(*moved, of);
+  }
+}
+
+COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, events& of) {
+  while (!bytes.empty()) {
+    if (!frame_) {
+      std::size_t const taken = std::min(bytes.size(), frame_header::bytes - head_.size());
+      head_.insert(head_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
+      bytes = bytes.subspan(taken);
+      if (head_.size() == frame_header::bytes) begin_frame(of);
+      continue;
+    }
+    std::size_t const taken = std::min(bytes.size(), frame_left_);
+    if (frame_->is >= frame_header::kind::control) {
+      control_.insert(control_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
+      frame_left_ -= taken;
+      if (frame_left_ == 0) end_frame(of);
+    } else {
+      for (std::size_t done = 0; done < taken;) {
+        std::span<std::byte> const to = destination();
+        std::size_t const now = to.empty() ? taken - done : std::min(to.size(), taken - done);
+        if (!to.empty()) std::memcpy(to.data(), bytes.data() + done, now);
+        filled(now, of);
+        done += now;
+      }
+    }
+    bytes = bytes.subspan(taken);
+  }
+}
+
+COHORT_TCP_INLINE void tcp_receiver::begin_frame(events& of) {
+  frame_ = frame_header::decoded(std::span<std::byte const>(head_).first<frame_header::bytes>());
+  head_.clear();
+  frame_left_ = frame_->frame_bytes;
+  control_.clear();
+  auto const refuse = [](char const* expected, clause got) {
+    throw communicator_error({.what = "a message is damaged", .expected = expected, .got = std::move(got)});
+  };
+  if (frame_->is == frame_header::kind::first) {
+    if (arriving_ != messages_.end()) refuse("the rest of a message before the next one", {frame_left_, " bytes"});
+    begin_message();
+  } else if (frame_->is == frame_header::kind::more) {
+    if (arriving_ == messages_.end() || frame_left_ > arriving_->bytes - arriving_->filled)
+      refuse("a part of a message", {frame_left_, " bytes"});
+  }
+  if (frame_left_ == 0) end_frame(of);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::deliver(channel on, std::uint32_t tag, std::span<std::byte const> data,
+                                             events& of) {
+  frame_ = frame_header{.on = on, .tag = tag, .message_bytes = data.size()};
+  begin_message();
+  frame_left_ = data.size();
+  if (std::span<std::byte> const to = destination(); !to.empty()) std::ranges::copy(data, to.begin());
+  frame_left_ == 0 ? end_frame(of) : filled(frame_left_, of);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::begin_message() {
+  message one{.on = frame_->on, .tag = frame_->tag, .bytes = frame_->message_bytes};
+  auto const found = std::ranges::find_if(
+      wanted_, [&](wanted const& w) { return w.on == one.on && w.tag == one.tag; });
+  if (found != wanted_.end()) {
+    claim(one, *found);
+    wanted_.erase(found);
+  }
+  arriving_ = messages_.insert(messages_.end(), std::move(one));
+}
+
+COHORT_TCP_INLINE std::span<std::byte> tcp_receiver::destination() {
+  message& one = *arriving_;
+  if (one.discards) return {};
+  if (one.its != 0) return one.into.subspan(one.filled, std::min<std::size_t>(frame_left_, one.into.size() - one.filled));
+  if (one.kept.size() < one.filled + frame_left_) one.kept.resize(one.filled + frame_left_);
+  return std::span(one.kept).subspan(one.filled, frame_left_);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::filled(std::size_t bytes, events& of) {
+  arriving_->filled += bytes;
+  frame_left_ -= bytes;
+  if (frame_left_ == 0) end_frame(of);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
+  frame_header const ended = *std::exchange(frame_, std::nullopt);
+  if (ended.is == frame_header::kind::control) return of.control(ended.what, control_);
+  if (ended.is == frame_header::kind::acknowledgement) return of.acknowledged(ended.what);
+  if (ended.is == frame_header::kind::offer) {
+    frame_ = ended;
+    offered(of);
+    frame_.reset();
+    return;
+  }
+  if (ended.is > frame_header::kind::acknowledgement) return of.other(ended.is, control_);
+  if (arriving_->filled < arriving_->bytes) return;
+  auto const one = std::exchange(arriving_, messages_.end());
+  if (one->its != 0 || one->discards) end_message(one, of);  // otherwise it waits for its receive
+}
+
+COHORT_TCP_INLINE void tcp_receiver::offered(events& of) {
+  if (control_.size() != message_offer::bytes)
+    throw communicator_error({.what = "a message is damaged",
+                              .expected = {message_offer::bytes, " bytes of an offer"},
+                              .got = {control_.size()}});
+  auto const under_way = arriving_;
+  begin_message();
+  auto const one = std::exchange(arriving_, under_way);
+  one->offer = message_offer::decoded(std::span<std::byte const>(control_).first<message_offer::bytes>());
+  if (one->its != 0) end_message(one, of);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::abandon() {
+  wanted_.clear();
+  for (message& one : messages_) {
+    one.its = 0;
+    one.discards = true;
+    one.into = {};
+    one.kept = {};
+  }
+  std::erase_if(messages_, [&](message const& one) { return arriving_ == messages_.end() || &one != &*arriving_; });
+}
+
+}  // namespace cohort::detail

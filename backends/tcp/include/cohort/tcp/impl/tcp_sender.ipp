@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/tcp_sender.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_TCP_INLINE tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeting const& hello,
+                                         tls_identity const& identity)
+    : addresses_(std::move(addresses)), hello_(hello), identity_(identity) {}
+
+COHORT_TCP_INLINE void tcp_sender::open() {
+  if (std::exchange(opened_, true)) return;
+  auto const bytes = hello_.encoded();
+  staged_.assign(bytes.begin(), bytes.end());
+  connect();
+}
+
+/// Begins to connect to the next address. Returns false if there is none left.
+COHORT_TCP_INLINE bool tcp_sender::connect() {
+  while (next_address_ < addresses_.size()) try {
+      stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++]), secure_stream::role::client,
+                              identity_);
+      return true;
+    } catch (communicator_error const& refused) {
+      failure_ = refused.what();
+    }
+  if (failure_.empty()) failure_ = "it has no address";
+  return false;
+}
+
+COHORT_TCP_INLINE void tcp_sender::send(ticket one, channel on, std::uint32_t tag,
+                                        std::span<std::byte const> data) {
+  open();
+  messages_.push_back({.its = one, .on = on, .tag = tag, .data = data});
+}
+
+COHORT_TCP_INLINE void tcp_sender::add_control(frame_header header, std::span<std::byte const> payload,
+                                               control_message counts_as) {
+  open();
+  header.frame_bytes = static_cast<std::uint32_t>(payload.size());
+  auto const begin = header.encoded();
+  std::vector<std::byte>& made = control_.emplace_back(begin.begin(), begin.end());
+  made.insert(made.end(), payload.begin(), payload.end());
+  control_kinds_.push_back(counts_as);
+}
+
+COHORT_TCP_INLINE void tcp_sender::send_control(control_message what, std::span<std::byte const> bytes) {
+  add_control({.is = frame_header::kind::control, .what = what}, bytes, what);
+  awaits_[static_cast<std::size_t>(what)] =
+      what == control_message::failure || what == control_message::farewell;
+}
+
+COHORT_TCP_INLINE void tcp_sender::acknowledge(control_message what) {
+  add_control({.is = frame_header::kind::acknowledgement, .what = what}, {}, control_message::beat);
+}
+
+COHORT_TCP_INLINE void tcp_sender::prove(shared_memory_proof const& proof) {
+  add_control({.is = frame_header::kind::memory}, proof.encoded(), control_message::beat);
+}
+
+COHORT_TCP_INLINE void tcp_sender::tell(frame_header::kind what, std::uint64_t number) {
+  std::array<std::byte, sizeof number> bytes{};
+  put_number(bytes.data(), number);
+  add_control({.is = what}, bytes, control_message::beat);
+}
+
+COHORT_TCP_INLINE tcp_sender::ticket tcp_sender::taken(std::uint64_t number) {
+  auto const found = std::ranges::find(offered_, number, &std::pair<std::uint64_t, ticket>::first);
+  if (found == offered_.end()) return 0;
+  ticket const its = found->second;
+  offered_.erase(found);
+  return its;
+}
+
+COHORT_TCP_INLINE bool tcp_sender::is_sending(control_message what) const {
+  return failure_.empty()
+         && (awaits_[static_cast<std::size_t>(what)]
+             || std::ranges::find(control_kinds_, what) != control_kinds_.end());
+}
+
+/// Copies a header and the begin of its frame, so that small messages need one call of the system.
+COHORT_TCP_INLINE void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
+  auto const begin = header.encoded();
+  std::size_t const copied = std::min(payload.size(), most_copied - frame_header::bytes);
+  staged_.insert(staged_.end(), begin.begin(), begin.end());
+  staged_.insert(staged_.end(), payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(copied));
+  direct_ = payload.subspan(copied);
+}
+
+COHORT_TCP_INLINE bool tcp_sender::next_frame() {
+  staged_.clear();
+  begin_ = 0;
+  ends_message_ = false;
+  if (!control_.empty()) {
+    staged_ = std::move(control_.front());
+    control_.pop_front();
+    control_kinds_.pop_front();
+    return true;
+  }
+  if (messages_.empty()) return false;
+  message& one = messages_.front();
+  if (shares_memory_ && one.framed == 0 && one.data.size() >= least_offered) {
+    message_offer const offer{++offers_, reinterpret_cast<std::uintptr_t>(one.data.data())};
+    offered_.emplace_back(offer.number, one.its);
+    stage({.is = frame_header::kind::offer,
+           .on = one.on,
+           .tag = one.tag,
+           .message_bytes = one.data.size(),
+           .frame_bytes = message_offer::bytes},
+          offer.encoded());
+    messages_.pop_front();
+    return true;
+  }
+  std::uint64_t const rest = one.data.size() - one.framed;
+  auto const bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, frame_header::most_in_frame));
+  bool const begins = one.framed == 0;
+  frame_header const header{.is = begins ? frame_header::kind::first : frame_header::kind::more,
+                            .on = one.on,
+                            .tag = one.tag,
+                            .message_bytes = begins ? one.data.size() : 0,
+                            .frame_bytes = bytes};
+  stage(header, one.data.subspan(one.framed, bytes));
+  one.framed += bytes;
+  ends_message_ = one.framed == one.data.size();
+  return true;
+}
+
+COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
+  bool const from_staged = begin_ < staged_.size();
+  std::span<std::byte const> const bytes =
+      from_staged ? std::span<std::byte const>(staged_).subspan(begin_) : direct_;
+  std::optional<std::size_t> const moved = stream_.send(bytes);
+  if (!moved) {
+    failure_ = stream_.failure().empty() ? "the connection was closed" : stream_.failure();
+    return false;
+  }
+  if (from_staged)
+    begin_ += *moved;
+  else
+    direct_ = direct_.subspan(*moved);
+  return *moved > 0;
+}
+
+COHORT_TCP_INLINE void tcp_sender::advance(std::function<void(ticket)> const& sent) {
+  if (!opened_ || !failure_.empty()) return;
+  while (!ready_) {
+    secure_stream::progress const now = stream_.advance();
+    if (now == secure_stream::progress::waits) return;
+    if (now == secure_stream::progress::ready) {
+      ready_ = true;
+      break;
+    }
+    std::string const why = text_of({addresses_[next_address_ - 1].text(), ": ", stream_.failure()});
+    if (!connect()) {
+      failure_ = why;
+      return;
+    }
+    failure_.clear();
+  }
+  while (true) {
+    while (begin_ < staged_.size() || !direct_.empty())
+      if (!send_bytes()) return;
+    if (std::exchange(ends_message_, false)) {
+      ticket const ended = messages_.front().its;
+      messages_.pop_front();
+      sent(ended);
+    }
+    if (!next_frame()) return;
+  }
+}
+
+COHORT_TCP_INLINE void tcp_sender::abandon() {
+  kept_.assign(direct_.begin(), direct_.end());
+  direct_ = kept_;
+  ends_message_ = false;
+  messages_.clear();
+  offered_.clear();
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <openssl/rand.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/tcp_transport.hpp>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_TCP_INLINE tcp_transport::monitor::monitor(tcp_transport& over, std::chrono::milliseconds heartbeat)
+    : rank_monitor(over.rank(), over.size(), heartbeat), over_(over) {}
+
+COHORT_TCP_INLINE void tcp_transport::monitor::send(int to, control_message what,
+                                                    std::span<std::byte const> bytes) {
+  other_rank& one = over_.at(to);
+  one.sender.send_control(what, bytes);
+  over_.send_to(one);
+}
+
+COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending(int to, control_message what) const {
+  return to != rank() && !over_.at(to).closed && over_.at(to).sender.is_sending(what);
+}
+
+COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending() const {
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    tcp_sender const& to = over_.at(r).sender;
+    if (over_.at(r).closed || !to.failure().empty()) continue;
+    if (!to.is_flushed() || is_sending(r, control_message::farewell) || is_sending(r, control_message::failure))
+      return true;
+  }
+  return false;
+}
+
+COHORT_TCP_INLINE bool tcp_transport::monitor::is_linked(int r) const {
+  return over_.at(r).sender.is_open() || over_.at(r).receiver.is_connected();
+}
+
+COHORT_TCP_INLINE void tcp_transport::other_rank::received(ticket one, std::uint64_t bytes) {
+  operation& its = over.operations_[one - 1];
+  its.got = bytes;
+  its.ended = true;
+}
+
+COHORT_TCP_INLINE void tcp_transport::other_rank::control(control_message what, std::span<std::byte const> bytes) {
+  over.monitor_.handle(rank, what, bytes);
+  if (what == control_message::failure || what == control_message::farewell) sender.acknowledge(what);
+}
+
+COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
+                                                        std::span<std::byte const> bytes) {
+  auto const require = [&](std::size_t size) {
+    if (bytes.size() != size)
+      throw communicator_error({.what = "a message is damaged", .expected = {size, " bytes"}, .got = {bytes.size()}});
+  };
+  if (what == frame_header::kind::memory) {
+    require(shared_memory_proof::bytes);
+    shared_memory_proof const proof = shared_memory_proof::decoded(bytes.first<shared_memory_proof::bytes>());
+    if (!proof.holds()) return;
+    process = proof.process;
+    sender.tell(frame_header::kind::reads_memory);
+    return;
+  }
+  require(sizeof(std::uint64_t));
+  if (what == frame_header::kind::reads_memory) return sender.share_memory();
+  ticket const its = sender.taken(number_at<std::uint64_t>(bytes.data()));
+  if (its != 0) over.operations_[its - 1].ended = true;
+}
+
+COHORT_TCP_INLINE void tcp_transport::other_rank::take(message_offer const& from, std::span<std::byte> into) {
+  if (!into.empty() && (process == 0 || !read_memory(process, from.address, into)))
+    throw communicator_error({.what = "cannot read a message in the memory of another process",
+                              .where = {"rank ", rank},
+                              .expected = {into.size(), " bytes"},
+                              .got = "fewer"});
+  sender.tell(frame_header::kind::taken, from.number);
+  over.send_to(*this);
+}
+
+COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
+                                               tls_identity identity, communicator_settings const& settings)
+    : members_(std::move(members)),
+      identity_(std::move(identity)),
+      settings_(settings),
+      listening_(std::move(listening)),
+      readable_(::epoll_create1(EPOLL_CLOEXEC)),
+      waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      monitor_(*this, settings.heartbeat) {
+  for (int r = 0; r < size(); ++r) {
+    greeting const hello{.token = members_.token,
+                         .epoch = members_.epoch,
+                         .from = static_cast<std::uint32_t>(rank()),
+                         .to = static_cast<std::uint32_t>(r),
+                         .size = static_cast<std::uint32_t>(size())};
+    peers_.push_back(std::make_unique<other_rank>(
+        *this, r, tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_)));
+  }
+  for (tcp_socket const& one : listening_) watch(one.descriptor(), size());
+  watch(waker_.descriptor(), other_event);
+  proof_ = std::make_unique<shared_memory_proof>();
+  proof_->process = static_cast<std::uint32_t>(::getpid());
+  proof_->address = reinterpret_cast<std::uintptr_t>(proof_->number.data());
+  ::RAND_bytes(reinterpret_cast<unsigned char*>(proof_->number.data()), static_cast<int>(proof_->number.size()));
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // otherwise Yama lets only parents read this memory
+}
+
+COHORT_TCP_INLINE void tcp_transport::prove_memory(other_rank& one) {
+  if (std::exchange(one.proved, true)) return;
+  auto const host_of = [&](int r) { return members_.hosts[static_cast<std::size_t>(r)]; };
+  if (host_of(one.rank) == host_of(rank())) one.sender.prove(*proof_);
+}
+
+COHORT_TCP_INLINE void tcp_transport::watch(int descriptor, int id) {
+  epoll_event what{};
+  what.events = EPOLLIN;
+  what.data.u32 = static_cast<std::uint32_t>(id);
+  if (::epoll_ctl(readable_.descriptor(), EPOLL_CTL_ADD, descriptor, &what) != 0)
+    throw communicator_error({.what = "cannot wait for a socket", .got = std::strerror(errno)});
+}
+
+COHORT_TCP_INLINE tcp_transport::~tcp_transport() { monitor_.wait_for_farewells(settings_.deadline); }
+
+COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::begin(operation one) {
+  one.used = true;
+  if (unused_.empty()) {
+    operations_.push_back(one);
+    return operations_.size();
+  }
+  ticket const made = unused_.back();
+  unused_.pop_back();
+  operations_[made - 1] = one;
+  return made;
+}
+
+COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, std::uint32_t tag,
+                                                            std::span<std::byte const> data) {
+  ticket const made = begin({.tag = tag});
+  other_rank& one = at(to);
+  if (to == rank()) {
+    one.receiver.deliver(on, tag, data, one);
+    operations_[made - 1].ended = true;
+    return made;
+  }
+  prove_memory(one);
+  one.sender.send(made, on, tag, data);
+  send_to(one);
+  return made;
+}
+
+COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive(int from, channel on, std::uint32_t tag,
+                                                               std::span<std::byte> data) {
+  ticket const made = begin({.from = from, .tag = tag, .expected = data.size()});
+  at(from).receiver.receive(made, on, tag, data, at(from));
+  return made;
+}
+
+COHORT_TCP_INLINE bool tcp_transport::done(ticket one) {
+  if (one == 0) return true;
+  operation& its = operations_[one - 1];
+  if (!its.ended) return false;
+  operation const ended = std::exchange(its, {});
+  unused_.push_back(one);
+  if (ended.from >= 0 && ended.got != ended.expected)
+    throw communicator_error({.what = {"a message from rank ", ended.from, " has the wrong size"},
+                              .where = {"tag ", ended.tag},
+                              .expected = {ended.expected, " bytes"},
+                              .got = {ended.got, " bytes"}});
+  return true;
+}
+
+COHORT_TCP_INLINE std::optional<tcp_transport::waiting> tcp_transport::probe(int from, channel on,
+                                                                             std::uint32_t tag) {
+  for (int r = from < 0 ? 0 : from; r < (from < 0 ? size() : from + 1); ++r)
+    if (std::optional<std::uint64_t> const bytes = at(r).receiver.waiting(on, tag))
+      return waiting{r, static_cast<std::size_t>(*bytes)};
+  return std::nullopt;
+}
+
+COHORT_TCP_INLINE void tcp_transport::make_progress() {
+  monitor_.guard([this] { exchange_bytes(); });
+  monitor_.make_progress();
+}
+
+COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds longest) {
+  sleeps_ = true;
+  if (!woken_.exchange(false) && unknown_.empty()) {
+    watch_senders();
+    auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest);
+    epoll_event ready;
+    ::epoll_wait(readable_.descriptor(), &ready, 1, static_cast<int>(milliseconds.count()));  // bounded: longest
+  }
+  sleeps_ = false;
+  woken_ = false;
+}
+
+COHORT_TCP_INLINE void tcp_transport::wake() noexcept {
+  woken_ = true;
+  if (!sleeps_) return;
+  std::uint64_t const one = 1;
+  if (::write(waker_.descriptor(), &one, sizeof one) < 0) return;  // it is awake already
+}
+
+COHORT_TCP_INLINE void tcp_transport::watch_senders() {
+  for (std::unique_ptr<other_rank> const& one : peers_) {
+    int const wanted = one->sender.wants_to_write() ? one->sender.descriptor() : -1;
+    if (wanted == one->watched) continue;
+    if (one->watched >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one->watched, nullptr);
+    one->watched = wanted;
+    epoll_event what{};
+    what.events = EPOLLOUT;
+    what.data.u32 = static_cast<std::uint32_t>(other_event);
+    if (wanted >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_ADD, wanted, &what);
+  }
+}
+
+COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
+  epoll_event ready[64];
+  int const count = ::epoll_wait(readable_.descriptor(), ready, 64, 0);  // bounded: returns at once
+  bool accepts = false;
+  for (int k = 0; k < count; ++k) {
+    auto const id = static_cast<int>(ready[k].data.u32);
+    accepts = accepts || id == size();
+    if (id >= 0 && id < size()) receive_from(at(id));
+    if (id == other_event) {
+      std::uint64_t times = 0;
+      while (::read(waker_.descriptor(), &times, sizeof times) > 0) {
+      }
+    }
+  }
+  if (accepts) accept_connections();
+  std::erase_if(unknown_, [this](unknown& one) { return greet(one); });
+  for (std::unique_ptr<other_rank> const& one : peers_)
+    if (one->sender.wants_to_write()) send_to(*one);
+}
+
+COHORT_TCP_INLINE void tcp_transport::accept_connections() {
+  for (tcp_socket& at : listening_)
+    while (std::optional<tcp_socket> made = at.accept()) {
+      std::string const from = made->remote().text();
+      if (unknown_.size() >= most_unknown) {
+        refuse(unknown_.front(), "there are too many connections of unknown processes");
+        unknown_.pop_front();
+      }
+      unknown_.push_back({.stream = secure_stream(*std::move(made), secure_stream::role::server, identity_),
+                          .limit = clock::now() + time_to_greet,
+                          .from = from});
+    }
+}
+
+COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
+  auto const refused = [&](std::string const& why) {
+    refuse(one, why);
+    return true;
+  };
+  secure_stream::progress const now = one.stream.advance();
+  if (now == secure_stream::progress::failed) return refused(one.stream.failure());
+  if (now == secure_stream::progress::ready) {
+    std::optional<std::size_t> const got = one.stream.receive(std::span(one.bytes).subspan(one.have));
+    if (!got)
+      return refused(one.stream.failure().empty() ? "it has closed the connection" : one.stream.failure());
+    one.have += *got;
+    if (one.have == one.bytes.size()) {
+      greeting const expected{.token = members_.token,
+                              .epoch = members_.epoch,
+                              .to = static_cast<std::uint32_t>(rank()),
+                              .size = static_cast<std::uint32_t>(size())};
+      int from = -1;
+      std::string const why = greeting::refusal(one.bytes, expected, from);
+      if (!why.empty()) return refused(why);
+      if (at(from).receiver.is_connected()) return refused(text_of({"rank ", from, " is connected already"}));
+      watch(one.stream.socket().descriptor(), from);
+      at(from).receiver.connect(std::move(one.stream));
+      receive_from(at(from));  // TLS may have received more than the greeting
+      return true;
+    }
+  }
+  return clock::now() >= one.limit ? refused("it has not said who it is") : false;
+}
+
+COHORT_TCP_INLINE void tcp_transport::refuse(unknown const& one, std::string const& why) {
+  ++refused_;
+  if (!settings_.log || refused_ > most_lines) return;
+  settings_.log(text_of({"rank ", rank(), " has refused a connection from ", one.from, ": ", why,
+                         refused_ == most_lines ? "; further ones are not reported" : ""}));
+}
+
+COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
+  std::string why;
+  try {
+    if (one.receiver.advance(one)) return;
+    why = one.receiver.failure();
+  } catch (communicator_error const& damaged) {
+    why = damaged.what();
+  }
+  one.closed = true;
+  ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.receiver.descriptor(), nullptr);
+  monitor_.report_lost(one.rank, why.empty() ? std::string("has closed its connection")
+                                             : text_of({"has lost its connection (", why, ")"}));
+}
+
+COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
+  one.sender.advance([this](ticket ended) { operations_[ended - 1].ended = true; });
+  if (one.sender.failure().empty() || std::exchange(one.reported, true)) return;
+  monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(), ")"}));
+}
+
+COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
+  for (std::unique_ptr<other_rank> const& one : peers_) {
+    one->sender.abandon();
+    one->receiver.abandon();
+  }
+  for (auto const end = clock::now() + longest_delivery; !monitor_.delivered() && clock::now() < end;) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    monitor_.make_progress();
+  }
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the ranks of a program on this host or, by ssh, on several: cohort-run --help
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr char const* help = R"(cohort-run -n RANKS [flags] PROGRAM [arguments]
+
+Starts RANKS processes of a program that uses launch<tcp>, such as cohort-train and the example programs. Each process
+receives its number, the number of ranks and the address at which they meet as COHORT_RANK, COHORT_RANKS and
+COHORT_JOIN, and the number of its processors' share as OMP_NUM_THREADS, unless it is set.
+
+  -n RANKS           number of processes
+  --hosts LIST       hosts that ssh reaches without a password, such as a,b or a:2,b:2 (ranks per host); the program
+                     and the folder must exist on all of them (this host)
+  --join HOST:PORT   address at which the ranks meet; rank 0 must run on this host (the first host, port 29400; on one
+                     host a free port)
+  --secret FILE      secret of the job, readable by its owner only, on every host; otherwise, with --hosts, each start
+                     uses a new secret, which ssh carries
+  --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
+  --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
+                     continues from its last checkpoint (0)
+  --output DIR       writes the output of rank R to DIR/R.log, too
+  --help             shows this text
+
+The output of each rank is printed line by line, after its number in brackets. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
+SIGUSR2 are passed to all processes. If one process fails, the others have 15 seconds to end; then they are terminated.
+The exit status is that of the first process that failed for a reason of its own, otherwise 75 if ranks were lost, or 0.
+)";
+
+constexpr int lost = 75;  // cohort::communicator_exit_status
+constexpr auto grace = std::chrono::seconds(15);     // after a process failed
+constexpr auto patience = std::chrono::seconds(10);  // after SIGTERM
+using clock_type = std::chrono::steady_clock;
+
+struct usage_error : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+struct host {
+  std::string name;  // "": this host
+  int ranks = 0;
+};
+
+struct command {
+  int ranks = 0;
+  std::vector<host> hosts{};
+  std::string join{};
+  std::string secret{};
+  std::vector<std::string> ssh{"ssh", "-o", "BatchMode=yes"};
+  int restarts = 0;
+  std::string output{};
+  std::vector<std::string> program{};
+};
+
+int number_of(std::string const& flag, std::string const& text, int least, int most) {
+  int made = 0;
+  auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), made);
+  if (failure != std::errc{} || end != text.data() + text.size() || made < least || made > most)
+    throw usage_error(flag + ": expected a number from " + std::to_string(least) + " to " + std::to_string(most) + ", got '"
+                      + text + "'");
+  return made;
+}
+
+std::vector<std::string> split(std::string const& text, char at) {
+  std::vector<std::string> parts(1);
+  for (char const one : text)
+    if (one == at)
+      parts.emplace_back();
+    else
+      parts.back() += one;
+  return parts;
+}
+
+std::vector<host> hosts_of(std::string const& list) {
+  std::vector<host> made;
+  for (std::string const& part : split(list, ',')) {
+    std::size_t const colon = part.find(':');
+    host one{.name = part.substr(0, colon)};
+    bool const has_letters = !one.name.empty() && one.name.front() != '-'
+                             && one.name.find_first_of(" \t'\"\\$`;&|<>") == std::string::npos;
+    if (!has_letters) throw usage_error("--hosts: expected names such as a,b or a:2,b:2, got '" + list + "'");
+    if (colon != std::string::npos) one.ranks = number_of("--hosts", part.substr(colon + 1), 1, 4096);
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+command parse(int argc, char** argv) {
+  command made;
+  int at = 1;
+  for (; at < argc && argv[at][0] == '-'; ++at) {
+    std::string flag = argv[at], given;
+    if (flag == "--help") {
+      std::fputs(help, stdout);
+      std::exit(0);
+    }
+    bool has_value = false;
+    if (std::size_t const equals = flag.find('='); flag.starts_with("--") && equals != std::string::npos) {
+      given = flag.substr(equals + 1);
+      flag.resize(equals);
+      has_value = true;
+    }
+    auto const value = [&]() -> std::string {
+      if (has_value) return given;
+      if (at + 1 >= argc) throw usage_error(flag + ": expected a value, got nothing");
+      return argv[++at];
+    };
+    if (flag == "-n") {
+      made.ranks = number_of(flag, value(), 1, 4096);
+    } else if (flag == "--hosts") {
+      made.hosts = hosts_of(value());
+    } else if (flag == "--join") {
+      made.join = value();
+    } else if (flag == "--secret") {
+      made.secret = value();
+    } else if (flag == "--ssh") {
+      made.ssh = split(value(), ' ');
+    } else if (flag == "--restarts") {
+      made.restarts = number_of(flag, value(), 0, 1'000'000);
+    } else if (flag == "--output") {
+      made.output = value();
+    } else {
+      throw usage_error(flag + ": expected a flag of cohort-run, or the program; --help shows how to use this program");
+    }
+  }
+  made.program.assign(argv + at, argv + argc);
+  if (made.ranks == 0) throw usage_error("-n: expected the number of ranks, got nothing");
+  if (made.program.empty()) throw usage_error("expected a program, got nothing");
+  return made;
+}
+
+/// Divides the ranks over the hosts: in equal parts, the first hosts one more, unless each host has a number.
+void divide(command& given) {
+  if (given.hosts.empty()) given.hosts.push_back({});
+  int fixed = 0, open = 0;
+  for (host const& one : given.hosts) {
+    fixed += one.ranks;
+    open += one.ranks == 0;
+  }
+  int rest = given.ranks - fixed;
+  if (rest < open || (open == 0 && rest != 0))
+    throw usage_error("--hosts: expected " + std::to_string(given.ranks) + " ranks on all hosts together, got "
+                      + std::to_string(fixed) + (open > 0 ? " and a host without ranks" : ""));
+  for (host& one : given.hosts)
+    if (one.ranks == 0) {
+      one.ranks = (rest + open - 1) / open;
+      rest -= one.ranks;
+      --open;
+    }
+}
+
+/// A port of this host on which nobody listens.
+int free_port() {
+  int const one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof at;
+  ::bind(one, reinterpret_cast<sockaddr*>(&at), sizeof at);
+  ::getsockname(one, reinterpret_cast<sockaddr*>(&at), &bytes);
+  ::close(one);
+  return ntohs(at.sin_port);
+}
+
+/// A text as one word of a shell command.
+std::string quoted(std::string const& text) {
+  std::string made = "'";
+  for (char const one : text) made += one == '\'' ? std::string("'\\''") : std::string(1, one);
+  return made + "'";
+}
+
+std::string random_secret() {
+  std::random_device source;  // the system's generator
+  std::string made;
+  constexpr char const* digits = "0123456789abcdef";
+  for (int k = 0; k < 8; ++k)
+    for (unsigned word = source(), i = 0; i < 8; ++i, word >>= 4) made += digits[word & 15];
+  return made;
+}
+
+/// One process: a rank of this host, or the ssh that runs a rank on another one.
+struct process {
+  pid_t id = -1;
+  int rank = 0;
+  bool remote = false;
+  int input = -1;                       // of a remote shell: the names of signals
+  std::array<int, 2> output{-1, -1};    // its standard output and error stream
+  std::array<std::string, 2> line{};    // not yet complete
+  std::ofstream copy{};
+  std::optional<int> status{};
+
+  bool has_output() const { return output[0] >= 0 || output[1] >= 0; }
+};
+
+class run {
+ public:
+  run(command const& given, int restart) : given_(given), restart_(restart) {
+    sigset_t handled;
+    sigemptyset(&handled);
+    for (int const one : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&handled, one);
+    ::sigprocmask(SIG_BLOCK, &handled, &before_);
+    signals_ = ::signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
+  }
+  run(run const&) = delete;
+  ~run() { ::close(signals_); }
+
+  /// Starts all ranks, and returns the exit status of the job.
+  int all() {
+    std::string const secret = given_.secret.empty() && !given_.hosts.front().name.empty() ? random_secret() : "";
+    std::string const join = address();
+    int rank = 0;
+    for (host const& one : given_.hosts)
+      for (int k = 0; k < one.ranks; ++k) start(one, k, rank++, join, secret);
+    while (!has_ended()) step();
+    return status();
+  }
+  /// Whether a signal of the user ended the job: it is not started again.
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  std::string address() const {
+    if (!given_.join.empty()) return given_.join;
+    std::string const& first = given_.hosts.front().name;
+    if (first.empty()) return "127.0.0.1:" + std::to_string(free_port());
+    return first.substr(first.find('@') + 1) + ":29400";
+  }
+
+  void start(host const& on, int local, int rank, std::string const& join, std::string const& secret) {
+    std::vector<std::pair<std::string, std::string>> variables{{"COHORT_JOIN", join},
+                                                               {"COHORT_RANK", std::to_string(rank)},
+                                                               {"COHORT_RANKS", std::to_string(given_.ranks)},
+                                                               {"COHORT_LOCAL_RANK", std::to_string(local)},
+                                                               {"COHORT_LOCAL_RANKS", std::to_string(on.ranks)},
+                                                               {"COHORT_RESTARTS", std::to_string(restart_)}};
+    if (!given_.secret.empty())
+      variables.emplace_back("COHORT_SECRET_FILE", std::filesystem::absolute(given_.secret).string());
+    process one{.rank = rank, .remote = !on.name.empty()};
+    int out[2], err[2], in[2] = {-1, -1};
+    if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0 || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
+      throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
+    one.id = ::fork();
+    if (one.id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
+    if (one.id == 0) {
+      ::setpgid(0, 0);  // the terminal's signals reach only cohort-run, which passes them on
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+      ::signal(SIGPIPE, SIG_DFL);
+      ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      ::dup2(err[1], STDERR_FILENO);
+      one.remote ? exec_remote(on) : exec_here(variables, on.ranks);
+    }
+    ::close(out[1]);
+    ::close(err[1]);
+    one.output = {out[0], err[0]};
+    if (one.remote) {
+      ::close(in[0]);
+      one.input = in[1];
+      std::string const script = script_of(variables, on.ranks, secret);
+      if (::write(one.input, script.data(), script.size()) != static_cast<ssize_t>(script.size()))
+        throw std::runtime_error("cannot send the command to " + on.name);
+    }
+    if (!given_.output.empty())
+      one.copy.open(std::filesystem::path(given_.output) / (std::to_string(rank) + ".log"),
+                    restart_ > 0 ? std::ios::app : std::ios::trunc);
+    processes_.push_back(std::move(one));
+  }
+
+  [[noreturn]] void exec_here(std::vector<std::pair<std::string, std::string>> const& variables, int ranks) const {
+    for (auto const& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+    long const processors = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN) / ranks);
+    ::setenv("OMP_NUM_THREADS", std::to_string(processors).c_str(), 0);
+    exec(given_.program);
+  }
+  [[noreturn]] void exec_remote(host const& on) const {
+    std::vector<std::string> words = given_.ssh;
+    words.push_back(on.name);
+    words.push_back("sh -s");
+    exec(words);
+  }
+  [[noreturn]] static void exec(std::vector<std::string> const& words) {
+    std::vector<char*> all;
+    for (std::string const& one : words) all.push_back(const_cast<char*>(one.c_str()));
+    all.push_back(nullptr);
+    ::execvp(all[0], all.data());
+    std::fprintf(stderr, "cohort-run: cannot execute %s: %s\n", all[0], std::strerror(errno));
+    ::_exit(127);
+  }
+
+  /// The script that a shell on another host reads from ssh. It then reads the names of signals, and ends the
+  /// program if ssh ends. A secret is written to a file that only this user can read.
+  std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int ranks,
+                        std::string const& secret) const {
+    std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
+    for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
+    made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
+            + ")); echo $((n > 0 ? n : 1)))}\n";
+    if (!secret.empty())
+      made += "umask 077; COHORT_SECRET_FILE=$(mktemp) || exit 127; export COHORT_SECRET_FILE\n"
+              "trap 'rm -f \"$COHORT_SECRET_FILE\"' EXIT\n"
+              "cat > \"$COHORT_SECRET_FILE\" <<'END'\n" + secret + "\nEND\numask 022\n";
+    std::string words;
+    for (std::string const& one : given_.program) words += " " + quoted(one);
+    made += "exec 3<&0\n" + words.substr(1) + " < /dev/null 3<&- & program=$!\n"
+            "(while read -r name; do kill -s \"$name\" $program; done; kill $program) <&3 2>/dev/null >/dev/null & reader=$!\n"
+            "exec 3<&-\n"
+            // A signal to the shell may interrupt wait.
+            "wait $program; status=$?\n"
+            "kill $reader 2>/dev/null\nexit $status\n";
+    // sh reads its script from the same stream: it must have read the whole script before the program begins.
+    return "{\n" + made + "}\n";
+  }
+
+  bool has_ended() const {
+    return std::ranges::all_of(processes_, [](process const& one) { return one.status && !one.has_output(); });
+  }
+
+  void step() {
+    std::vector<pollfd> all{{signals_, POLLIN, 0}};
+    std::vector<std::pair<process*, std::size_t>> sources;
+    for (process& one : processes_)
+      for (std::size_t k = 0; k < 2; ++k)
+        if (one.output[k] >= 0) {
+          all.push_back({one.output[k], POLLIN, 0});
+          sources.emplace_back(&one, k);
+        }
+    constexpr int longest_ms = 200;
+    ::poll(all.data(), all.size(), longest_ms);
+    for (std::size_t k = 0; k < sources.size(); ++k)
+      if (all[k + 1].revents != 0) read(*sources[k].first, sources[k].second);
+    handle_signals();
+    collect();
+    end_others();
+  }
+
+  void read(process& one, std::size_t stream) {
+    std::array<char, 65536> bytes;
+    ssize_t const count = ::read(one.output[stream], bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) return;
+    std::string& line = one.line[stream];
+    for (ssize_t k = 0; k < count; ++k) {
+      line += bytes[static_cast<std::size_t>(k)];
+      if (line.back() == '\n') print(one, stream);
+    }
+    if (count > 0) return;
+    if (!line.empty()) {
+      line += '\n';
+      print(one, stream);
+    }
+    ::close(std::exchange(one.output[stream], -1));
+  }
+
+  void print(process& one, std::size_t stream) {
+    std::string const text = std::exchange(one.line[stream], {});
+    if (one.copy.is_open()) one.copy << text << std::flush;
+    std::FILE* const to = stream == 0 ? stdout : stderr;
+    if (given_.ranks > 1) std::fprintf(to, "[%d] ", one.rank);
+    std::fwrite(text.data(), 1, text.size(), to);
+    std::fflush(to);
+  }
+
+  void send(process const& one, int signal) const {
+    if (one.status) return;
+    if (!one.remote || signal == SIGKILL) {
+      ::kill(one.remote ? one.id : -one.id, signal);
+      return;
+    }
+    std::string const name = std::string(::sigabbrev_np(signal)) + "\n";
+    if (::write(one.input, name.data(), name.size()) < 0) return;  // the shell has ended
+  }
+
+  void handle_signals() {
+    signalfd_siginfo found{};
+    while (::read(signals_, &found, sizeof found) == static_cast<ssize_t>(sizeof found)) {
+      int const signal = static_cast<int>(found.ssi_signo);
+      if (signal == SIGCHLD) continue;
+      if (signal != SIGUSR1 && signal != SIGUSR2) interrupted_ = true;
+      for (process const& one : processes_) send(one, signal);
+    }
+  }
+
+  void collect() {
+    for (process& one : processes_) {
+      int status = 0;
+      if (one.status || ::waitpid(one.id, &status, WNOHANG) != one.id) continue;
+      one.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (one.input >= 0) ::close(std::exchange(one.input, -1));
+      if (WIFSIGNALED(status))
+        std::fprintf(stderr, "cohort-run: rank %d was ended by the signal %s\n", one.rank,
+                     ::strsignal(WTERMSIG(status)));
+      else if (*one.status != 0)
+        std::fprintf(stderr, "cohort-run: rank %d has exited with status %d\n", one.rank, *one.status);
+      if (*one.status != 0 && !first_failure_) first_failure_ = clock_type::now();
+      // A process that a signal has ended is lost, as its host may be. A shell adds 128 to the signal.
+      if (*one.status != 0 && *one.status != lost && *one.status < 128 && !cause_) cause_ = *one.status;
+    }
+  }
+
+  /// Ends the processes that are left some time after one has failed.
+  void end_others() {
+    if (!first_failure_) return;
+    auto const waited = clock_type::now() - *first_failure_;
+    if (waited < grace || (terminated_ && waited < grace + patience) || killed_) return;
+    bool const kills = terminated_;
+    for (process const& one : processes_) {
+      if (one.status) continue;
+      std::fprintf(stderr, "cohort-run: rank %d has not ended: %s\n", one.rank, kills ? "SIGKILL" : "SIGTERM");
+      send(one, kills ? SIGKILL : SIGTERM);
+    }
+    (kills ? killed_ : terminated_) = true;
+  }
+
+  int status() const {
+    if (cause_) return *cause_;
+    return first_failure_ ? lost : 0;
+  }
+
+  command const& given_;
+  int restart_;
+  sigset_t before_{};
+  int signals_ = -1;
+  std::vector<process> processes_;
+  std::optional<clock_type::time_point> first_failure_;
+  std::optional<int> cause_;  // the first status that is neither 0 nor `lost`
+  bool interrupted_ = false, terminated_ = false, killed_ = false;
+};
+
+int run_with_restarts(command given) {
+  divide(given);
+  if (!given.output.empty()) std::filesystem::create_directories(given.output);
+  ::signal(SIGPIPE, SIG_IGN);
+  auto delay = std::chrono::seconds(1);
+  constexpr auto longest_delay = std::chrono::seconds(60);
+  for (int restart = 0;; ++restart) {
+    run job(given, restart);
+    int const status = job.all();
+    if (status != lost || restart == given.restarts || job.interrupted()) return status;
+    std::fprintf(stderr, "cohort-run: ranks were lost: start %d of %d in %lld s\n", restart + 2, given.restarts + 1,
+                 static_cast<long long>(delay.count()));
+    ::sleep(static_cast<unsigned>(delay.count()));
+    delay = std::min(2 * delay, longest_delay);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run_with_restarts(parse(argc, argv));
+} catch (usage_error const& problem) {
+  std::fprintf(stderr, "cohort-run: %s\n", problem.what());
+  return 2;
+} catch (std::exception const& problem) {
+  std::fprintf(stderr, "cohort-run: %s\n", problem.what());
+  return 1;
+}

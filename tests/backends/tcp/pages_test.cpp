@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/tcp.hpp>
+#include <cstdlib>
+#include <string>
+#include "tcp_ranks.hpp"
+
+namespace tcp_pages_test {
+
+TEST(launch_page, shows_a_program) {
+  auto const port = cohort::detail::tcp_socket::listening(tcp_test::loopback(), {}).local().port();
+  ::setenv("COHORT_JOIN", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
+  ::setenv("COHORT_RANKS", "1", 1);
+  // clang-format off
+int const status = cohort::launch<cohort::tcp>([](cohort::communicator& world) {
+  world.barrier();  // here the program trains, as with launch<threads>
+});
+  // clang-format on
+  ::unsetenv("COHORT_JOIN");
+  ::unsetenv("COHORT_RANKS");
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace tcp_pages_test

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/tcp/detail/rendezvous.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "../../data/refused.hpp"
+#include "tcp_ranks.hpp"
+
+namespace rendezvous_test {
+
+using namespace tcp_test;
+using detail::registration;
+
+struct meeting {
+  explicit meeting(int ranks, detail::tls_identity identity = {}) : identity(std::move(identity)) {
+    detail::tcp_socket at = detail::tcp_socket::listening(loopback(), {});
+    where = {"127.0.0.1", at.local().port()};
+    service.emplace(std::move(at), this->identity, "job", ranks,
+                    [this](std::string_view line) { lines.emplace_back(line); });
+  }
+  registration member(int ranks, std::string host = "a", int rank = -1) const {
+    return {.job = "job",
+            .host = std::move(host),
+            .ranks = ranks,
+            .rank = rank,
+            .addresses = {loopback().with_port(static_cast<std::uint16_t>(1000 + rank))}};
+  }
+  std::string refusal(registration const& wants, std::chrono::milliseconds deadline = 5s) const {
+    return refused<communicator_error>([&] { detail::join_rendezvous(where, identity, wants, deadline); });
+  }
+
+  detail::tls_identity identity;
+  detail::host_and_port where;
+  std::vector<std::string> lines;
+  std::optional<detail::rendezvous_service> service;
+};
+
+/// Lets processes join at once. Returns their memberships in the order of `all`.
+std::vector<detail::tcp_membership> joined(meeting const& at, std::vector<registration> const& all,
+                                           detail::tls_identity const& identity) {
+  std::vector<detail::tcp_membership> made(all.size());
+  std::vector<std::thread> threads;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    threads.emplace_back([&, k] { made[k] = detail::join_rendezvous(at.where, identity, all[k], 10s); });
+  for (std::thread& one : threads) one.join();
+  return made;
+}
+
+TEST(rendezvous, numbers_the_processes_by_host) {
+  for (bool const encrypts : {false, true}) {
+    detail::tls_identity const identity = encrypts ? shared_key() : detail::tls_identity();
+    meeting at(4, identity);
+    std::vector<registration> all;
+    for (int k = 0; k < 4; ++k) {
+      all.push_back(at.member(4, k % 2 == 0 ? "b" : "a"));
+      all.back().addresses = {loopback().with_port(static_cast<std::uint16_t>(100 + k))};
+    }
+    auto const made = joined(at, all, identity);
+    std::vector<bool> seen(4);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(made[k].rank / 2, k % 2 == 0 ? 1 : 0) << "host a has the ranks 0 and 1";
+      EXPECT_EQ(made[k].ranks, made[0].ranks);
+      EXPECT_EQ(made[k].token, made[0].token);
+      EXPECT_EQ(made[k].ranks[static_cast<std::size_t>(made[k].rank)], all[k].addresses);
+      seen[static_cast<std::size_t>(made[k].rank)] = true;
+    }
+    EXPECT_EQ(seen, std::vector<bool>(4, true));
+  }
+}
+
+TEST(rendezvous, gives_the_wanted_numbers) {
+  meeting at(3);
+  auto const made = joined(at, {at.member(3, "a", 2), at.member(3, "b", 0), at.member(3, "c", 1)}, {});
+  EXPECT_EQ(made[0].rank, 2);
+  EXPECT_EQ(made[1].rank, 0);
+  EXPECT_EQ(made[2].rank, 1);
+  EXPECT_EQ(made[0].ranks[0][0].port(), 1000);
+}
+
+TEST(rendezvous, refuses_processes_of_other_jobs_and_numbers) {
+  meeting at(2);
+  registration other = at.member(2);
+  other.job = "another";
+  expect_parts(at.refusal(other), {"the rendezvous has refused this process", at.where.text().c_str(),
+                                   "the rendezvous of another job than another"});
+  expect_parts(at.refusal(at.member(3)), {"the job has 2 ranks, and the process expects 3"});
+  expect_parts(at.refusal(at.member(2, "a", 2)), {"no valid rank"});
+  other = at.member(2);
+  other.addresses.clear();
+  expect_parts(at.refusal(other), {"no valid rank or address"});
+}
+
+TEST(rendezvous, tells_how_many_have_joined_at_the_deadline) {
+  meeting at(3);
+  expect_parts(at.refusal(at.member(3), 200ms), {"not all processes of the job have joined in time",
+                                                 at.where.text().c_str(), "3 processes within 200 ms", "got 1"});
+}
+
+TEST(rendezvous, a_process_that_leaves_may_come_again) {
+  meeting at(2);
+  at.refusal(at.member(2), 100ms);
+  EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, {})[0].ranks.size(), 2U);
+}
+
+TEST(rendezvous, names_an_address_where_nobody_answers) {
+  detail::host_and_port where;
+  { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }
+  expect_parts(refused<communicator_error>(
+                   [&] { detail::join_rendezvous(where, {}, {.job = "job", .ranks = 2}, 250ms); }),
+               {"cannot join the rendezvous", where.text().c_str(), "Connection refused", "no firewall"});
+}
+
+TEST(rendezvous, needs_the_secret) {
+  meeting at(2, shared_key());
+  detail::job_key other{};
+  for (detail::tls_identity const& wrong :
+       {detail::tls_identity(), detail::tls_identity(other, "test"), detail::tls_identity({std::byte{42}}, "x")})
+    expect_parts(refused<communicator_error>(
+                     [&] { detail::join_rendezvous(at.where, wrong, at.member(2), 300ms); }),
+                 {"cannot join the rendezvous"});
+  EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, shared_key())[1].ranks.size(), 2U);
+}
+
+TEST(registration, is_not_read_from_damaged_bytes) {
+  registration const one{.job = "job", .host = "h", .ranks = 2, .rank = 1, .addresses = {loopback()}};
+  std::vector<std::byte> const good = one.encoded();
+  EXPECT_EQ(registration::decoded(good).addresses, one.addresses);
+  EXPECT_EQ(registration::decoded(good).rank, 1);
+  for (std::size_t size = 0; size < good.size(); ++size)
+    EXPECT_THROW(registration::decoded(std::span(good).first(size)), communicator_error) << size;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::vector<std::byte> wrong = good;
+    wrong[at] ^= std::byte{0xff};
+    try {
+      registration::decoded(wrong);
+    } catch (communicator_error const&) {
+    }
+  }
+}
+
+}  // namespace rendezvous_test

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cohort/tcp.hpp>
+#include <cohort/tcp/detail/tcp_start.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../data/refused.hpp"
+#include "tcp_ranks.hpp"
+
+namespace tcp_test_of_processes {
+
+using namespace tcp_test;
+
+/// A port of the loopback interface on which nobody listens.
+std::string free_address() {
+  return "127.0.0.1:" + std::to_string(detail::tcp_socket::listening(loopback(), {}).local().port());
+}
+
+std::string secret_file(std::string const& name, std::string const& secret, int mode = 0600) {
+  std::string const path = fresh_path(name);
+  std::ofstream(path) << secret;
+  ::chmod(path.c_str(), static_cast<mode_t>(mode));
+  return path;
+}
+
+/// Runs `body` on ranks that are threads and meet at an address.
+void on_joined_ranks(int ranks, tcp_settings how, std::function<void(communicator&)> const& body) {
+  how.join = free_address();
+  how.ranks = ranks;
+  std::vector<std::thread> threads;
+  for (int k = 0; k < ranks; ++k)
+    threads.emplace_back([&] {
+      std::unique_ptr<communicator> const world = make_tcp(how, {.deadline = 20s});
+      body(*world);
+    });
+  for (std::thread& one : threads) one.join();
+}
+
+void sum_of_all(communicator& world) {
+  std::vector<float> all(100'000, static_cast<float>(world.rank() + 1));
+  world.allreduce(std::span(all));
+  EXPECT_EQ(all[0], static_cast<float>(world.size() * (world.size() + 1) / 2));
+  EXPECT_EQ(all.back(), all[0]);
+}
+
+TEST(tcp, ranks_meet_at_an_address) {
+  on_joined_ranks(1, {}, sum_of_all);
+  on_joined_ranks(3, {}, sum_of_all);
+  on_joined_ranks(3, {.secret_file = secret_file("secret", "0123456789abcdef\n")}, sum_of_all);
+  on_joined_ranks(2, {.interfaces = "127.0.0.0/8", .ports = "20000-32000"}, sum_of_all);
+}
+
+TEST(tcp, works_over_ipv6) {
+  std::vector<detail::endpoint> all;
+  try {
+    all = detail::local_addresses("::1/128");
+  } catch (setting_error const&) {
+    GTEST_SKIP() << "this host has no IPv6";
+  }
+  std::uint16_t const port = detail::tcp_socket::listening(all.front(), {}).local().port();
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 2; ++k)
+    threads.emplace_back([&] {
+      sum_of_all(*make_tcp({.join = "[::1]:" + std::to_string(port), .ranks = 2}, {.deadline = 20s}));
+    });
+  for (std::thread& one : threads) one.join();
+}
+
+TEST(tcp, refuses_settings_that_are_not_valid) {
+  auto const says = [](tcp_settings const& how) {
+    return refused<setting_error>([&] { make_tcp(how, {.deadline = 1s}); });
+  };
+  expect_parts(says({.ranks = 2}), {"join", "HOST:PORT", "COHORT_JOIN"});
+  expect_parts(says({.join = "127.0.0.1:1"}), {"ranks", "COHORT_RANKS", "got 0"});
+  expect_parts(says({.join = "127.0.0.1:1", .ranks = 2, .rank = 2}), {"rank", "got 2"});
+  for (char const* bad : {"host", "host:", ":5", "host:x", "host:70000", "host:0", "fd00::1:5", "[]:5"})
+    expect_parts(says({.join = bad, .ranks = 2}), {"join", "HOST:PORT", bad});
+  for (char const* bad : {"a", "5-4", "0", "1-70000", "5-", "-5"})
+    expect_parts(says({.join = free_address(), .ranks = 1, .ports = bad}), {"ports", "FIRST-LAST", bad});
+  expect_parts(says({.join = free_address(), .ranks = 1, .interfaces = "none0"}),
+               {"no network interface is selected", "lo 127.0.0.1", "none0"});
+  expect_parts(says({.join = free_address(), .ranks = 1, .interfaces = "10.0.0.0/33"}), {"ADDRESS/BITS"});
+  expect_parts(says({.join = free_address(), .ranks = 1, .secret_file = secret_file("open", "0123456789abcdef", 0644)}),
+               {"other users may read the secret", "chmod 600", "644"});
+  expect_parts(says({.join = free_address(), .ranks = 1, .secret_file = secret_file("short", "0123456789abcde\n")}),
+               {"invalid length", "16 to 4096 bytes", "got 15"});
+  expect_parts(says({.join = free_address(), .ranks = 1, .certificate = "a"}), {"a certificate is not complete"});
+}
+
+TEST(tcp, needs_protection_between_hosts) {
+  auto const check = [](tcp_settings const& how, char const* address) {
+    detail::endpoint const one = detail::resolved({address, 1}).front();
+    detail::require_encryption(how, detail::identity_of(how), {one});
+  };
+  EXPECT_NO_THROW(check({}, "127.0.0.1"));
+  EXPECT_NO_THROW(check({.encryption = tcp_encryption::off}, "10.0.0.1"));
+  EXPECT_NO_THROW(check({.secret_file = secret_file("key", "0123456789abcdef")}, "10.0.0.1"));
+  for (char const* address : {"10.0.0.1", "fd00::1"})
+    expect_parts(refused<setting_error>([&] { check({}, address); }),
+                 {"neither encrypted nor authenticated", address, "COHORT_SECRET_FILE"});
+}
+
+using variables = std::vector<std::pair<char const*, char const*>>;
+
+/// Sets variables of the environment until the end of a scope.
+class environment {
+ public:
+  explicit environment(variables all) : all_(std::move(all)) {
+    for (auto const& [name, value] : all_) ::setenv(name, value, 1);
+  }
+  ~environment() {
+    for (auto const& [name, value] : all_) ::unsetenv(name);
+  }
+
+ private:
+  variables all_;
+};
+
+TEST(tcp, reads_the_variables_of_launchers) {
+  EXPECT_FALSE(tcp_started());
+  {
+    environment const torchrun(variables{{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "4000"}});
+    tcp_settings const found = from_environment();
+    EXPECT_EQ(found.rank, 3);
+    EXPECT_EQ(found.ranks, 8);
+    EXPECT_EQ(found.join, "node0:4000");
+    EXPECT_TRUE(tcp_started());
+    environment const agent(variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+    EXPECT_EQ(from_environment().join, "node0:4001");
+    environment const own(variables{{"COHORT_JOIN", "x:1"}, {"COHORT_RANKS", "2"}, {"COHORT_RANK", "1"}, {"COHORT_JOB", "j"}});
+    EXPECT_EQ(from_environment().join, "x:1");
+    EXPECT_EQ(from_environment().ranks, 2);
+    EXPECT_EQ(from_environment().rank, 1);
+    EXPECT_EQ(from_environment().job, "j");
+    EXPECT_EQ(from_environment({.join = "y:2", .job = "k", .ranks = 5, .rank = 4}).join, "y:2");
+    EXPECT_EQ(from_environment({.join = "y:2", .job = "k", .ranks = 5, .rank = 4}).job, "k");
+  }
+  {
+    environment const slurm(variables{{"SLURM_PROCID", "1"},
+                             {"SLURM_NTASKS", "4"},
+                             {"SLURM_STEP_NODELIST", "node[003-007,9],x"},
+                             {"SLURM_JOB_ID", "12345"}});
+    EXPECT_EQ(from_environment().join, "node003:20345");
+    EXPECT_EQ(from_environment().ranks, 4);
+    for (auto const& [list, first] : variables{{"a", "a"}, {"a,b", "a"}, {"r[1-2]n5,c", "r1n5"}, {"n-[7,9]", "n-7"}}) {
+      environment const other(variables{{"SLURM_STEP_NODELIST", list}});
+      EXPECT_EQ(from_environment().join, std::string(first) + ":20345");
+    }
+  }
+  environment const pmi(variables{{"PMI_RANK", "x"}});
+  expect_parts(refused<setting_error>([] { from_environment(); }), {"PMI_RANK", "whole number", "\"x\""});
+}
+
+/// Runs `body` in processes that meet at an address. Returns their exit statuses. Kills a process that stops,
+/// after those before it have ended.
+std::vector<int> statuses(int ranks, std::function<void(communicator&)> const& body,
+                          communicator_settings const& how = {.deadline = 20s}) {
+  std::string const join = free_address();
+  std::vector<pid_t> started;
+  for (int k = 0; k < ranks; ++k) {
+    pid_t const child = ::fork();
+    if (child == 0) {
+      ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
+      ::_exit(launch<tcp>(tcp_settings{.join = join, .ranks = ranks, .rank = k}, how, body));
+    }
+    started.push_back(child);
+  }
+  std::vector<int> all;
+  for (pid_t const child : started) {
+    int status = 0;
+    ::waitpid(child, &status, WUNTRACED);
+    if (WIFSTOPPED(status)) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+    }
+    all.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+  }
+  return all;
+}
+
+TEST(launch_of_tcp, returns_when_all_ranks_have_returned) {
+  EXPECT_EQ(statuses(3, [](communicator& world) { world.barrier(); }), (std::vector{0, 0, 0}));
+}
+
+TEST(launch_of_tcp, exits_with_the_status_of_a_failed_rank) {
+  EXPECT_EQ(statuses(3,
+                     [](communicator& world) {
+                       world.barrier();
+                       if (world.rank() == 1) throw std::runtime_error("the disk is full");
+                       world.barrier();
+                     }),
+            (std::vector{75, 1, 75}));
+}
+
+TEST(launch_of_tcp, reports_a_killed_rank_before_the_heartbeat) {
+  auto const begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(statuses(3,
+                     [](communicator& world) {
+                       world.barrier();
+                       if (world.rank() == 2) ::raise(SIGKILL);
+                       world.barrier();
+                     },
+                     {.deadline = 60s, .heartbeat = 60s}),
+            (std::vector{75, 75, -SIGKILL}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
+TEST(launch_of_tcp, reports_a_stopped_rank_after_the_heartbeat) {
+  std::vector<int> all;
+  EXPECT_EQ(statuses(2,
+                     [](communicator& world) {
+                       world.barrier();
+                       if (world.rank() == 1) ::raise(SIGSTOP);
+                       world.barrier();
+                     },
+                     {.deadline = 60s, .heartbeat = 300ms}),
+            (std::vector{75, -SIGKILL}));
+}
+
+}  // namespace tcp_test_of_processes

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <chrono>
+#include <cohort/communicator/detail/rank_monitor.hpp>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rank_monitor_test {
+
+using namespace cohort::detail;
+using namespace std::chrono_literals;
+using cohort::rank_progress;
+
+/// Messages of all ranks. A failure or farewell is pending until the receiver has taken it.
+struct post {
+  struct message {
+    int from;
+    control_message what;
+    std::vector<std::byte> bytes;
+  };
+  explicit post(int ranks) : boxes(static_cast<std::size_t>(ranks)) {}
+  std::vector<std::deque<message>> boxes;  // of the receivers
+};
+
+class posted_monitor final : public rank_monitor {
+ public:
+  posted_monitor(post& all, int rank, std::chrono::milliseconds heartbeat)
+      : rank_monitor(rank, static_cast<int>(all.boxes.size()), heartbeat), all_(all) {}
+  using rank_monitor::finished;
+
+ private:
+  void receive(int from) override {
+    auto& box = all_.boxes[static_cast<std::size_t>(rank())];
+    for (std::size_t k = 0; k < box.size();)
+      if (box[k].from == from) {
+        post::message const one = std::move(box[k]);
+        box.erase(box.begin() + static_cast<std::ptrdiff_t>(k));
+        handle(from, one.what, one.bytes);
+      } else {
+        ++k;
+      }
+  }
+  void send(int to, control_message what, std::span<std::byte const> bytes) override {
+    all_.boxes[static_cast<std::size_t>(to)].push_back({rank(), what, {bytes.begin(), bytes.end()}});
+  }
+  void complete_sends() override {}
+  bool is_sending(int to, control_message what) const override {
+    auto const& box = all_.boxes[static_cast<std::size_t>(to)];
+    return std::ranges::any_of(
+        box, [&](post::message const& one) { return one.from == rank() && one.what == what; });
+  }
+  bool is_sending() const override {
+    for (auto const& box : all_.boxes)
+      for (post::message const& one : box)
+        if (one.from == rank()) return true;
+    return false;
+  }
+
+  post& all_;
+};
+
+struct three_ranks {
+  explicit three_ranks(std::chrono::milliseconds heartbeat = 10s) {
+    for (int r = 0; r < 3; ++r) all.push_back(std::make_unique<posted_monitor>(messages, r, heartbeat));
+  }
+  posted_monitor& operator[](std::size_t r) { return *all[r]; }
+  /// Lets the ranks make progress for some time; `silent`: a rank that does not.
+  void run(std::chrono::milliseconds time, int silent = -1) {
+    for (auto const end = rank_monitor::clock::now() + time; rank_monitor::clock::now() < end;) {
+      for (auto& one : all)
+        if (one->rank() != silent) one->make_progress();
+      std::this_thread::yield();
+    }
+  }
+
+  post messages{3};
+  std::vector<std::unique_ptr<posted_monitor>> all;
+};
+
+TEST(rank_monitor, passes_progress_on_in_heartbeats) {
+  three_ranks ranks;
+  ranks[2].note({.step = 7, .bucket = 1});
+  ranks[2].note_wait(0);
+  ranks.run(100ms);
+  std::vector<rank_status> const all = ranks[0].query_ranks(0ms);
+  EXPECT_EQ(all[2].where, (rank_progress{.step = 7, .bucket = 1}));
+  EXPECT_EQ(all[2].waits_for, 0);
+  EXPECT_EQ(all[1].waits_for, rank_status::nobody);
+}
+
+TEST(rank_monitor, announces_a_failure_to_all_ranks) {
+  three_ranks ranks;
+  ranks[1].announce("the disk is full");
+  EXPECT_FALSE(ranks[1].delivered());
+  ranks.run(20ms);
+  for (auto& one : ranks.all) EXPECT_EQ(one->trouble(), "the disk is full") << one->rank();
+  EXPECT_TRUE(ranks[1].delivered());
+  EXPECT_TRUE(ranks[0].another_rank_failed());
+  EXPECT_FALSE(ranks[1].another_rank_failed());
+}
+
+TEST(rank_monitor, reports_a_silent_rank_with_its_last_progress) {
+  three_ranks ranks(200ms);
+  ranks[2].note({.step = 3});
+  ranks.run(100ms);
+  ranks.run(400ms, 2);
+  ASSERT_TRUE(ranks[0].trouble());
+  EXPECT_EQ(ranks[0].trouble()->find("rank 2 has sent no heartbeat for 0."), 0U) << *ranks[0].trouble();
+  EXPECT_NE(ranks[0].trouble()->find("it was last at step 3"), std::string::npos) << *ranks[0].trouble();
+  EXPECT_TRUE(ranks[0].delivered()) << "the lost rank need not receive the announcement";
+}
+
+TEST(rank_monitor, a_rank_that_did_not_poll_blames_nobody) {
+  three_ranks ranks(200ms);
+  ranks.run(50ms);
+  for (auto const end = rank_monitor::clock::now() + 500ms; rank_monitor::clock::now() < end;)
+    std::this_thread::yield();  // all ranks are suspended
+  ranks.run(50ms);
+  for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << *one->trouble();
+}
+
+TEST(rank_monitor, ends_when_all_ranks_have_left) {
+  three_ranks ranks(100ms);
+  ranks[0].leave();
+  ranks.run(300ms, 0);  // the others expect no heartbeat of rank 0
+  EXPECT_FALSE(ranks[1].trouble());
+  EXPECT_FALSE(ranks[0].finished());
+  EXPECT_TRUE(ranks[1].query_ranks(0ms)[0].ended);
+  ranks[1].leave();
+  ranks[2].leave();
+  ranks.run(50ms);
+  for (auto& one : ranks.all) EXPECT_TRUE(one->wait_for_farewells(1s)) << one->rank();
+}
+
+TEST(rank_monitor, ignores_damaged_tables) {
+  three_ranks ranks;
+  std::vector<std::byte> const bytes(1000, std::byte{0x7f});
+  for (std::size_t size : {0, 1, 31, 33, 1000})
+    ranks.messages.boxes[0].push_back({1, control_message::beat, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}});
+  ranks.run(10ms);
+  EXPECT_FALSE(ranks[0].trouble());
+  for (rank_status const& one : ranks[0].query_ranks(0ms)) {
+    EXPECT_EQ(one.where, rank_progress());
+    EXPECT_EQ(one.waits_for, rank_status::nobody);
+  }
+}
+
+}  // namespace rank_monitor_test

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cohort-run starts processes with their numbers, passes signals on, restarts after lost ranks, and uses ssh for other hosts.
+A shell that ignores the name of the host takes the place of ssh."""
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/cohort-run"
+LONGEST = 60  # seconds that a command may take
+
+
+class cohort_run(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        self.ssh = self.folder / "ssh"
+        self.ssh.write_text('#!/bin/sh\necho "$1" >> hosts\nshift\nexec sh -c "$*"\n')
+        self.ssh.chmod(0o700)
+
+    def command(self, *flags, script):
+        return [PROGRAM, *map(str, flags), "sh", "-c", script]
+
+    def run_it(self, *flags, script, expect=0):
+        done = subprocess.run(self.command(*flags, script=script), capture_output=True, text=True, timeout=LONGEST, cwd=self.folder)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done
+
+    def remote(self, *flags):
+        return ("--ssh", self.ssh, *flags)
+
+    def test_numbers_the_processes(self):
+        show = 'echo "$COHORT_RANK of $COHORT_RANKS, $COHORT_LOCAL_RANK of $COHORT_LOCAL_RANKS, $COHORT_JOIN"'
+        lines = sorted(self.run_it("-n", 3, script=show).stdout.splitlines())
+        self.assertEqual([line.rsplit(",", 1)[0] for line in lines], [f"[{k}] {k} of 3, {k} of 3" for k in range(3)])
+        self.assertEqual(len({line.rsplit(",", 1)[1] for line in lines}), 1)
+        self.assertRegex(lines[0], r" 127\.0\.0\.1:\d+$")
+        self.assertIn("0 of 1, 0 of 1, node:5\n", self.run_it("-n", 1, "--join", "node:5", script=show).stdout)
+
+    def test_prints_whole_lines_and_keeps_the_output_of_each_rank(self):
+        done = self.run_it("-n", 2, "--output", "logs", script='printf "a b"; echo c; echo problem >&2; printf end')
+        self.assertEqual(sorted(done.stdout.splitlines()), ["[0] a bc", "[0] end", "[1] a bc", "[1] end"])
+        self.assertEqual(sorted(done.stderr.splitlines()), ["[0] problem", "[1] problem"])
+        for rank in range(2):
+            self.assertEqual(sorted((self.folder / f"logs/{rank}.log").read_text().splitlines()), ["a bc", "end", "problem"])
+
+    def test_returns_the_status_of_the_process_that_failed_itself(self):
+        done = self.run_it("-n", 3, script="[ $COHORT_RANK = 1 ] && exit 3; exit 75", expect=3)
+        self.assertIn("cohort-run: rank 1 has exited with status 3", done.stderr)
+        self.run_it("-n", 2, script="[ $COHORT_RANK = 1 ] || exit 75", expect=75)
+        self.assertIn("rank 1 was ended by the signal Killed", self.run_it("-n", 2, script="[ $COHORT_RANK = 0 ] || kill -9 $$", expect=75).stderr)
+
+    def test_starts_again_after_lost_ranks(self):
+        done = self.run_it("-n", 2, "--restarts", 2, script='echo "start $COHORT_RESTARTS"; [ $COHORT_RESTARTS -ge 1 ] || exit 75')
+        self.assertIn("ranks were lost: start 2 of 3 in 1 s", done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"[{rank}] start {k}" for rank in range(2) for k in range(2)])
+        self.assertIn("start 2 of 2", self.run_it("-n", 1, "--restarts", 1, script="exit 75", expect=75).stderr)
+        self.assertNotIn("start 2", self.run_it("-n", 1, "--restarts", 1, script="exit 4", expect=4).stderr)
+
+    def signals(self, *flags):
+        script = 'trap "echo got; exit 5" TERM; trap "echo user" USR1; echo ready; while :; do sleep 0.05; done'
+        with subprocess.Popen(self.command("-n", 2, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
+            self.assertEqual(sorted(job.stdout.readline() for _ in range(2)), ["[0] ready\n", "[1] ready\n"])
+            job.send_signal(signal.SIGUSR1)
+            self.assertEqual(sorted(job.stdout.readline() for _ in range(2)), ["[0] user\n", "[1] user\n"])
+            job.send_signal(signal.SIGTERM)
+            self.assertEqual(sorted(job.stdout.readlines()), ["[0] got\n", "[1] got\n"])
+            self.assertEqual(job.wait(LONGEST), 5)
+
+    def test_passes_signals_on(self):
+        self.signals()
+        self.signals(*self.remote("--hosts", "a,b"))
+
+    def test_ends_the_processes_if_it_is_killed(self):
+        script = "echo $$ > pid.$COHORT_RANK; echo ready; exec sleep 60"
+        for flags in ((), self.remote("--hosts", "a,b")):
+            with subprocess.Popen(self.command("-n", 2, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
+                for _ in range(2):
+                    job.stdout.readline()
+                job.kill()
+            numbers = [int((self.folder / f"pid.{rank}").read_text()) for rank in range(2)]
+            end = time.monotonic() + 20
+            while any(pathlib.Path(f"/proc/{number}").exists() for number in numbers) and time.monotonic() < end:
+                pass
+            self.assertFalse([number for number in numbers if pathlib.Path(f"/proc/{number}").exists()])
+
+    def test_starts_ranks_on_other_hosts(self):
+        script = 'echo "$COHORT_RANK $COHORT_LOCAL_RANK $COHORT_JOIN $PWD"; stat -c %a $COHORT_SECRET_FILE; cat $COHORT_SECRET_FILE'
+        lines = self.run_it("-n", 3, *self.remote("--hosts", "a,user@b"), script=script).stdout.splitlines()
+        by_rank = {rank: [line[4:] for line in lines if line.startswith(f"[{rank}] ")] for rank in range(3)}
+        self.assertEqual([by_rank[rank][0] for rank in range(3)],
+                         [f"{rank} {local} a:29400 {os.path.realpath(self.folder)}" for rank, local in ((0, 0), (1, 1), (2, 0))])
+        self.assertEqual(sorted((self.folder / "hosts").read_text().split()), ["a", "a", "user@b"])
+        self.assertEqual({by_rank[rank][1] for rank in range(3)}, {"600"})
+        self.assertEqual(len({by_rank[rank][2] for rank in range(3)}), 1)
+        self.assertRegex(by_rank[0][2], "^[0-9a-f]{64}$")
+        quoting = self.run_it("-n", 1, *self.remote("--hosts", "a"), script="echo \"it's\" '$HOME' \\\\ *")
+        self.assertEqual(quoting.stdout, "it's $HOME \\ hosts ssh\n")
+
+    def test_keeps_the_secret_of_the_user(self):
+        secret = self.folder / "key"
+        secret.write_text("0123456789abcdef")
+        done = self.run_it("-n", 2, *self.remote("--hosts", "a", "--secret", "key"), script="echo $COHORT_SECRET_FILE")
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"[{rank}] {os.path.realpath(secret)}" for rank in range(2)])
+
+    def test_explains_invalid_commands(self):
+        for flags, message in (
+                ((), "-n: expected the number of ranks, got nothing"),
+                (("-n", "0", "true"), "-n: expected a number from 1 to 4096, got '0'"),
+                (("-n", "2"), "expected a program, got nothing"),
+                (("-n", "2", "--host", "a", "true"), "--host: expected a flag of cohort-run, or the program"),
+                (("-n", "2", "--hosts", "a b", "true"), "--hosts: expected names such as a,b or a:2,b:2, got 'a b'"),
+                (("-n", "2", "--hosts", "-oX", "true"), "--hosts: expected names"),
+                (("-n", "2", "--hosts", "a:3", "true"), "--hosts: expected 2 ranks on all hosts together, got 3"),
+                (("-n", "2", "--hosts", "a:2,b", "true"), "got 2 and a host without ranks"),
+                (("-n",), "-n: expected a value, got nothing")):
+            done = subprocess.run([PROGRAM, *flags], capture_output=True, text=True, timeout=LONGEST)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+        self.assertEqual(subprocess.run([PROGRAM, "-n", "1", "/no/such"], capture_output=True, timeout=LONGEST).returncode, 127)
+        self.assertIn("cohort-run -n RANKS", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=LONGEST).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
