@@ -548,7 +548,8 @@ TEST(run_document, has_every_member_of_the_settings) {
   EXPECT_EQ(size_at(other, {"strategy", "allreduce"}), members_of<allreduce>());
   EXPECT_EQ(size_at(other, {"data", "table"}),
             members_of<table_source>() - 1 + members_of<encoder_settings>());
-  EXPECT_EQ(size_at(other, {"data", "table", "format"}), members_of<table_settings>());
+  // Schemas set optional_columns, may_be_empty and out_of_range_is_text.
+  EXPECT_EQ(size_at(other, {"data", "table", "format"}), members_of<table_settings>() - 3);
   io::json_document const parsed = io::parse_json(other);
   EXPECT_EQ(static_cast<int>(parsed.root().at("optimizer").at("layers").at(std::size_t{0}).size()),
             members_of<layer_override>());
@@ -720,6 +721,21 @@ struct chance {
             .missing_texts = texts(),
             .trim = coin()};
   }
+  transform_pipeline pipeline_of_steps() {
+    namespace p = pipeline;
+    transform_pipeline made{.schema = {{{.name = text(), .lowest = maybe([&] { return -real(); })},
+                                        {.name = text(), .type = column_type::category, .values = texts()}}}};
+    std::vector<transform_step> const known{
+        p::filter{text()},
+        p::derive{text(), text()},
+        p::categories{texts(), text()},
+        p::normalise{texts(), of({rescaling::standardise, rescaling::min_max})},
+        p::impute{texts(), of({p::replacement::median, p::replacement::constant}), real(), text()},
+        p::windows{below(9), below(9), coin()}};
+    for (int k = below(4); k > 0; --k)
+      made.steps.push_back(known[static_cast<std::size_t>(below(static_cast<int>(known.size())))]);
+    return made;
+  }
   graph layers() {
     int const units = 1 + below(9);
     initialiser const how = initial();
@@ -775,7 +791,9 @@ struct chance {
             .stratified = coin(),
             .encode = {texts(), text(), coin(), texts(), coin(),
                        of({imputation::refuse, imputation::median, imputation::constant}), -real()},
-            .format = table()};
+            .format = table(),
+            .transform = maybe([&] { return pipeline_of_steps(); }),
+            .bad = of({bad_record::stop, bad_record::skip})};
         break;
       case 4: {
         text_source made{

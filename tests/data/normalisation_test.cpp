@@ -244,6 +244,27 @@ TEST(channel_statistics, of_parts_merge_to_those_of_the_whole) {
   EXPECT_NEAR(parts.targets[0][0].scale, whole.targets[0][0].scale, 1e-12 * whole.targets[0][0].scale);
 }
 
+/// Examples {i, 2i}; those with an odd number have weight 0 and extreme values.
+struct half_weighted {
+  data_description const& describe() const { return what; }
+  std::int64_t size() const { return 10; }
+  void get(std::int64_t i, example_view& out) const {
+    float* const to = out.fill<float>(0);
+    to[0] = i % 2 == 0 ? static_cast<float>(i) : -1e6F;
+    to[1] = i % 2 == 0 ? static_cast<float>(2 * i) : 1e6F;
+    out.weight = i % 2 == 0 ? 1.0F : 0.0F;
+  }
+  data_description what{.inputs = {{.name = "pair", .example = {2}}}, .weighted = true};
+};
+
+TEST(normalisation, ignores_examples_of_weight_zero) {
+  std::vector<float> const kept{0, 0, 2, 4, 4, 8, 6, 12, 8, 16};
+  dataset const some = arrays({array_view{.name = "pair", .values = {kept.data(), {5, 2}}}});
+  for (rescaling const how : {rescaling::standardise, rescaling::min_max})
+    EXPECT_EQ(fit_normalisation(dataset(half_weighted()), {.inputs = how}),
+              fit_normalisation(some, {.inputs = how}));
+}
+
 TEST(normalisation, is_accurate_far_from_zero) {
   std::vector<double> values;
   for (int i = 0; i < 1000; ++i) values.push_back(1e8 + i % 2);

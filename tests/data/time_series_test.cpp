@@ -42,10 +42,10 @@ TEST(time_series, refuses_values_that_are_no_rows_of_numbers) {
   expect_parts(refused<shape_error>([&] { time_series(integers, 1); }), {"got 2x1 of i32"});
   expect_parts(refused<data_error>([] { time_series({six.data(), {3, 2}}, {"a"}); }), {"2 names", "got 1"});
   std::vector<double> const bad{1, 2, 3, std::numeric_limits<double>::quiet_NaN()};
-  expect_parts(refused<data_error>([&] { time_series(bad, 2); }), {"column c1, row 1", "finite"});
+  expect_parts(refused<data_error>([&] { time_series(bad, 2); }), {"column c1, row 2", "finite"});
   std::vector<double> const large{1, 2, 1e39};
   EXPECT_EQ(refused<data_error>([&] { time_series(large, 1); }),
-            "a value of a series is out of range (column c0, row 2): expected a number within the range of "
+            "a value of a series is out of range (column c0, row 3): expected a number within the range of "
             "f32, got 1e+39");
 }
 

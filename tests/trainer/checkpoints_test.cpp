@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"
 #include "../strategy/sharing_cases.hpp"
@@ -570,6 +571,71 @@ TEST(checkpoints, continue_an_interrupted_epoch_only_on_the_same_examples) {
       made.fit(other, {.batch = 7, .epochs = 1});  // a new epoch may have other examples
     });
   }
+}
+
+TEST(checkpoints, of_other_ranks_are_compared_with_the_examples) {
+  bright_thirds const examples(203);
+  scratch_folder const folder;
+  launch<threads>(
+      4, [&](communicator& world) { interrupt_an_epoch(world, examples.data(), folder.path()); });
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    resume(made, folder.path());
+    dataset const other =
+        mapped(examples.data(), [](std::int64_t, example_view& one) { one.edit<float>(0)[0] += 1; });
+    EXPECT_NE(refusal_of<setting_error>([&] { made.fit(other, {.batch = 7}); }).find("another data set"),
+              std::string::npos);
+    std::int64_t const used = made.position().position;
+    EXPECT_GT(used, 0);
+    EXPECT_EQ(made.fit(examples.data(), {.batch = 7}).examples, 203 - used);
+  });
+}
+
+/// Interrupts an epoch with `first`, and returns the refusal of a fit with `then`.
+std::string refusal_of_order(fit_settings first, fit_settings then, int ranks_before = 2, int ranks = 2) {
+  bright_thirds const examples(103);
+  scratch_folder const folder;
+  launch<threads>(ranks_before, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    stop_after stopping(4);
+    first.listeners = {&stopping};
+    fit_settings const how = first;
+    made.fit(examples.data(), how);
+    save_checkpoint(made, folder.path());
+  });
+  std::string refusal;
+  launch<threads>(ranks, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    resume(made, folder.path());
+    std::string const text = refusal_of<setting_error>([&] { made.fit(examples.data(), then); });
+    if (world.rank() == 0) refusal = text;
+    made.end_epoch();
+    made.fit(examples.data(), then);
+  });
+  return refusal;
+}
+
+TEST(checkpoints, continue_an_interrupted_epoch_only_in_the_same_order) {
+  fit_settings const usual{.batch = 7};
+  auto const other = [&](auto edit) {
+    fit_settings made = usual;
+    edit(made);
+    return made;
+  };
+  EXPECT_EQ(refusal_of_order(usual, other([](fit_settings& s) { s.shuffle = false; })),
+            "the interrupted epoch cannot continue in another order (fit, epoch 1): expected the order of the run "
+            "that wrote the checkpoint, examples of all ranks, shuffled by seed 7; or training::end_epoch, which "
+            "ends the epoch, got examples of all ranks, not shuffled");
+  fit_settings const blocks = other([](fit_settings& s) { s.blocks = {8, 2}; });
+  EXPECT_NE(refusal_of_order(usual, blocks).find("in blocks of 8 in windows of 2"), std::string::npos);
+  EXPECT_NE(refusal_of_order(blocks, usual).find("in blocks of 8 in windows of 2"), std::string::npos);
+}
+
+TEST(checkpoints, of_ranks_with_examples_of_their_own_need_the_same_ranks_within_an_epoch) {
+  fit_settings const local{.batch = 7, .sharding = sharding::local};
+  EXPECT_NE(refusal_of_order(local, local, 4, 2).find("examples of each rank, 4 ranks"), std::string::npos);
+  EXPECT_NE(refusal_of_order(local, {.batch = 7}, 2, 2).find("examples of each rank, 2 ranks"),
+            std::string::npos);
 }
 
 TEST(checkpoints, end_an_interrupted_epoch_before_other_examples) {

@@ -16,6 +16,7 @@
 #endif
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -23,6 +24,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
@@ -510,6 +512,23 @@ TEST(training, returns_the_output_of_each_key) {
         std::equal(plain[i].begin(), plain[i].end(), keyed[static_cast<std::size_t>(i)].values.begin()));
   }
   EXPECT_THROW(made.predict(std::span(keys).first(2), input), shape_error);
+}
+
+TEST(training, keys_have_any_type) {
+  bright_thirds const examples(3);
+  training const made = trainer<fast>(small, with(1));
+  std::vector<tensor_view> const inputs{{examples.pixels.data(), shape{3, 1, 8, 8}}};
+  std::array<std::pair<int, char>, 3> const keys{{{7, 'a'}, {-1, 'b'}, {7, 'c'}}};
+  auto const keyed = made.predict(keys, inputs);
+  predictions const plain = made.predict(inputs);
+  ASSERT_EQ(keyed.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(keyed[i].key, keys[i]);
+    auto const values = plain[static_cast<int>(i)];
+    EXPECT_EQ(keyed[i].values, std::vector<float>(values.begin(), values.end()));
+  }
+  int numbers[]{4, 5};
+  EXPECT_THROW(made.predict(numbers, inputs), shape_error);
 }
 
 /// Records the calls of listeners.

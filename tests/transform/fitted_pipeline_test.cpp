@@ -120,6 +120,33 @@ TEST(fitted_pipeline, rescales) {
   EXPECT_TRUE(none.learned(0).empty());
 }
 
+TEST(fitted_pipeline, only_shifts_a_column_whose_training_values_are_equal) {
+  data_table const constant = parsed("age,income,city,size\n20,6,Rome,small\n21,6,Rome,small\n");
+  for (rescaling const how : {rescaling::standardise, rescaling::min_max}) {
+    fitted_pipeline const p = fitted({pipeline::normalise{{"income"}, how}}, constant);
+    EXPECT_EQ(numbers(p.apply(training()), "income"), (values{1 - 6, -1, 3 - 6, 100 - 6, 8 - 6}));
+    EXPECT_EQ(p.learned(0)[0].unit, 1);
+  }
+}
+
+TEST(fitted_pipeline, describes_the_columns_after_each_step) {
+  using enum pipeline::replacement;
+  auto const age_after = [](pipeline::replacement with) {
+    return *fitted({pipeline::impute{.columns = {"age"}, .with = with, .number = 3}}).schema().find("age");
+  };
+  for (auto const with : {mean, median}) EXPECT_EQ(age_after(with).type, column_type::number);
+  for (auto const with : {most_frequent, constant}) EXPECT_EQ(age_after(with).type, column_type::integer);
+  EXPECT_TRUE(age_after(mean).required);
+  EXPECT_EQ(age_after(most_frequent).lowest, 0);
+  EXPECT_EQ(age_after(constant).lowest, std::nullopt);
+  // With another value for missing texts, every row has a category; without one a text may be missing.
+  auto const city_after = [](std::string const& other) {
+    return *fitted({pipeline::categories{.columns = {"city"}, .other = other}}).schema().find("city");
+  };
+  EXPECT_TRUE(city_after("elsewhere").required);
+  EXPECT_FALSE(city_after("").required);
+}
+
 TEST(fitted_pipeline, encodes_categories) {
   fitted_pipeline const p = fitted({pipeline::categories{.columns = {"city"}, .other = "other"},
                                     pipeline::index{{"size"}}, pipeline::one_hot{{"city"}}});
@@ -240,6 +267,122 @@ TEST(fitted_pipeline, accepts_rows_without_optional_columns) {
   EXPECT_EQ(made.texts("size").codes[0], -1);
   EXPECT_EQ(made.texts("size").vocabulary.size(), 2u);
   EXPECT_EQ(numbers(made, "income"), (values{4}));
+}
+
+TEST(fitted_pipeline, accepts_files_without_optional_columns) {
+  table_schema with_target = schema;
+  with_target.columns[3].optional = true;
+  fitted_pipeline const p({with_target, {pipeline::drop{{"city"}}}}, training());
+  EXPECT_EQ(p.apply(parsed("city,age,income\nRome,3,4\n", "new.csv", with_target)).texts("size").codes[0], -1);
+  expect_parts(refused<setting_error>([&] { parsed("age,income,size\n1,2,small\n", "new.csv", with_target); }),
+               {"the table has no such column", "new.csv", "got city"});
+  EXPECT_EQ(p.apply(parsed("city,age,income\n", "empty.csv", with_target)).rows(), 0);
+}
+
+TEST(fitted_pipeline, skips_a_number_out_of_range_in_any_division_of_the_rows) {
+  transform_settings const skip{.bad = bad_record::skip};
+  std::string const names = "age,income,city,size\n", good = "1,2,a,small\n", large = "1,1e999,a,small\n",
+                    text = "1,abc,a,small\n";
+  fitted_pipeline const p = fitted({});
+  for (std::string const& rows : {good + large, good + text, good + large + text}) {
+    transform_report report;
+    EXPECT_EQ(p.apply(parsed(names + rows), skip, &report).rows(), 1);
+    EXPECT_EQ(report.skipped + 1, report.rows);
+  }
+  expect_parts(refused<data_error>([&] { p.apply(parsed(names + good + large)); }),
+               {"column income, row 2", "a number", "1e999"});
+}
+
+TEST(fitted_pipeline, refuses_infinity_and_integers_that_f64_does_not_separate) {
+  fitted_pipeline const p = fitted({pipeline::impute{{"income"}}});
+  double const infinity = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(p.apply(table_row{1.0, row_value(), std::string("a"), std::string("small")}));
+  expect_parts(
+      refused<data_error>([&] { p.apply(table_row{1.0, infinity, std::string("a"), std::string("small")}); }),
+      {"column income", "a number", "inf"});
+  EXPECT_TRUE(p.apply(table_row{9007199254740991.0, 1.0, std::string("a"), std::string("small")}));
+  EXPECT_EQ(refused<data_error>([&] {
+              p.apply(table_row{9007199254740992.0, 1.0, std::string("a"), std::string("small")});
+            }).empty(),
+            false);
+}
+
+TEST(fitted_pipeline, negative_zero_is_zero) {
+  using enum pipeline::replacement;
+  std::string const first = "0,-0,a,small\n", second = "0,0,a,small\n", third = "0,1,a,small\n";
+  auto const json = [&](std::string const& rows) {
+    data_table const table = parsed("age,income,city,size\n" + rows);
+    return to_json(fitted({pipeline::impute{{"income"}, most_frequent}}, table))
+           + to_json(fitted({pipeline::normalise{{"income"}, rescaling::min_max}}, table));
+  };
+  EXPECT_EQ(json(first + second + third), json(second + first + third));
+  EXPECT_EQ(json(first + second + third).find("-0"), std::string::npos);
+}
+
+TEST(fitted_pipeline, the_median_of_extreme_numbers_is_finite) {
+  fitted_pipeline const p = fitted({pipeline::impute{{"income"}, pipeline::replacement::median}},
+                                   parsed("age,income,city,size\n1,1e308,a,small\n1,-1e308,a,small\n"));
+  EXPECT_EQ(p.learned(0)[0].number, 0);
+}
+
+TEST(fitted_pipeline, indicators_of_two_columns_need_different_names) {
+  table_schema const twins{{{.name = "a", .type = column_type::category, .values = {"b=c", "d"}},
+                            {.name = "a=b", .type = column_type::category, .values = {"c"}}}};
+  expect_parts(refused<setting_error>([&] { transform_pipeline({twins, {pipeline::one_hot{{"a", "a=b"}}}}).check(); }),
+               {"two indicators would have the same name", "a=b=c"});
+}
+
+TEST(fitted_pipeline, a_category_of_many_values_has_no_indicators) {
+  table_schema wide{{{.name = "a", .type = column_type::category}}};
+  for (std::size_t i = 0; i <= pipeline::one_hot::max_values; ++i)
+    wide.columns[0].values.push_back(std::to_string(i));
+  expect_parts(refused<setting_error>([&] { transform_pipeline({wide, {pipeline::one_hot{{"a"}}}}).check(); }),
+               {"at most 65536 values; the step index for more", "got 65537"});
+  transform_pipeline({wide, {pipeline::index{{"a"}}}}).check();
+}
+
+TEST(fitted_pipeline, one_hot_and_index_follow_the_order_of_the_values) {
+  table_schema const sizes{{{.name = "s", .type = column_type::category, .values = {"m", "xl", "l", "s"}}}};
+  data_table const rows = parse_table("s\nl\nm\ns\nxl\n", "rows.csv", format_of(sizes));
+  data_table const hot = fitted_pipeline({sizes, {pipeline::one_hot{{"s"}}}}, rows).apply(rows);
+  EXPECT_EQ(hot.columns(), (strings{"s=m", "s=xl", "s=l", "s=s"}));
+  EXPECT_EQ(numbers(hot, "s=xl"), (values{0, 0, 0, 1}));
+  EXPECT_EQ(numbers(hot, "s=l"), (values{1, 0, 0, 0}));
+  EXPECT_EQ(numbers(fitted_pipeline({sizes, {pipeline::index{{"s"}}}}, rows).apply(rows), "s"),
+            (values{2, 0, 3, 1}));
+}
+
+TEST(fitted_pipeline, refuses_to_rename_to_an_unknown_column_before_reading_rows) {
+  transform_pipeline const how{schema, {pipeline::normalise{{"age"}}, pipeline::rename{"income", "age"}}};
+  expect_parts(refused<setting_error>([&] { how.check(); }), {"steps[1], rename", "age"});
+}
+
+TEST(fitted_pipeline, refuses_nul_bytes_in_texts) {
+  std::string const nul("a\0b", 3);
+  for (transform_step const& step :
+       {transform_step(pipeline::derive{"x", "if(age > 1, '" + nul + "', 'c')"}),
+        transform_step(pipeline::filter{"city == '" + nul + "'"}),
+        transform_step(pipeline::categories{.columns = {"city"}, .other = nul}),
+        transform_step(pipeline::impute{
+            .columns = {"city"}, .with = pipeline::replacement::constant, .text = nul})})
+    expect_parts(refused<setting_error>([&] { transform_pipeline({schema, {step}}).check(); }), {"no NUL bytes"});
+}
+
+TEST(fitted_pipeline, keeps_an_empty_text_as_the_most_frequent_one) {
+  table_schema const texts_only{{{.name = "t", .type = column_type::text}}};
+  data_table const rows = table_of(texts_only, {{std::string()}, {std::string()}, {std::string("a")}}, "rows");
+  fitted_pipeline const p(
+      {texts_only, {pipeline::impute{.columns = {"t"}, .with = pipeline::replacement::most_frequent}}}, rows);
+  EXPECT_EQ(fitted_pipeline::from_json(to_json(p)), p);
+}
+
+TEST(fitted_pipeline, reads_more_than_a_million_learned_texts) {
+  table_schema const two{{{.name = "t", .type = column_type::text}, {.name = "u", .type = column_type::text}}};
+  std::string text = "t,u\n";
+  for (int i = 0; i < 500'001; ++i) text += std::to_string(i) + "," + std::to_string(i) + "\n";
+  fitted_pipeline const p({two, {pipeline::categories{.columns = {"t", "u"}}}},
+                          parse_table(text, "rows.csv", format_of(two)));
+  EXPECT_EQ(fitted_pipeline::from_json(to_json(p)), p);
 }
 
 TEST(fitted_pipeline, names_file_column_and_row_of_a_value_that_does_not_match) {
@@ -544,6 +687,17 @@ TEST(fitted_pipeline, requires_the_same_pipeline_on_all_ranks) {
                  }),
                  {"pipeline"});
   });
+}
+
+TEST(fitted_pipeline, refuses_an_invalid_pipeline_of_one_rank_on_all_ranks) {
+  for (std::string const& name : {std::string(), std::string("absent")})
+    launch<threads>(2, [&](communicator& world) {
+      std::string const column = world.rank() == 0 ? name : "age";
+      expect_parts(refused<setting_error>([&] {
+                     fitted_pipeline({schema, {pipeline::normalise{{column}}}}, training(), world);
+                   }),
+                   {"pipeline", "rank 1"});
+    });
 }
 
 }  // namespace fitted_pipeline_test

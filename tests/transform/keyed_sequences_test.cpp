@@ -244,6 +244,42 @@ TEST(keyed_sequences, are_the_same_on_any_number_of_ranks) {
     }
 }
 
+TEST(keyed_sequences, need_an_input_besides_keys_and_order) {
+  table_schema const keyed{{{.name = "id", .type = column_type::integer}, {.name = "when"}, {.name = "y"}}};
+  data_table const rows = parse_table("id,when,y\n1,1,2\n", "rows.csv", format_of(keyed));
+  keyed_sequences const all(fitted_pipeline({keyed, {pipeline::group_by_key{{"id"}, "when"}}}, rows), rows);
+  expect_parts(refused<setting_error>([&] { all.examples({.target = "y", .regression = true}); }),
+               {"there is no input column"});
+}
+
+TEST(keyed_sequences, rows_outside_of_windows_may_lack_values) {
+  data_table const rows = parsed("a,1,1,1,1,on\na,1,2,2,2,on\na,1,3,,,on\n");
+  keyed_sequences const all(fitted({by_id, pipeline::windows{.length = 2, .stride = 2}}), rows);
+  ASSERT_EQ(all.size(), 1);
+  for (bool const per_step : {false, true})
+    EXPECT_EQ(
+        all.examples({.inputs = {"x"}, .target = "y", .regression = true, .per_step = per_step}).size(), 1);
+}
+
+TEST(keyed_sequences, of_pipelines_that_differ_are_refused_on_all_ranks) {
+  launch<threads>(2, [](communicator& world) {
+    std::vector<transform_step> const steps =
+        world.rank() == 0 ? std::vector<transform_step>{} : std::vector<transform_step>{by_id};
+    expect_parts(refused<setting_error>([&] { keyed_sequences(fitted(steps), log_rows(), world); }),
+                 {"pipeline", "rank 1"});
+  });
+}
+
+TEST(keyed_sequences, longer_than_the_examples_on_one_rank_are_refused_on_all) {
+  launch<threads>(2, [](communicator& world) {
+    keyed_sequences const all(fitted({by_part}), world.rank() == 0 ? log_rows() : parsed("c,1,1,1,1,on\n"), world,
+                              {});
+    expect_parts(refused<setting_error>(
+                     [&] { all.examples({.inputs = {"x"}, .target = "y", .regression = true, .length = 1}); }),
+                 {"a sequence is longer than the examples", "got 1"});
+  });
+}
+
 TEST(keyed_sequences, find_the_same_key_on_two_ranks) {
   strings why(3);
   launch<threads>(3, [&](communicator& world) {

@@ -94,6 +94,8 @@ TEST(row_expression, computes_functions) {
   EXPECT_EQ(number("round(2.5)"), 3);
   EXPECT_EQ(number("min(2, 3)"), 2);
   EXPECT_EQ(number("max(2, 3)"), 3);
+  for (char const* bad : {"min(5, log(-1))", "min(log(-1), 5)", "max(5, 1 / 0)", "max(-1 / 0, 5)"})
+    EXPECT_TRUE(std::isnan(number(bad))) << bad;
   EXPECT_EQ(number("pow(2, 10)"), 1024);
   EXPECT_EQ(number("length(note)", 1), 1);  // characters, not bytes
   EXPECT_EQ(number("7 % 3"), 1);

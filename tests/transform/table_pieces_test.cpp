@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/records/table_rows.hpp>
+#include <cohort/transform/fitted_pipeline.hpp>
 #include <cohort/transform/table_pieces.hpp>
 
 #include "../data/refused.hpp"
@@ -28,6 +30,31 @@ TEST(table_pieces, are_read_from_files_once_per_call) {
     EXPECT_EQ(files, 2);
   }
   pieces_of({}, schema)([](data_table const&) { FAIL() << "no file"; });
+}
+
+TEST(table_pieces, may_be_blocks_of_a_large_table) {
+  std::string const path = fresh_path("blocks.csv");
+  std::ofstream out(path);
+  out << "extra,city,age,when\n";
+  for (int row = 0; row < 300; ++row)
+    out << row << ",city " << row % 7 << ',' << (row % 5 == 0 ? "" : std::to_string(row % 83)) << ",2026-11-0"
+        << 1 + row % 9 << '\n';
+  out.close();
+  transform_pipeline const how{.schema = schema,
+                               .steps = {pipeline::impute{.columns = {"age"}, .with = pipeline::replacement::median},
+                                         pipeline::categories{.columns = {"city"}},
+                                         pipeline::normalise{{"age", "when"}}}};
+  fitted_pipeline const whole(how, read_table(path, format_of(schema)));
+  for (std::uint64_t const bytes : {1U, 200U, 1'000'000U}) {
+    table_rows const rows({path}, {.format = format_of(schema), .cache = "", .block_bytes = bytes});
+    table_pieces const blocks = [&](auto const& use) { rows.for_each_block(use); };
+    fitted_pipeline const fitted(how, blocks);
+    EXPECT_EQ(fitted, whole) << bytes;
+    EXPECT_EQ(fitted.report().rows, 300);
+    int count = 0;
+    fitted.apply(blocks)([&](data_table const& piece) { count += piece.rows(); });
+    EXPECT_EQ(count, 300);
+  }
 }
 
 }  // namespace table_pieces_test

@@ -6,7 +6,9 @@
 #include <cohort/records/record_dataset.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/text/token_crops.hpp>
+#include <cohort/transform/transform_pipeline.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,7 +39,9 @@ struct idx_source {
 };
 
 /// A table of comma- or tab-separated values, encoded by a table_encoder that is fitted to the training rows.
-/// Without `test_file`, the fraction `test_fraction` of the rows is held out.
+/// Without `test_file`, the fraction `test_fraction` of the rows is held out. With `transform`, a pipeline is
+/// fitted to the training rows first, and the encoder reads the rows that it has prepared; the schema of the
+/// pipeline then determines the columns, their types and the missing values, instead of `format`.
 struct table_source {
   std::string file{};
   std::string test_file{};
@@ -46,6 +50,8 @@ struct table_source {
   bool stratified = false;  ///< each class of the target is divided in the same proportion
   encoder_settings encode{};
   table_settings format{};
+  std::optional<transform_pipeline> transform{};  ///< without group_by_key and windows
+  bad_record bad = bad_record::stop;              ///< for rows that do not match the schema of `transform`
 };
 
 /// Tokenizer of a text (tokenizer): every byte is a token.

@@ -15,7 +15,8 @@ struct mix_part {
 /// Settings of mix.
 struct mix_settings {
   std::int64_t size = 0;  ///< examples in an epoch; 0: the sum of the sizes of all parts
-  /// Consecutive examples of a part that remain neighbours, for a loader with loader_settings::blocks.
+  /// Size in examples of the blocks of a part that are permuted as a whole, for a loader with
+  /// loader_settings::blocks.
   std::int64_t block = 1;
   std::uint64_t seed = 0;  ///< of the order in which the examples of a part are drawn
 };

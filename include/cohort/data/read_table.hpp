@@ -26,12 +26,16 @@ struct table_settings {
   std::vector<std::string> columns = {};         ///< columns to read, in this order; empty: all
   std::vector<std::string> number_columns = {};  ///< each field must be a number or missing
   std::vector<std::string> text_columns = {};    ///< read as texts even if all are numbers: postal codes
-  element_type number_type = element_type::f32;  ///< or f64
+  std::vector<std::string> optional_columns = {};  ///< columns of the lists above that a file may lack
+  element_type number_type = element_type::f32;    ///< or f64
   missing_values missing = missing_values::refuse;
   /// A field with one of these texts is missing, also if the text is in quotes or between blanks. A text may
   /// be a number, such as "-999".
   std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
-  bool trim = false;  ///< removes blanks around texts that are not quoted
+  bool trim = false;          ///< removes blanks around texts that are not quoted
+  bool may_be_empty = false;  ///< a table without rows is no error
+  /// A number out of range is a text, which makes its column one of texts, instead of an error.
+  bool out_of_range_is_text = false;
   std::size_t max_columns = 1 << 16;
   std::size_t max_field_bytes = 1 << 20;
 };
@@ -48,8 +52,8 @@ struct table_settings {
 ///           with another number of fields than the first line, an unterminated quote, text after a closing
 ///           quote, a NUL byte, a CR without LF, invalid UTF-8, a number out of range, a field in
 ///           number_columns that is not a number, equal column names, too many columns or rows, or too long a
-///           field; or if there are no rows. setting_error for a column that does not exist, or an invalid
-///           separator.
+///           field; or if there are no rows. setting_error for a column that does not exist and is not
+///           optional, or an invalid separator.
 /// Exact     numbers are the nearest f32 or f64; underflow gives 0.
 data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings = {});
 

@@ -25,7 +25,8 @@ std::string save_checkpoint(training& run, std::string const& directory, int kee
 ///           all ranks that wrote the checkpoint.
 /// Errors    data_error for a checkpoint of another network, or if all checkpoints in the directory are
 ///           damaged. The first fit throws setting_error if it would continue an interrupted epoch on other
-///           examples than those of the run that wrote the checkpoint (compared by fingerprint).
+///           examples than those of the run that wrote the checkpoint (compared by fingerprint), in another
+///           order, or with another number of ranks if each rank has its own examples or a stream.
 std::optional<std::string> resume(training& run, std::string const& directory);
 
 }  // namespace cohort

@@ -35,8 +35,9 @@ struct predictions {
 };
 
 /// The output of one example, with the example's key.
+template <class Key>
 struct keyed_prediction {
-  std::string key;
+  Key key;
   std::vector<float> values;
 };
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace cohort {
@@ -175,8 +176,19 @@ class training {
   predictions predict(std::span<tensor_view const> inputs) const;
   /// The same for inputs with masks; targets and weights are ignored.
   predictions predict(batch_view const& data) const;
-  /// Returns one output per key, in the order of `keys`. `input` has one example per key.
-  std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
+  /// Returns one output per key, in the order of `keys`: a vector, array or span of any type. `input` has one
+  /// example per key.
+  ///
+  /// Errors    shape_error for another number of keys than examples.
+  template <class Keys>
+  auto predict(Keys const& keys, tensor_view input) const {
+    return keyed(std::span(keys), predict(input));
+  }
+  /// The same for several inputs.
+  template <class Keys>
+  auto predict(Keys const& keys, std::span<tensor_view const> inputs) const {
+    return keyed(std::span(keys), predict(inputs));
+  }
   /// Returns the outputs of the named layers (heads or inner layers), in that order; without names all
   /// outputs of the network. Layers that these outputs do not need are not computed. Thread-safe.
   ///
@@ -202,8 +214,8 @@ class training {
   void save(io::byte_sink_ref to, bool updater_state = false);
 
   /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
-  /// step and epoch. The file's normalisation and encoder replace those of the run; if the file has none, the
-  /// run has none.
+  /// step and epoch. The file's normalisation, encoder and pipeline replace those of the run; if the file
+  /// has none, the run has none.
   ///
   /// Errors    file_error; data_error with the difference between the file's network and this one. After an
   ///           error nothing has changed.
@@ -211,8 +223,8 @@ class training {
   void load(model_file const& from);
 
   /// Copies the parameters of those layers whose names and shapes match layers of another network's model.
-  /// Returns which layers were copied, and why the others were not. Updater state, step, epoch, normalisation
-  /// and encoder are unchanged.
+  /// Returns which layers were copied, and why the others were not. Updater state, step, epoch,
+  /// normalisation, encoder and pipeline are unchanged.
   ///
   /// Order     not collective: every rank makes the same call.
   /// Errors    those of load, except that the networks may differ; data_error if no layer matches. After an
@@ -240,6 +252,17 @@ class training {
   detail::training_state& state() const { return *state_; }
 
  private:
+  template <class Key, std::size_t Extent>
+  static std::vector<keyed_prediction<std::remove_const_t<Key>>> keyed(std::span<Key, Extent> keys,
+                                                                       predictions const& made) {
+    check_keys(made, keys.size());
+    std::vector<keyed_prediction<std::remove_const_t<Key>>> all;
+    for (int i = 0; i < made.count(); ++i)
+      all.push_back({keys[static_cast<std::size_t>(i)], {made[i].begin(), made[i].end()}});
+    return all;
+  }
+  static void check_keys(predictions const& made, std::size_t keys);
+
   std::unique_ptr<detail::training_state> state_;
 };
 

@@ -27,16 +27,16 @@ struct pipeline_program;
 ///     arrays const held = prepared.apply(held_out).examples({.target = "answer"});
 ///
 /// Order     the constructors with a communicator are collective. The constructors pass over the training
-///           rows once, and once more for each step whose rows depend on what an earlier step learns in the
-///           current pass: because it reads a column of that step, or follows a filter or derive that does.
-///           After a pass the statistics of the ranks are merged.
+///           rows once if no step depends on what another step learns. Each such dependence adds a pass: a
+///           step that reads a column of a step that learns, or follows a filter or derive that does. After a
+///           pass the statistics of the ranks are merged.
 /// Moves     one allgatherv of the statistics per pass: up to 2.2 KiB for each column that is rescaled or
 ///           whose mean is computed, 16 bytes for each different number and 16 bytes and the text for each
 ///           different text that is counted.
 /// Errors    setting_error from transform_pipeline::check, or if the ranks' pipelines differ. data_error for
-///           a table that lacks a column, or, unless rows are skipped, a row that does not match the schema,
-///           with file, column, row and rank; if a step has no values to learn from; for more than
-///           max_distinct different values. All ranks throw if one does.
+///           a table in memory that lacks a column (setting_error for a file), or, unless rows are skipped, a
+///           row that does not match the schema, with file, column, row and rank; if a step has no values to
+///           learn from; for more than max_distinct different values. All ranks throw if one does.
 /// Exact     bitwise equal for the same training rows in any order, in any pieces, on any ranks; equal on all
 ///           ranks.
 class fitted_pipeline {
@@ -76,7 +76,8 @@ class fitted_pipeline {
   /// Errors    setting_error for a step that does not exist.
   std::vector<fitted_column> const& learned(std::size_t step) const;
   /// Returns the numbers of rows in the last pass over the training rows, summed over all ranks; zeros for a
-  /// pipeline that was read from JSON.
+  /// pipeline that was read from JSON. A pass ends at the last step that learns, so filters after it do not
+  /// count.
   transform_report const& report() const { return report_; }
 
   /// Reads a fitted pipeline.
@@ -84,7 +85,7 @@ class fitted_pipeline {
   /// Errors    data_error with name, line, column and path, as transform_pipeline::from_json, or if pipeline
   ///           and learned values do not match.
   static fitted_pipeline from_json(std::string_view text, std::string_view name = "JSON text");
-  /// Reads a parsed one.
+  /// Reads a parsed fitted pipeline.
   static fitted_pipeline from(io::json_value root);
 
   detail::pipeline_program const& program() const { return *program_; }

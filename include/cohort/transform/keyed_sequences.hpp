@@ -21,7 +21,9 @@ struct sequence_examples {
   std::string target = {};               ///< a category, or a column of numbers
   bool regression = false;               ///< the target is a number to predict, not a class
   bool per_step = false;                 ///< one target per row; false: the target in a sequence's last row
-  int classes = 0;  ///< of a numeric target; 0: the highest value of its schema + 1, or the largest label + 1
+  /// Of a numeric target; 0: the highest value of its schema + 1, or the largest label of this rank + 1. Set
+  /// it for several ranks if the schema has no highest value.
+  int classes = 0;
   int length = 0;   ///< steps of each example in a batch; 0: as many as the longest sequence of all ranks
 };
 
@@ -38,7 +40,7 @@ struct sequence_examples {
 ///           same key and order, with file, row and rank of both; if rows are skipped, the second one is. All
 ///           ranks throw if one does.
 /// Exact     the sequences of all ranks together are bitwise equal for any number of ranks and any division
-///           of the rows, if `order` is given and no row is skipped because of its key and order.
+///           of the rows, if `order` is given and no two rows have the same key and order.
 class keyed_sequences {
  public:
   keyed_sequences(fitted_pipeline const& fitted, data_table const& rows, transform_settings const& how = {});

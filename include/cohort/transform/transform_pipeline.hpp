@@ -3,6 +3,7 @@
 #include <cohort/data/normalisation.hpp>
 #include <cohort/io/json_value.hpp>
 #include <cohort/transform/column_schema.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,15 +28,15 @@ struct filter {
 ///     derive{.column = "risk", .formula = "if(age >= 65 or history == 'heart', 'high', 'low')"}
 ///
 /// Parameters  `formula`: numbers, 'texts', true, false, missing; columns by name, other names in backticks;
-///             or, and, not; == != < <= > >=; + − * / % (a remainder with the sign of the divisor);
+///             or, and, not; == != < <= > >=; + - * / % (a remainder with the sign of the divisor);
 ///             abs sqrt exp log floor ceil round min(a, b) max(a, b) pow(a, b); if(condition, a, b);
 ///             is_missing(a); length(text); time('2026-11-25T22:30:00Z'); year month day hour minute weekday
 ///             (Monday 0) of a time, in UTC. At most 4096 bytes, 256 operations and operands, and 32 nested
 ///             parts.
-/// After     an operation on a missing value is missing, except is_missing, the branch that `if` does not
-///           use, and `and` and `or` if the other operand decides. An operand of a comparison that is not
-///           finite counts as missing. A result that is not finite (1 / 0, log(-1)) does not match the
-///           schema.
+/// After     the result of an operation on a missing value is missing. Exceptions: is_missing; `if`, whose
+///           unused branch does not count; `and` and `or`, if the other operand determines the result. In a
+///           comparison an operand that is not finite is missing. A result that is not finite (1 / 0,
+///           log(-1), min(log(-1), 5)) does not match the schema.
 struct derive {
   std::string column = {};
   std::string formula = {};
@@ -53,8 +54,9 @@ struct categories {
 };
 
 /// Replaces each category by one number per value, 1 for the row's value and 0 for the others, named
-/// "column=value". For a missing value all numbers are missing.
+/// "column=value". For a missing value all numbers are missing. A category may have max_values values.
 struct one_hot {
+  static constexpr std::size_t max_values = 65'536;
   std::vector<std::string> columns = {};
   bool operator==(one_hot const&) const = default;
 };

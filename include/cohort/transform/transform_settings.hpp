@@ -15,11 +15,10 @@ struct transform_settings {
   bad_record bad = bad_record::stop;
   /// Receives a message for each skipped row, in every pass over the rows.
   sink log{};
-  /// Limits the distinct values of a column that `categories`, and `impute` with the median or the most
-  /// frequent value, count on each rank: some 50 bytes of memory for each.
+  /// Largest number of distinct values of a column, on all ranks together, that `categories` and `impute`
+  /// (median, most frequent) count. Each value needs some 50 bytes of memory on each rank.
   std::size_t max_distinct = 1'000'000;
-  /// Number of this rank in messages; −1: messages name no rank. Calls with a communicator of several ranks
-  /// set it.
+  /// Number of this rank in messages; −1: messages name no rank. Collective calls set it.
   int rank = -1;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <cohort/configuration/detail/schema_writers.hpp>
+#include <cohort/io/detail/schema_writers.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/detail/text.hpp>

@@ -5,6 +5,7 @@
 #include <cohort/configuration/detail/document_fields.hpp>
 #include <cohort/configuration/detail/layers_codec.hpp>
 #include <cohort/configuration/detail/optimizer_fields.hpp>
+#include <cohort/configuration/detail/pipeline_codec.hpp>
 #include <cohort/configuration/run_document.hpp>
 #include <cohort/data/detail/rescaling_names.hpp>
 #include <cohort/detail/config.hpp>
@@ -18,7 +19,8 @@ namespace cohort::detail {
 // ---- names ----------------------------------------------------------------------------------------------
 inline constexpr std::array<std::string_view, 7> backend_names{
     "auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"};
-inline constexpr std::array<std::string_view, 5> communicator_names{"auto", "self", "threads", "mpi", "nccl"};
+inline constexpr std::array<std::string_view, 6> communicator_names{"auto", "self", "threads",
+                                                                 "mpi",  "nccl", "tcp"};
 inline constexpr std::array<std::string_view, 8> data_names{"digits", "mnist",  "idx",    "table",
                                                             "text",   "series", "images", "records"};
 inline constexpr std::array<std::string_view, 5> token_names{"characters", "bytes", "byte_pairs", "gpt2",
@@ -361,6 +363,8 @@ void document_fields(Visitor& v, table_source& s) {
   v.field("stratified", s.stratified, boolean_codec{});
   document_fields(v, s.encode);
   v.field("format", s.format, object_codec<table_settings>{});
+  v.field("transform", s.transform, nullable_codec<pipeline_codec>{});
+  v.field("bad", s.bad, enum_codec{bad_record_names});
 }
 template <class Visitor>
 void document_fields(Visitor&, byte_tokens&) {}
@@ -663,9 +667,22 @@ inline void check_source(idx_source const& s) {
   if (!s.test_labels.empty()) require_path(s.test_images, "data.idx.test_images", "a file of images");
   if (!s.test_images.empty()) require_path(s.test_labels, "data.idx.test_labels", "a file of labels");
 }
+inline void check_pipeline(transform_pipeline const& how, table_settings const& format) {
+  for (std::size_t k = 0; k < how.steps.size(); ++k)
+    if (std::holds_alternative<pipeline::group_by_key>(how.steps[k]))
+      refuse_field(text_of({"data.table.transform.steps[", k, "]"}),
+                   "a step that prepares single rows, because each row of a table is an example",
+                   "group_by_key");
+  if (!format.columns.empty() || !format.number_columns.empty() || !format.text_columns.empty())
+    refuse_field("data.table.format",
+                 "no columns, number_columns and text_columns, because transform has a schema",
+                 "names of columns");
+  how.check();
+}
 inline void check_source(table_source const& s) {
   require_path(s.file, "data.table.file", "a file with a table");
   require_path(s.encode.target, "data.table.target", "the name of a column");
+  if (s.transform) check_pipeline(*s.transform, s.format);
   require_no_split(s, s.test_file, "data.table");
 }
 inline void check_source(text_source const& s) { require_path(s.file, "data.text.file", "a text file"); }

@@ -43,6 +43,9 @@ class batch_writer {
   /// Resizes weights and keys for `count` examples.
   void begin(batch& b, std::size_t count) const;
 
+  /// Checks class labels and weight of example `index`.  Errors: data_error naming the example.
+  void check(example_view const& example, std::int64_t index) const;
+
   void write(example_view const& example, batch& b, std::size_t row) const;
 
   /// Writes the examples `indices` to rows 0, 1, …. Examples that are not in memory are requested in

@@ -51,7 +51,8 @@ class channel_statistics {
   };
 
   template <class T>
-  static void add_to(part& to, std::span<T const> values, std::uint8_t const* steps);
+  static void add_to(part& to, std::span<T const> values, std::uint8_t const* steps,
+                     std::span<float const> weights);
 
   std::size_t inputs_;
   std::size_t targets_;

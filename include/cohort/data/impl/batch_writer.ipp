@@ -85,6 +85,11 @@ COHORT_CORE_INLINE void batch_writer::begin(batch& b, std::size_t count) const {
   b.keys.resize(keyed_ ? count : 0);
 }
 
+COHORT_CORE_INLINE void batch_writer::check(example_view const& example, std::int64_t index) const {
+  for (class_check const& one : class_labels_) checked_class_label(one.label, example.at(one.part), index);
+  if (weighted_) checked_weight(example.weight, index);
+}
+
 COHORT_CORE_INLINE void batch_writer::write(example_view const& example, batch& b, std::size_t row) const {
   for (class_check const& one : class_labels_)
     checked_class_label(one.label, example.at(one.part), b.indices[row]);

@@ -77,14 +77,17 @@ COHORT_CORE_INLINE channel_scaling channel_statistics::feature::map(part const& 
 }
 
 template <class T>
-void channel_statistics::add_to(part& to, std::span<T const> values, std::uint8_t const* steps) {
+void channel_statistics::add_to(part& to, std::span<T const> values, std::uint8_t const* steps,
+                                std::span<float const> weights) {
   std::size_t const elements = to.each * to.features.size();
   for (std::size_t f = 0; f < to.features.size(); ++f) {
     auto const for_each = [&](auto visit) {
       std::uint8_t const* step = steps;
-      for (std::size_t row = f * to.distance; row < values.size(); row += elements)
+      for (std::size_t row = f * to.distance; row < values.size(); row += elements) {
+        bool const counts = weights.empty() || weights[row / elements] != 0;
         for (std::size_t i = 0; i < to.each; ++i)
-          if (!step || *step++ != 0) visit(static_cast<double>(values[row + i * to.step]));
+          if ((!step || *step++ != 0) && counts) visit(static_cast<double>(values[row + i * to.step]));
+      }
     };
     feature batch{.lowest = std::numeric_limits<double>::infinity(),
                   .highest = -std::numeric_limits<double>::infinity()};
@@ -110,9 +113,9 @@ COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
             ? nullptr
             : reinterpret_cast<std::uint8_t const*>(examples.mask(static_cast<std::size_t>(one.mask)).data);
     if (values.type == element_type::f64)
-      add_to(one, values.as<double>(), steps);
+      add_to(one, values.as<double>(), steps, examples.weights);
     else
-      add_to(one, values.as<float>(), steps);
+      add_to(one, values.as<float>(), steps, examples.weights);
   }
 }
 

@@ -18,6 +18,7 @@ COHORT_CORE_INLINE std::int64_t data_table::row_number(int row) const {
   std::vector<std::int32_t> const& numbers = content_->row_numbers;
   return content_->rows_before + (numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)]);
 }
+COHORT_CORE_INLINE bool data_table::is_prepared() const { return content_->is_prepared; }
 COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const { return content_->names; }
 COHORT_CORE_INLINE element_type data_table::number_type() const { return content_->number_type; }
 COHORT_CORE_INLINE std::string const& data_table::name() const { return content_->where; }
@@ -76,6 +77,7 @@ COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> r
   part->number_type = content_->number_type;
   part->rows = static_cast<int>(rows.size());
   part->rows_before = content_->rows_before;
+  part->is_prepared = content_->is_prepared;
   for (std::int64_t const row : rows)
     part->row_numbers.push_back(
         static_cast<std::int32_t>(row_number(static_cast<int>(row)) - content_->rows_before));

@@ -75,7 +75,7 @@ class table_parser {
   std::shared_ptr<table_content const> parse_all_rows() {
     char const* const first_row = reader_.position();
     while (!parse_rows()) reader_.rewind(first_row);
-    if (content_->rows == 0) refuse_empty();
+    if (content_->rows == 0 && !settings_.may_be_empty) refuse_empty();
     check_range();
     for (field_column& one : fields_)
       if (one.target) finish(one);
@@ -154,7 +154,12 @@ class table_parser {
       for (field_column const& one : fields_) names.push_back(one.name);
       refuse_column(content_->where, names, name);
     };
-    for (std::string const& name : settings_.columns) content_->names.push_back(find(name).name);
+    auto const is_absent = [&](std::string const& name) {
+      return !seen.contains(name)
+             && std::ranges::find(settings_.optional_columns, name) != settings_.optional_columns.end();
+    };
+    for (std::string const& name : settings_.columns)
+      if (!is_absent(name)) content_->names.push_back(find(name).name);
     if (settings_.columns.empty())
       for (field_column const& one : fields_) content_->names.push_back(one.name);
     content_->columns.resize(content_->names.size());
@@ -170,6 +175,7 @@ class table_parser {
     }
     auto const force = [&](std::vector<std::string> const& names, kind type) {
       for (std::string const& name : names) {
+        if (is_absent(name)) continue;
         field_column& one = find(name);
         if (one.target && one.forced && one.type != type)
           throw setting_error({.what = "a column is in both number_columns and text_columns",
@@ -300,7 +306,8 @@ class table_parser {
       return true;
     }
     char const* const end = bare.data() + bare.size();
-    if (T number; !bare.empty() && parse_decimal(bare.data(), end, number) == end) {
+    if (T number; !bare.empty() && parse_decimal(bare.data(), end, number) == end
+                  && (is_finite(number) || one.forced || !settings_.out_of_range_is_text)) {
       if (!is_finite(number)) {
         if (one.forced) refuse_range(one, start);
         if (!one.out_of_range) one.out_of_range = start;

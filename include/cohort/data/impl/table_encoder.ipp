@@ -311,6 +311,7 @@ COHORT_CORE_INLINE std::string to_json(table_encoder const& encoder) {
 COHORT_CORE_INLINE table_encoder table_encoder_from_json(io::json_value value) {
   auto const read_texts = [](io::json_value list) {
     std::vector<std::string> texts;
+    if (list.kind() != io::json_kind::array) list.refuse("a list of texts");
     for (io::json_value const one : list.items()) {
       texts.emplace_back(one.string());
       if (texts.size() > 1 && !(texts[texts.size() - 2] < texts.back()))
@@ -320,6 +321,7 @@ COHORT_CORE_INLINE table_encoder table_encoder_from_json(io::json_value value) {
   };
   table_encoder encoder;
   value.expect_only({"columns", "target", "classes", "label_names"});
+  if (value.at("columns").kind() != io::json_kind::array) value.at("columns").refuse("a list of columns");
   for (io::json_value const one : value.at("columns").items()) {
     encoded_column column{.name = std::string(one.at("name").string())};
     for (encoded_column const& other : encoder.columns_)
@@ -330,6 +332,7 @@ COHORT_CORE_INLINE table_encoder table_encoder_from_json(io::json_value value) {
       column.indexed = one.at("indexed").boolean();
       column.other = one.at("other").boolean();
       column.vocabulary = read_texts(one.at("vocabulary"));
+      if (column.vocabulary.empty() && !column.other) one.at("vocabulary").refuse("at least 1 text");
     } else {
       one.expect_only({"name", "fill"});
       column.imputed = one.find("fill").has_value();

@@ -19,7 +19,7 @@ void require_finite_rows(std::span<T const> values, std::vector<std::string> con
   auto const element = static_cast<std::size_t>(bad - values.begin());
   throw data_error(
       {.what = is_finite(*bad) ? "a value of a series is out of range" : "a value of a series is not finite",
-       .where = {"column ", columns[element % columns.size()], ", row ", element / columns.size()},
+       .where = {"column ", columns[element % columns.size()], ", row ", element / columns.size() + 1},
        .expected = is_finite(*bad) ? "a number within the range of f32" : "a finite number",
        .got = {static_cast<double>(*bad)}});
 }

@@ -25,6 +25,7 @@ class checkpoint_codec {
 
  private:
   void log_differences(checkpoint_reader const& from) const;
+  void add_epoch_data(model_content& to) const;
   void add_strategy(model_content& to) const;
   void add_listeners(model_content& to) const;
   void restore_states(model_file const& from);

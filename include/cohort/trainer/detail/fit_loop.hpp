@@ -40,9 +40,9 @@ class fit_loop {
   /// Whether a listener's on_step runs now.
   bool is_in_on_step() const { return is_in_on_step_; }
   std::span<listener* const> listeners() const { return how_.listeners; }
-  /// Returns the fingerprint of the data set's examples in the current epoch; nullopt for a stream, an empty
-  /// data set, or if an example cannot be read.
-  std::optional<std::uint64_t> fingerprint() const;
+  /// Returns the examples and the order of the current epoch. The fingerprint is absent for a stream, for an
+  /// empty data set, and if an example cannot be read.
+  epoch_data data_of_epoch() const;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -62,7 +62,9 @@ class fit_loop {
   ///
   /// Order     collective.
   /// Errors    setting_error if they differ.
-  void check_fingerprint() const;
+  void check_data_of_epoch() const;
+  std::optional<std::uint64_t> fingerprint() const;
+  std::string describe_order() const;
   void run_epochs();
   after_step run_step(epoch_report& epoch);
   step_info info_of(batch const& data) const;

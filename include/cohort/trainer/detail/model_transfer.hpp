@@ -6,8 +6,9 @@
 
 namespace cohort::detail {
 
-/// Metadata keys of a model file under which the normalisation and the encoder are stored.
-inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder";
+/// Metadata keys of a model file for the preparation of the data.
+inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder",
+                            *pipeline_key = "data/pipeline";
 
 /// Copies this rank's parameters, updater state, position and plateau state to `to`.
 void add_replica(training_state& run, model_content& to);
@@ -17,7 +18,7 @@ void add_replica(training_state& run, model_content& to);
 /// Order     collective.
 model_content consensus_model(training_state& run, bool updater_state);
 
-/// Returns the normalisation and the encoder in a model file.  Errors: data_error.
+/// Returns the preparation of the data in a model file.  Errors: data_error.
 data_preparation preparation_in(model_file const& from, graph_view net);
 
 /// See training::load.

@@ -41,6 +41,13 @@ struct saved_listener {
 struct data_preparation {
   normalisation rescaling{};  ///< normalisation of inputs and targets; see training::normalise
   std::optional<table_encoder> encoder{};
+  std::string pipeline{};  ///< JSON of a fitted_pipeline; empty: none
+};
+
+/// Examples of an epoch, and their order, in the files of a checkpoint.
+struct epoch_data {
+  std::optional<std::uint64_t> fingerprint{};  ///< of the data set; absent for a stream
+  std::string order{};                         ///< what the order depends on besides the epoch; empty: unknown
 };
 
 /// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
@@ -128,8 +135,7 @@ struct training_state {
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
   bool has_resumed = false;  // and no fit has begun since
-  /// Of the data set of an interrupted epoch. The first fit after resume compares it.
-  std::optional<std::uint64_t> saved_fingerprint{};
+  epoch_data interrupted{};  // examples and order of the interrupted epoch, compared by the next fit
   fit_loop* active_fit = nullptr;
   std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last

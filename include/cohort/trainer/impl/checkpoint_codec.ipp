@@ -36,6 +36,7 @@ inline constexpr char const* arrays = "strategy/array/";
 inline constexpr char const* state_rows = "strategy/state_rows";
 inline constexpr char const* states = "strategy/states";
 inline constexpr char const* fingerprint = "data/fingerprint";
+inline constexpr char const* order = "data/order";
 inline constexpr char const* listeners = "listener/";
 inline constexpr char const* listener_arrays = "strategy/listener/";
 }  // namespace checkpoint_key
@@ -85,6 +86,13 @@ COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
   return state;
 }
 
+COHORT_CORE_INLINE epoch_data epoch_data_in(model_file const& file) {
+  epoch_data made{.order = text_in(file, checkpoint_key::order)};
+  if (!text_in(file, checkpoint_key::fingerprint).empty())
+    made.fingerprint = number_in<std::uint64_t>(file, checkpoint_key::fingerprint, "a hash of 64 bits");
+  return made;
+}
+
 /// The listeners' states.
 COHORT_CORE_INLINE std::vector<saved_listener> listeners_in(model_file const& shared) {
   std::string_view const prefix = checkpoint_key::listeners;
@@ -113,9 +121,7 @@ COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directo
   replica const mine = run_.current_replica();
   if (run_.exchange_strategy->diverged()) add_replica(run_, content.rank_local);
   add_strategy(content.rank_local);
-  if (run_.is_within_epoch())
-    if (auto const data = run_.active_fit ? run_.active_fit->fingerprint() : run_.saved_fingerprint)
-      content.rank_local.add_metadata(checkpoint_key::fingerprint, std::to_string(*data));
+  if (run_.is_within_epoch()) add_epoch_data(content.rank_local);
   {
     scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays());
     if (run_.world->rank() == 0) add_replica(run_, content.shared.emplace(run_.net));
@@ -145,10 +151,7 @@ COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::stri
       run_.epoch_sums = {real_in(*own, checkpoint_key::loss), real_in(*own, checkpoint_key::weight)};
     }
     if (own) restore_states(*own);
-    run_.saved_fingerprint.reset();
-    if (own && !text_in(*own, checkpoint_key::fingerprint).empty())
-      run_.saved_fingerprint =
-          number_in<std::uint64_t>(*own, checkpoint_key::fingerprint, "a hash of 64 bits");
+    run_.interrupted = own ? epoch_data_in(*own) : epoch_data_in(found->rank_file(0));
     if (same_run) run_.exchange_strategy->restore(strategy_state_in(*own));
     if (!same_ranks) restore_from_ranks(*found);
   });
@@ -162,10 +165,12 @@ COHORT_CORE_INLINE void checkpoint_codec::log_differences(checkpoint_reader cons
   if (!log) return;
   if (from.manifest().settings_hash != fnv1a(describe(run_.settings)))
     log("the settings differ from those of the run that wrote " + from.path());
-  if (from.manifest().seed != run_.settings.seed)
-    log(text_of({"the seed is ", run_.settings.seed, ", but the run that wrote ", from.path(), " had seed ",
-                 from.manifest().seed,
-                 ": the rest of the epoch has another order, so some examples repeat and some are omitted"}));
+}
+
+COHORT_CORE_INLINE void checkpoint_codec::add_epoch_data(model_content& to) const {
+  epoch_data const data = run_.active_fit ? run_.active_fit->data_of_epoch() : run_.interrupted;
+  if (data.fingerprint) to.add_metadata(checkpoint_key::fingerprint, std::to_string(*data.fingerprint));
+  if (!data.order.empty()) to.add_metadata(checkpoint_key::order, data.order);
 }
 
 COHORT_CORE_INLINE void checkpoint_codec::add_strategy(model_content& to) const {

@@ -4,6 +4,7 @@
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/carried_states.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
@@ -89,7 +90,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   std::vector<std::int64_t> sizes = local_sizes(world, data, how.sharding);
   if (how.epochs > 0) {
     check_position(state.position, sizes.empty() ? data.size() : std::ranges::max(sizes));
-    check_fingerprint();
+    check_data_of_epoch();
   }
   data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
                                       loader_settings{.batch = how.batch,
@@ -126,18 +127,41 @@ COHORT_CORE_INLINE std::optional<std::uint64_t> fit_loop::fingerprint() const tr
   return std::nullopt;  // the step that needs the example reports the error
 }
 
-COHORT_CORE_INLINE void fit_loop::check_fingerprint() const {
+/// The settings of the order. If each rank has its own examples, their division over the ranks belongs to it.
+COHORT_CORE_INLINE std::string fit_loop::describe_order() const {
+  bool const is_local = how_.sharding == sharding::local;
+  std::string order(is_local ? "examples of each rank" : "examples of all ranks");
+  if (!examples_.indexed()) order += ", streamed";
+  if (is_local || !examples_.indexed()) order += text_of({", ", state_.world->size(), " ranks"});
+  if (!examples_.indexed()) return order;
+  if (!how_.shuffle) return order += ", not shuffled";
+  order += text_of({", shuffled by seed ", state_.settings.seed});
+  if (how_.blocks.block > 0)
+    order += text_of({" in blocks of ", how_.blocks.block, " in windows of ", how_.blocks.window});
+  if (how_.bucket > 0) order += text_of({", sorted in buckets of ", how_.bucket});
+  return order;
+}
+
+COHORT_CORE_INLINE epoch_data fit_loop::data_of_epoch() const { return {fingerprint(), describe_order()}; }
+
+COHORT_CORE_INLINE void fit_loop::check_data_of_epoch() const {
   if (!state_.has_resumed) return;
   all_or_none(*state_.world, "fit", "cannot continue the interrupted epoch", [&] {
-    if (!state_.saved_fingerprint || state_.position.position == 0) return;
-    std::optional<std::uint64_t> const found = fingerprint();
-    if (!found || *found == *state_.saved_fingerprint) return;
-    throw setting_error(
-        {.what = "the interrupted epoch cannot continue on another data set",
-         .where = {"fit, epoch ", state_.position.epoch + 1},
-         .expected = {"the examples of the run that wrote the checkpoint, fingerprint ",
-                      *state_.saved_fingerprint, "; or training::end_epoch, which ends the epoch"},
-         .got = {"fingerprint ", *found}});
+    epoch_data const& saved = state_.interrupted;
+    if (state_.position.position == 0) return;
+    char const* const remedy = "; or training::end_epoch, which ends the epoch";
+    if (std::string const order = describe_order(); !saved.order.empty() && order != saved.order)
+      throw setting_error({.what = "the interrupted epoch cannot continue in another order",
+                           .where = {"fit, epoch ", state_.position.epoch + 1},
+                           .expected = {"the order of the run that wrote the checkpoint, ", saved.order, remedy},
+                           .got = order});
+    std::optional<std::uint64_t> const found = saved.fingerprint ? fingerprint() : std::nullopt;
+    if (found && *found != *saved.fingerprint)
+      throw setting_error({.what = "the interrupted epoch cannot continue on another data set",
+                           .where = {"fit, epoch ", state_.position.epoch + 1},
+                           .expected = {"the examples of the run that wrote the checkpoint, fingerprint ",
+                                        *saved.fingerprint, remedy},
+                           .got = {"fingerprint ", *found}});
   });
 }
 
@@ -189,7 +213,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     bool const stops = notify_of_votes(agreed);
     report_.stopped = !ended || (stops && e + 1 < how_.epochs);
   }
-  if (state_.is_within_epoch()) state_.saved_fingerprint = fingerprint();
+  if (state_.is_within_epoch()) state_.interrupted = data_of_epoch();
   for (listener* one : how_.listeners) one->on_end(run_);
 }
 

@@ -12,11 +12,12 @@
 
 namespace cohort::detail {
 
-/// Adds the maps of inputs and targets and the encoder, if there are any.
+/// Adds the maps of inputs and targets, the encoder and the pipeline, if there are any.
 COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content& to) {
-  auto const& [rescaling, encoder] = run.preparation;
+  auto const& [rescaling, encoder, pipeline] = run.preparation;
   if (!rescaling.empty()) to.add_metadata(normalisation_key, rescaling.to_json());
   if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
+  if (!pipeline.empty()) to.add_metadata(pipeline_key, pipeline);
 }
 
 COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph_view net) {
@@ -32,6 +33,7 @@ COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph
     }
   }
   made.encoder = encoder_in(from);
+  if (auto const found = metadata.find(pipeline_key); found != metadata.end()) made.pipeline = found->second;
   return made;
 }
 

@@ -120,6 +120,11 @@ COHORT_CORE_INLINE table_encoder const& training::encoder() const {
 }
 
 COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {
+  if (!state_->preparation.pipeline.empty() && !rows.is_prepared())
+    throw setting_error({.what = "the rows are not prepared by the pipeline of the model",
+                         .where = {"predict, ", rows.name()},
+                         .expected = "kept_pipeline(run)->apply(rows) of cohort/trainer/keep_pipeline.hpp",
+                         .got = "rows as in a file"});
   arrays const encoded = encoder().inputs(rows);  // f32 arrays, contiguous
   std::vector<tensor_view> inputs;
   for (std::size_t which = 0; which < encoded.describe().inputs.size(); ++which)

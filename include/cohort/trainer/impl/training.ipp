@@ -110,17 +110,11 @@ COHORT_CORE_INLINE predictions training::predict(batch_view const& data) const {
   return std::move(state_->predict({}, 1, data.inputs, data.masks)[0]);
 }
 
-COHORT_CORE_INLINE std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
-                                                                   tensor_view input) const {
-  predictions const made = predict(input);
-  if (static_cast<std::size_t>(made.count()) != keys.size())
+COHORT_CORE_INLINE void training::check_keys(predictions const& made, std::size_t keys) {
+  if (static_cast<std::size_t>(made.count()) != keys)
     throw shape_error({.what = "the number of keys differs from the number of examples",
                        .expected = {made.count(), " keys"},
-                       .got = {keys.size()}});
-  std::vector<keyed_prediction> keyed;
-  for (int i = 0; i < made.count(); ++i)
-    keyed.push_back({keys[static_cast<std::size_t>(i)], {made[i].begin(), made[i].end()}});
-  return keyed;
+                       .got = {keys}});
 }
 
 COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,

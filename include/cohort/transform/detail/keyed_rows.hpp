@@ -15,7 +15,7 @@ namespace cohort::detail {
 /// The place from which a row was read.
 struct row_origin {
   std::int32_t file;  // index into keyed_rows::files
-  std::int32_t row;   // number in the file
+  std::int64_t row;   // number in the file
   std::int32_t rank;  // −1: without a communicator
 };
 

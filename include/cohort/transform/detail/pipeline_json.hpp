@@ -19,6 +19,10 @@ void expect_version(io::json_value root, int version);
 void write_pipeline(io::json_writer& out, transform_pipeline const& how);
 /// Reads these fields.
 transform_pipeline read_pipeline(io::json_value object);
+table_schema read_schema(io::json_value list);
+std::vector<transform_step> read_steps(io::json_value list);
+/// Writes the JSON Schemas of these fields.
+void write_pipeline_schema(io::json_writer& out);
 
 /// A list of texts.
 void write_texts(io::json_writer& out, std::string_view name, std::span<std::string const> texts);

@@ -85,6 +85,11 @@ class row_removal {
   bool any_ = false;
 };
 
+/// Returns the number of a row in its file, from 1.
+inline std::int64_t number_of_row(table_content const& rows, std::size_t row) {
+  return rows.rows_before + rows.row_numbers[row];
+}
+
 /// Returns the place of a row for messages: "people.csv, column age, row 17, rank 2".
 std::string place_of_row(std::string_view file, std::string_view column, std::int64_t row, int rank);
 

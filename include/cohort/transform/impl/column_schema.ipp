@@ -30,6 +30,10 @@ COHORT_CORE_INLINE void check_values(column_schema const& column) {
   if (column.values.empty())
     refuse_schema("a category has no values", column.name,
                   "at least 1 value; the step categories learns the values of a text", "none");
+  for (std::string const& value : column.values)
+    if (value.find('\0') != value.npos)
+      refuse_schema("a value of a category contains a NUL byte", column.name, "no NUL bytes",
+                    quote_for_error(value));
   std::vector<std::string> sorted = column.values;
   std::ranges::sort(sorted);
   auto const twice = std::ranges::adjacent_find(sorted);
@@ -87,12 +91,16 @@ COHORT_CORE_INLINE table_settings format_of(table_schema const& schema, table_se
   format.columns.clear();
   format.number_columns.clear();
   format.text_columns.clear();
+  format.optional_columns.clear();
   for (column_schema const& column : schema.columns) {
     format.columns.push_back(column.name);
     if (!column.has_numbers()) format.text_columns.push_back(column.name);
+    if (column.optional) format.optional_columns.push_back(column.name);
   }
   format.number_type = element_type::f64;
   format.missing = missing_values::keep;
+  format.may_be_empty = true;
+  format.out_of_range_is_text = true;
   return format;
 }
 

@@ -6,6 +6,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/column_statistics.hpp>
+#include <numeric>
 #include <utility>
 
 namespace cohort::detail {
@@ -27,7 +28,7 @@ COHORT_CORE_INLINE void column_statistics::require_values(bool any) const {
 }
 
 COHORT_CORE_INLINE void column_statistics::count_number(double value, std::uint64_t times) {
-  numbers_[value] += times;  // 0 and −0 are equal
+  numbers_[value + 0.0] += times;  // −0 is 0
   require_room(numbers_.size());
 }
 
@@ -45,8 +46,9 @@ COHORT_CORE_INLINE void column_statistics::add(table_column const& column) {
       if (times[code] > 0) count_text(column.vocabulary[code], times[code]);
     return;
   }
-  for (double const value : column.f64) {
-    if (!is_finite(value)) continue;
+  for (double const number : column.f64) {
+    if (!is_finite(number)) continue;
+    double const value = number + 0.0;  // −0 is 0
     if (what_ == counted::numbers) {
       count_number(value, 1);
       continue;
@@ -137,7 +139,7 @@ COHORT_CORE_INLINE double column_statistics::median() const {
     return sorted[i];
   };
   double const low = nth((count - 1) / 2), high = nth(count / 2);
-  return low + (high - low) / 2;
+  return std::midpoint(low, high);
 }
 
 COHORT_CORE_INLINE double column_statistics::most_frequent_number() const {

@@ -59,6 +59,19 @@ COHORT_CORE_INLINE std::vector<std::byte> bytes_of_pass(std::vector<step_statist
   return out.release();
 }
 
+/// Returns the program of a pipeline that all ranks have. Compares first, so that an invalid pipeline is
+/// refused on all ranks.
+COHORT_CORE_INLINE std::shared_ptr<pipeline_program> same_program(transform_pipeline how, communicator& world,
+                                                                  transform_settings const& rows) {
+  std::string text;
+  all_or_none(world, "fitted_pipeline", "cannot fit the pipeline", [&] { text = to_json(how); });
+  shared_fact const same[]{{"pipeline", text},
+                           {"bad rows", rows.bad == bad_record::skip ? "skip" : "stop"},
+                           {"max_distinct", text_of({rows.max_distinct})}};
+  require_same(world, "fitted_pipeline", same);
+  return std::make_shared<pipeline_program>(std::move(how));
+}
+
 COHORT_CORE_INLINE void merge_pass(std::span<std::byte const> bytes, int rank,
                                    std::vector<step_statistics>& statistics, transform_report& report) {
   byte_reader in(bytes, text_of({"statistics of rank ", rank}));
@@ -68,7 +81,7 @@ COHORT_CORE_INLINE void merge_pass(std::span<std::byte const> bytes, int rank,
 }
 
 COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program const& program,
-                                      std::size_t step) {
+                                      std::size_t step, table_schema const& schema) {
   auto const* const impute = std::get_if<pipeline::impute>(&program.how.steps[step]);
   for (fitted_column const& one : *program.fitted[step]) {
     out.begin_object(io::json_lines::one).field("column", std::string_view(one.column));
@@ -76,7 +89,7 @@ COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program con
       write_texts(out, "values", one.values);
     else if (!impute)
       out.field("zero", one.zero).field("unit", one.unit);
-    else if (one.text.empty())
+    else if (schema.find(one.column)->has_numbers())
       out.field("number", one.number);
     else
       out.field("text", std::string_view(one.text));
@@ -114,7 +127,6 @@ COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_pro
   } else if (auto const filled = value.find("text")) {
     expect_fields(value, text);
     made.text = filled->string();
-    if (made.text.empty()) filled->refuse("a text that is not empty");
   } else {
     expect_fields(value, number);
     made.number = value.at("number").number();
@@ -126,9 +138,10 @@ COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_pro
 COHORT_CORE_INLINE void check_learned(io::json_value value, pipeline_program const& program, std::size_t step,
                                       table_schema const& schema) {
   if (!std::holds_alternative<pipeline::impute>(program.how.steps[step])) return;
-  for (fitted_column const& one : *program.fitted[step]) {
+  for (std::size_t c = 0; c < program.fitted[step]->size(); ++c) {
+    fitted_column const& one = (*program.fitted[step])[c];
     column_schema const& column = *schema.find(one.column);
-    if (column.has_numbers() == !one.text.empty())
+    if (column.has_numbers() == value.at(c).find("text").has_value())
       value.refuse(
           column.has_numbers() ? "a number for each column of numbers" : "a text for each column of texts",
           "another value for " + quote_for_error(one.column));
@@ -164,7 +177,7 @@ COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, data
 
 COHORT_CORE_INLINE fitted_pipeline::fitted_pipeline(transform_pipeline how, table_pieces const& part,
                                                     communicator& world, transform_settings const& rows)
-    : fitted_pipeline(std::make_shared<detail::pipeline_program>(std::move(how))) {
+    : fitted_pipeline(detail::same_program(std::move(how), world, rows)) {
   fit(part, &world, rows);
 }
 
@@ -173,12 +186,6 @@ COHORT_CORE_INLINE void fitted_pipeline::fit(table_pieces const& training, commu
   detail::plan_of(*program_, detail::plan_purpose::check);
   transform_settings how = rows;
   if (world && world->size() > 1) how.rank = world->rank();
-  if (world) {
-    shared_fact const same[]{{"pipeline", to_json(program_->how)},
-                             {"bad rows", rows.bad == bad_record::skip ? "skip" : "stop"},
-                             {"max_distinct", detail::text_of({rows.max_distinct})}};
-    detail::require_same(*world, "fitted_pipeline", same);
-  }
   auto const is_ready = [&] {
     for (std::size_t i = 0; i < program_->row_steps; ++i)
       if (!program_->is_ready(i)) return false;
@@ -219,6 +226,7 @@ COHORT_CORE_INLINE data_table fitted_pipeline::apply(data_table const& rows, tra
   detail::row_frame frame = detail::frame_of(rows, program_->how.schema, how, counts);
   for (std::size_t i = 0; i < program_->row_steps; ++i) detail::apply_step(*program_, i, frame, how, counts);
   if (report) report->add(counts);
+  frame.content().is_prepared = true;
   return frame.release();
 }
 
@@ -227,12 +235,13 @@ COHORT_CORE_INLINE std::optional<table_row> fitted_pipeline::apply(table_row con
   if (made.rows() == 0) return std::nullopt;
   table_row values;
   for (column_schema const& column : schema_.columns) {
+    row_value& value = values.emplace_back();  // missing
     if (column.has_numbers()) {
       double const number = made.numbers<double>(column.name)[0];
-      values.push_back(is_finite(number) ? row_value(number) : row_value());
+      if (is_finite(number)) value = number;
     } else {
       text_column const texts = made.texts(column.name);
-      values.push_back(texts.codes[0] < 0 ? row_value() : row_value(std::string(texts[0])));
+      if (texts.codes[0] >= 0) value = std::string(texts[0]);
     }
   }
   return values;
@@ -267,10 +276,12 @@ COHORT_CORE_INLINE std::string to_json(fitted_pipeline const& fitted) {
   out.begin_object().field("version", transform_pipeline::version);
   detail::write_pipeline(out, program.how);
   out.key("learned").begin_array();
+  table_schema schema = program.how.schema;
   for (std::size_t i = 0; i < program.fitted.size(); ++i) {
     out.begin_array();
-    if (program.fitted[i]) detail::write_learned(out, program, i);
+    if (program.fitted[i]) detail::write_learned(out, program, i, schema);
     out.end_array();
+    schema = detail::schema_after(program, i, std::move(schema));
   }
   return out.end_array().end_object().text();
 }
@@ -314,7 +325,9 @@ COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from(io::json_value root) {
 }
 
 COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from_json(std::string_view text, std::string_view name) {
-  io::json_document const parsed = io::parse_json(text, name);
+  // A category may have transform_settings::max_distinct values.
+  io::json_document const parsed =
+      io::parse_json(text, name, {.max_bytes = text.size(), .max_values = text.size()});
   return from(parsed.root());
 }
 

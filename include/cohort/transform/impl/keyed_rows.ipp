@@ -17,7 +17,7 @@ COHORT_CORE_INLINE void write_rows(byte_writer& out, row_frame const& frame,
                                    std::span<std::size_t const> which, int rank) {
   table_content const& from = frame.content();
   out.text(from.where).word(static_cast<std::uint64_t>(rank + 1)).word(which.size());
-  for (std::size_t const row : which) out.word(static_cast<std::uint64_t>(from.row_numbers[row]));
+  for (std::size_t const row : which) out.word(static_cast<std::uint64_t>(number_of_row(from, row)));
   for (table_column const& column : from.columns) {
     if (!column.is_text) {
       for (std::size_t const row : which) out.real(column.f64[row]);
@@ -47,7 +47,7 @@ COHORT_CORE_INLINE void keyed_rows::append(byte_reader& in) {
   std::size_t const count = in.count(8);
   for (std::size_t i = 0; i < count; ++i)
     origins.push_back(
-        {static_cast<std::int32_t>(files.size()) - 1, static_cast<std::int32_t>(in.word()), rank});
+        {static_cast<std::int32_t>(files.size()) - 1, static_cast<std::int64_t>(in.word()), rank});
   for (table_column& column : columns) {
     if (!column.is_text) {
       for (std::size_t i = 0; i < count; ++i) column.f64.push_back(in.real());

@@ -297,6 +297,14 @@ class sequence_target {
     largest_ = std::max(largest_, to.labels.back());
   }
 
+  /// Adds a value for a row of no sequence.
+  void add_unused(sequence_memory& to) const {
+    if (how_.regression)
+      to.numbers.push_back(0);
+    else
+      to.labels.push_back(0);
+  }
+
   /// Returns the number of classes, after all rows were added.
   int class_count() const { return how_.regression ? 0 : classes > 0 ? classes : largest_ + 1; }
 
@@ -318,6 +326,11 @@ COHORT_CORE_INLINE std::vector<std::string> sequence_inputs(sequence_content con
         && std::ranges::find(of.not_inputs, one.name) == of.not_inputs.end())
       names.push_back(one.name);
   if (!how.inputs.empty()) names = how.inputs;
+  if (names.empty())
+    throw setting_error({.what = "there is no input column",
+                         .where = "sequence_examples::inputs",
+                         .expected = "a column of numbers besides target, keys and order; or names of columns",
+                         .got = "none"});
   std::vector<std::string> const all = input_names(names, of.rows.columns(), how.target);
   for (std::string const& name : all) of.rows.numbers<double>(name);  // throws for a column without numbers
   return all;
@@ -334,15 +347,24 @@ COHORT_CORE_INLINE dataset sequences_of(sequence_content const& of, sequence_exa
   auto const memory = std::make_shared<sequence_memory>();
   of.rows.has_texts(how.target);  // throws if there is no such column
   sequence_target target(of, how);
+  if (how.length > 0 && how.length < of.longest)
+    throw setting_error({.what = "a sequence is longer than the examples",
+                         .where = "sequence_examples::length",
+                         .expected = {"at least ", of.longest, ", the longest sequence of all ranks"},
+                         .got = {how.length}});
   bool const none = of.ranges.empty();
   auto const rows = none ? std::size_t{1} : static_cast<std::size_t>(of.rows.rows());
   memory->inputs.resize(rows * inputs.size());
+  std::vector<char> is_used(rows);  // by a sequence; others may have missing values
+  for (sequence_content::range const& one : of.ranges)
+    std::fill_n(is_used.begin() + one.first, one.length, char{1});
   for (std::size_t c = 0; !none && c < inputs.size(); ++c) {
     std::span<double const> const values = of.rows.numbers<double>(inputs[c]);
     for (std::size_t row = 0; row < rows; ++row)
-      memory->inputs[row * inputs.size() + c] = number_at(of, inputs[c], values, row);
+      if (is_used[row] != 0) memory->inputs[row * inputs.size() + c] = number_at(of, inputs[c], values, row);
   }
-  for (std::size_t row = 0; how.per_step && !none && row < rows; ++row) target.add(row, *memory);
+  for (std::size_t row = 0; how.per_step && !none && row < rows; ++row)
+    is_used[row] != 0 ? target.add(row, *memory) : target.add_unused(*memory);
   for (std::size_t i = 0; !how.per_step && i < of.ranges.size(); ++i)
     target.add(static_cast<std::size_t>(of.ranges[i].first + of.ranges[i].length) - 1, *memory);
   if (none) (how.regression ? void(memory->numbers.push_back(0)) : memory->labels.push_back(0));
@@ -398,16 +420,16 @@ COHORT_CORE_INLINE keyed_sequences::keyed_sequences(fitted_pipeline const& fitte
 
 COHORT_CORE_INLINE void keyed_sequences::read(fitted_pipeline const& fitted, table_pieces const& rows,
                                               communicator* world, transform_settings const& how) {
-  if (!fitted.program().grouping())
-    throw setting_error({.what = "the pipeline makes no sequences",
-                         .where = "keyed_sequences",
-                         .expected = "the step group_by_key",
-                         .got = "none"});
   if (world) {
     shared_fact const same[]{{"pipeline", to_json(fitted)},
                              {"bad rows", how.bad == bad_record::skip ? "skip" : "stop"}};
     detail::require_same(*world, "keyed_sequences", same);
   }
+  if (!fitted.program().grouping())
+    throw setting_error({.what = "the pipeline makes no sequences",
+                         .where = "keyed_sequences",
+                         .expected = "the step group_by_key",
+                         .got = "none"});
   detail::sequence_maker maker(fitted, world, how);
   std::vector<std::vector<std::byte>> parts;
   auto const together = [&](auto action) {

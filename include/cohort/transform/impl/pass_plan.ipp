@@ -26,6 +26,10 @@ class step_form {
   template <class Step>
   void operator()(Step const& step) const {
     if constexpr (requires { step.columns; }) require_names(step.columns, "columns");
+    if constexpr (requires { step.formula; }) require_no_nul(step.formula, "formula");
+    if constexpr (requires { step.other; }) require_no_nul(step.other, "other");
+    if constexpr (requires { step.text; }) require_no_nul(step.text, "text");
+    if constexpr (std::is_same_v<Step, pipeline::filter>) require_no_nul(step.keep, "keep");
     if constexpr (std::is_same_v<Step, pipeline::derive>) require_name(step.column, "column");
     if constexpr (std::is_same_v<Step, pipeline::rename>) {
       require_name(step.from, "from");
@@ -60,7 +64,11 @@ class step_form {
                          .expected = std::move(expected),
                          .got = std::move(got)});
   }
+  void require_no_nul(std::string const& text, char const* field) const {
+    if (text.find('\0') != text.npos) refuse(field, "no NUL bytes", quote_for_error(text));
+  }
   void require_name(std::string const& name, char const* field) const {
+    require_no_nul(name, field);
     if (name.empty()) refuse(field, "the name of a column", "none");
   }
   void require_names(std::vector<std::string> const& names, char const* field) const {
@@ -143,9 +151,19 @@ class step_checker {
       if (find(name).has_numbers()) refuse_type(find(name), "a category or a text");
   }
   void operator()(pipeline::one_hot const& step) const {
+    std::set<std::string> made;
     for (std::string const& name : step.columns) {
       column_schema const& column = category(name);
-      for (std::string const& value : column.values) require_new(indicator_of(column, value).name);
+      if (column.values.size() > pipeline::one_hot::max_values)
+        refuse(name, text_of({"at most ", pipeline::one_hot::max_values, " values; the step index for more"}),
+               text_of({column.values.size()}));
+      for (std::string const& value : column.values) {
+        std::string indicator = indicator_of(column, value).name;
+        require_new(indicator);
+        if (!made.insert(indicator).second)
+          refuse(name, "other names of columns, because two indicators would have the same name",
+                 quote_for_error(indicator));
+      }
     }
   }
   void operator()(pipeline::index const& step) const {
@@ -242,7 +260,11 @@ class pass_planner {
         if (program_.expressions[i] && purpose == plan_purpose::pass) break;
         block(i, step.forget);
       } else {
+        auto const* const rename = std::get_if<pipeline::rename>(&program_.how.steps[i]);
+        if (rename && unknown_.contains(rename->to)) check_rename(i);
         check_step(program_, i, known_);
+        if (auto const* const derive = std::get_if<pipeline::derive>(&program_.how.steps[i]))
+          unknown_.erase(derive->column);
         if (step.action == step_action::gather)
           for (std::string const& name : columns_read_by(program_, i)) forget(name, name, step.forget);
         else
@@ -276,7 +298,7 @@ class pass_planner {
     if (auto const* const derive = std::get_if<pipeline::derive>(&step))
       return forget(derive->column, derive->column, list);
     if (auto const* const rename = std::get_if<pipeline::rename>(&step)) {
-      if (known_.find(rename->to)) check_rename(i);
+      if (known_.find(rename->to) || unknown_.contains(rename->to)) check_rename(i);
       return forget(rename->from, rename->to, list);
     }
     if (auto const* const keep = std::get_if<pipeline::keep>(&step)) return block_keep(*keep, list);
@@ -288,9 +310,12 @@ class pass_planner {
       forget(name, removes || expands ? std::string() : name, list);
   }
 
+  /// Refuses to rename a column to a name that another one has.
   void check_rename(std::size_t i) const {
+    auto const& rename = std::get<pipeline::rename>(program_.how.steps[i]);
     table_schema both = known_;
-    both.columns.push_back({.name = std::get<pipeline::rename>(program_.how.steps[i]).from});
+    for (std::string const& name : {rename.from, rename.to})
+      if (!both.find(name)) both.columns.push_back({.name = name});
     check_step(program_, i, both);
   }
 

@@ -6,6 +6,7 @@
 #include <cohort/error/detail/nearest_name.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/detail/schema_writers.hpp>
 #include <cohort/transform/detail/pipeline_json.hpp>
 #include <limits>
 #include <type_traits>
@@ -71,15 +72,27 @@ COHORT_CORE_INLINE void write_column(io::json_writer& out, column_schema const& 
   out.end_object();
 }
 
+/// Names of the types of columns, in their order.
+COHORT_CORE_INLINE std::array<std::string_view, 5> type_names() {
+  std::array<std::string_view, 5> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<column_type>(i));
+  return names;
+}
+
+/// Writes the schema of a list of texts.
+COHORT_CORE_INLINE void write_texts_schema(io::json_writer& out, std::string_view name) {
+  out.key(name).begin_object(io::json_lines::one).field("type", "array").key("items");
+  write_type(out, "string");
+  out.end_object();
+}
+
 COHORT_CORE_INLINE column_schema read_column(io::json_value value) {
   constexpr std::array<std::string_view, 7> fields{"name",    "type",     "values",  "lowest",
                                                    "highest", "required", "optional"};
   expect_fields(value, fields);
   column_schema column{.name = std::string(value.at("name").string())};
   if (auto const type = value.find("type")) {
-    std::array<std::string_view, 5> names;
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = name_of(static_cast<column_type>(i));
-    column.type = read_name<column_type>(*type, "types", names);
+    column.type = read_name<column_type>(*type, "types", type_names());
   }
   if (auto const values = value.find("values")) column.values = read_texts(*values);
   if (auto const lowest = value.find("lowest")) column.lowest = lowest->number();
@@ -213,12 +226,68 @@ COHORT_CORE_INLINE void write_pipeline(io::json_writer& out, transform_pipeline 
   out.end_array();
 }
 
+COHORT_CORE_INLINE table_schema read_schema(io::json_value list) {
+  table_schema schema;
+  for (io::json_value const one : items_of_list(list)) schema.columns.push_back(read_column(one));
+  return schema;
+}
+
+COHORT_CORE_INLINE std::vector<transform_step> read_steps(io::json_value list) {
+  std::vector<transform_step> steps;
+  for (io::json_value const one : items_of_list(list)) steps.push_back(read_step(one));
+  return steps;
+}
+
 COHORT_CORE_INLINE transform_pipeline read_pipeline(io::json_value object) {
-  transform_pipeline how;
-  for (io::json_value const one : items_of_list(object.at("schema")))
-    how.schema.columns.push_back(read_column(one));
-  for (io::json_value const one : items_of_list(object.at("steps"))) how.steps.push_back(read_step(one));
-  return how;
+  return {.schema = read_schema(object.at("schema")), .steps = read_steps(object.at("steps"))};
+}
+
+/// Writes the schema of one field of a step.
+struct step_schema_writer {
+  io::json_writer& out;
+
+  void operator()(char const* name, std::string const&) const { write_type(out.key(name), "string"); }
+  void operator()(char const* name, std::vector<std::string> const&) const { write_texts_schema(out, name); }
+  void operator()(char const* name, rescaling) const { write_enum(out.key(name), rescaling_names); }
+  void operator()(char const* name, pipeline::replacement) const {
+    write_enum(out.key(name), replacement_names);
+  }
+  void operator()(char const* name, bool) const { write_type(out.key(name), "boolean"); }
+  void operator()(char const* name, int) const {
+    out.key(name).begin_object(io::json_lines::one).field("type", "integer");
+    out.field("minimum", 0).field("maximum", std::numeric_limits<int>::max()).end_object();
+  }
+  void operator()(char const* name, double) const { write_type(out.key(name), "number"); }
+};
+
+COHORT_CORE_INLINE void write_column_schema(io::json_writer& out) {
+  out.begin_object().field("type", "object").field("additionalProperties", false);
+  out.key("required").begin_array(io::json_lines::one).value("name").end_array();
+  out.key("properties").begin_object();
+  write_type(out.key("name"), "string");
+  write_enum(out.key("type"), type_names());
+  write_texts_schema(out, "values");
+  write_type(out.key("lowest"), "number");
+  write_type(out.key("highest"), "number");
+  write_type(out.key("required"), "boolean");
+  write_type(out.key("optional"), "boolean");
+  out.end_object().end_object();
+}
+
+COHORT_CORE_INLINE void write_pipeline_schema(io::json_writer& out) {
+  out.key("schema").begin_object().field("type", "array").key("items");
+  write_column_schema(out);
+  out.end_object();
+  out.key("steps").begin_object().field("type", "array").key("items");
+  out.begin_object().field("type", "object").field("additionalProperties", false);
+  out.field("minProperties", 1).field("maxProperties", 1).key("properties").begin_object();
+  for (std::size_t k = 0; k < step_names.size(); ++k) {
+    out.key(step_names[k]);
+    transform_step const step = step_of(k);
+    write_object_schema(
+        out, [&] { std::visit([&](auto const& one) { visit_fields(step_schema_writer{out}, one); }, step); });
+  }
+  out.end_object().end_object().end_object();
 }
 
 }  // namespace cohort::detail

@@ -34,6 +34,10 @@ class schema_changer {
     constexpr column_type types[]{column_type::number, column_type::integer, column_type::text};
     column_schema made{.name = step.column,
                        .type = types[static_cast<std::size_t>(program_.expressions[step_]->type(schema_))]};
+    if (made.type == column_type::integer) {  // a truth value
+      made.lowest = 0;
+      made.highest = 1;
+    }
     if (schema_.find(step.column))
       at(step.column) = std::move(made);
     else
@@ -195,11 +199,13 @@ class pipeline_step_runner {
       column_schema const schema = frame_.schema_of(name);
       table_column const& column = frame_.column(name);
       std::vector<frame_column> made;
+      auto after = std::ranges::find(after_.columns, indicator_of(schema, schema.values.front()).name,
+                                     &column_schema::name);
       for (std::string const& value : schema.values) {
         auto const code = static_cast<std::int32_t>(std::ranges::lower_bound(column.vocabulary, value)
                                                     - column.vocabulary.begin());
         frame_column& one = made.emplace_back();
-        one.schema = *after_.find(indicator_of(schema, value).name);
+        one.schema = *after++;  // schema_after inserts the indicators in this order
         for (std::int32_t const of_row : column.codes)
           one.values.f64.push_back(of_row < 0       ? std::numeric_limits<double>::quiet_NaN()
                                    : of_row == code ? 1.0
@@ -213,10 +219,10 @@ class pipeline_step_runner {
     for (std::string const& name : step.columns) {
       column_schema const schema = frame_.schema_of(name);
       table_column const& column = frame_.column(name);
-      std::vector<double> indices;  // by code
-      for (std::string const& value : column.vocabulary)
-        indices.push_back(
-            static_cast<double>(std::ranges::find(schema.values, value) - schema.values.begin()));
+      std::vector<double> indices(column.vocabulary.size());  // by code
+      for (std::size_t i = 0; i < schema.values.size(); ++i)
+        indices[static_cast<std::size_t>(std::ranges::lower_bound(column.vocabulary, schema.values[i])
+                                         - column.vocabulary.begin())] = static_cast<double>(i);
       std::vector<frame_column> made(1);
       made[0].schema = *after_.find(name);
       for (std::int32_t const code : column.codes)
@@ -249,11 +255,12 @@ class pipeline_step_runner {
     bool const is_constant = step.with == pipeline::replacement::constant;
     for (std::string const& name : step.columns) {
       table_column& column = frame_.column(name);
+      double const number = is_constant ? step.number : fitted_for(program_, step_, name).number;
       if (column.is_text)
         fill(column, is_constant ? step.text : fitted_for(program_, step_, name).text);
       else
         for (double& value : column.f64)
-          if (!is_finite(value)) value = is_constant ? step.number : fitted_for(program_, step_, name).number;
+          if (!is_finite(value)) value = number;
     }
     update_schema();
   }

@@ -514,9 +514,9 @@ inline double computed(row_expression::operation what, double a, double b) {
     case round:
       return std::round(a);
     case min:
-      return std::min(a, b);
+      return is_finite(a) && is_finite(b) ? std::min(a, b) : std::numeric_limits<double>::quiet_NaN();
     case max:
-      return std::max(a, b);
+      return is_finite(a) && is_finite(b) ? std::max(a, b) : std::numeric_limits<double>::quiet_NaN();
     case pow:
       return std::pow(a, b);
     case negate:

@@ -151,7 +151,7 @@ COHORT_CORE_INLINE void row_removal::refuse(std::size_t row, char const* what, s
   refuse_row(
       how_, report_,
       {.what = what,
-       .where = place_of_row(frame_.content().where, column, frame_.content().row_numbers[row], how_.rank),
+       .where = place_of_row(frame_.content().where, column, number_of_row(frame_.content(), row), how_.rank),
        .expected = std::move(expected),
        .got = std::move(got)});
   flags_[row] = 1;
@@ -168,7 +168,7 @@ COHORT_CORE_INLINE std::string accepted_by(column_schema const& column) {
                          : column.type == column_type::time  ? "a time such as 2026-11-25T22:30:00Z"
                                                              : "a number";
   if (column.type == column_type::integer && !column.lowest && !column.highest)
-    accepted += " of at most 2^53";
+    accepted += " below 2^53";
   if (column.lowest) accepted += text_of({" of at least ", *column.lowest});
   if (column.highest)
     accepted += text_of({column.lowest ? " and at most " : " of at most ", *column.highest});
@@ -177,7 +177,7 @@ COHORT_CORE_INLINE std::string accepted_by(column_schema const& column) {
 
 inline bool accepts_number(column_schema const& column, double value) {
   if (column.type == column_type::integer
-      && !(std::abs(value) <= 9007199254740992.0 && value == std::floor(value)))
+      && !(std::abs(value) < 9007199254740992.0 && value == std::floor(value)))
     return false;
   return (!column.lowest || value >= *column.lowest) && (!column.highest || value <= *column.highest);
 }
@@ -204,7 +204,7 @@ table_column numbers_in(data_table const& table, column_schema const& column, ro
   made.f64.reserve(rows);
   auto const add = [&](std::size_t row, double value) {
     made.f64.push_back(is_finite(value) ? value : missing);
-    if (is_finite(value) && !accepts_number(column, value))
+    if (is_finite(value) ? !accepts_number(column, value) : is_infinite(value))
       bad.refuse(row, schema_mismatch, column.name, accepted_by(column), text_of({value}));
   };
   if (!table.has_texts(column.name)) {
@@ -298,8 +298,11 @@ inline table_column missing_column(column_schema const& column, std::size_t rows
 COHORT_CORE_INLINE row_frame frame_of(data_table const& table, table_schema const& schema,
                                       transform_settings const& how, transform_report& report) {
   row_frame frame(table.name(), static_cast<std::size_t>(table.rows()));
+  std::int64_t const before = frame.rows() > 0 ? table.row_number(0) - 1 : 0;
+  frame.content().rows_before = before;
   for (std::size_t row = 0; row < frame.rows(); ++row)
-    frame.content().row_numbers[row] = table.row_number(static_cast<int>(row));
+    frame.content().row_numbers[row] =
+        static_cast<std::int32_t>(table.row_number(static_cast<int>(row)) - before);
   report.rows += table.rows();
   for (column_schema const& column : schema.columns)
     if (!column.optional && !table.has(column.name))

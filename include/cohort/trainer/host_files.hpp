@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+
+/// Host of a rank and the files that it listed.
+struct listed_files {
+  std::string host;
+  std::vector<std::string> files;
+};
+
+/// Returns the files of a rank, as host_files.
+std::vector<std::string> host_files_of(std::size_t rank, std::span<listed_files const> ranks);
+
+}  // namespace detail
+
+/// Divides the files on each host among the ranks of that host: for files that are stored on different hosts.
+///
+///     record_set const mine(host_files(numbered_paths("/local/train-{0..146}.tar"), world), webdataset());
+///     run.fit(image_records(mine, settings), {.sharding = sharding::local});
+///
+/// Ranks are on one host if its name and boot are the same. Containers are hosts of their own.
+///
+/// Parameters  `files`: those on this host, the same list on all its ranks; other hosts have other files.
+/// Order     collective. The k-th of the n ranks on a host gets the files k, k + n, k + 2n, ….
+/// Errors    setting_error, on every rank, if the ranks of a host pass different files, or if a host has
+///           fewer files than ranks.
+std::vector<std::string> host_files(std::vector<std::string> const& files, communicator& world);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/host_files.ipp>
+#endif
