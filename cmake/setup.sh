@@ -185,6 +185,7 @@ want libturbojpeg0-dev has_header turbojpeg.h
 want libpng-dev has_header png.h
 want libzip-dev has_header zip.h
 want libyaml-cpp-dev has_header yaml-cpp/yaml.h
+want libssl-dev has_header openssl/ssl.h
 want libxtensor-dev has_header xtensor
 want libboost-mpi-dev has_boost_mpi
 want libopenmpi-dev has_mpi

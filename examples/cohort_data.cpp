@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// uses: zlib
+// uses: zlib keras
 // Files of records, from the command line: cohort-data --help
 #include <unistd.h>
 #include <cohort/error/exceptions.hpp>
@@ -13,6 +13,7 @@
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/record_writer.hpp>
 #include <cohort/records/sequence_file.hpp>
+#include <cohort/records/table_rows.hpp>
 #include <cohort/records/tfrecord.hpp>
 #include <cohort/records/webdataset.hpp>
 
@@ -32,6 +33,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#if __has_include(<cohort/hdf5_rows.hpp>)
+#include <cohort/hdf5_rows.hpp>
+#define HAS_KERAS 1
+#endif
 #if __has_include(<cohort/zlib.hpp>)
 #include <cohort/zlib.hpp>
 #define HAS_ZLIB 1
@@ -40,7 +45,7 @@
 namespace {
 
 constexpr char const* help =
-    R"(Indexes, shows, verifies and converts files of records.
+    R"(Indexes, shows, verifies and converts files of records and tables.
 
   cohort-data index FILE...                makes the index of each file and keeps it in the cache
   cohort-data inspect FILE... [flags]      prints fields, sizes and one record
@@ -49,7 +54,9 @@ constexpr char const* help =
 
 FILE is the path of a file, the folder of an LMDB database, or a series: "train-{000000..000146}.tar".
 
-  --format F     webdataset, tfrecord, lmdb, sequence_file, npy or npz; by default, what the first bytes show
+  --format F     webdataset, tfrecord, lmdb, sequence_file, npy, npz, hdf5 or csv (a table of comma- or
+                 tab-separated values); by default, what the name and the first bytes show
+  --arrays A,B   hdf5, npz: the paths or names of the arrays; by default, all arrays of a .npz file
   --cache DIR    the folder of the indices; "" for no cache. By default, that of the library
   --record N     inspect: the record to print (0)
   --decode M     inspect, verify: reads each record also as a message: caffe, example or caffe_on_spark
@@ -64,6 +71,9 @@ FILE is the path of a file, the folder of an LMDB database, or a series: "train-
 Exit status: 0; 1 after an error, or if verify has found damaged records; 2 for an invalid command.
 )";
 
+std::vector<std::string> const formats{"webdataset", "tfrecord", "lmdb", "sequence_file",
+                                       "npy",        "npz",      "hdf5", "csv"};
+
 /// A mistake in the command.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -73,6 +83,7 @@ struct command {
   std::string verb;
   std::vector<std::string> paths;
   std::string format, decode, to, field;
+  std::vector<std::string> arrays;
   std::string cache = cohort::io::cache_folder("indices");
   std::int64_t record = 0;
   std::int64_t shard = 0;
@@ -95,6 +106,17 @@ std::string one_of(std::string const& flag, std::string const& text, std::vector
   throw usage_error(flag + ": expected one of " + list + "; got '" + text + "'");
 }
 
+/// Divides a list of names at its commas.
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  for (std::size_t end = 0; end != list.npos;) {
+    end = list.find(',');
+    names.emplace_back(list.substr(0, end));
+    list.remove_prefix(end == list.npos ? 0 : end + 1);
+  }
+  return names;
+}
+
 command parse(int argc, char** argv) {
   command made;
   std::vector<std::string> const verbs{"index", "inspect", "verify", "convert"};
@@ -114,7 +136,9 @@ command parse(int argc, char** argv) {
     if (given == "--help") {
       made.prints_help = true;
     } else if (given == "--format") {
-      made.format = one_of(given, value(), {"webdataset", "tfrecord", "lmdb", "sequence_file", "npy", "npz"});
+      made.format = one_of(given, value(), formats);
+    } else if (given == "--arrays") {
+      made.arrays = names_in(value());
     } else if (given == "--cache") {
       made.cache = value();
     } else if (given == "--record") {
@@ -164,21 +188,33 @@ std::string detected(std::string const& path) {
   if (seen.starts_with("SEQ")) return "sequence_file";
   if (seen.starts_with("\x93NUMPY")) return "npy";
   if (seen.starts_with("PK\3\4") && path.ends_with(".npz")) return "npz";
+  if (seen.starts_with("\x89HDF\r\n\x1a\n")) return "hdf5";
   if (word(16) == 0xbeefc0de) return "lmdb";
   if (seen.size() == sizeof begin && seen.substr(257, 5) == "ustar") return "webdataset";
   std::uint32_t const crc = cohort::io::crc32c(cohort::machine_isa(), std::as_bytes(std::span(begin, 8)));
   if (bytes >= 12 && word(8) == (crc >> 15 | crc << 17) + 0xa282ead8U) return "tfrecord";
   if (path.ends_with(".tar")) return "webdataset";
+  if (path.ends_with(".csv") || path.ends_with(".tsv")) return "csv";
   if (path.ends_with(".tfrecord") || path.ends_with(".tfrecords")) return "tfrecord";
   throw usage_error(path + ": expected a file of a known format, or the flag --format, got other bytes");
 }
 
-cohort::record_format format_named(std::string const& name) {
+cohort::record_format format_named(std::string const& name, std::vector<std::string> const& arrays) {
+  if (!arrays.empty() && name != "npz" && name != "hdf5")
+    throw usage_error("--arrays: expected files of the format hdf5 or npz, got " + name);
   if (name == "webdataset") return cohort::webdataset();
   if (name == "tfrecord") return cohort::tfrecord();
   if (name == "lmdb") return cohort::lmdb();
   if (name == "npy") return cohort::npy_rows();
-  if (name == "npz") return cohort::npz_rows();
+  if (name == "npz") return cohort::npz_rows(arrays);
+  if (name == "hdf5" && arrays.empty())
+    throw usage_error("--arrays: expected the paths of arrays in the HDF5 files, such as data,label; got none");
+#if HAS_KERAS
+  if (name == "hdf5") return cohort::hdf5_rows(arrays);
+#else
+  if (name == "hdf5")
+    throw usage_error("hdf5: expected a build with the component keras, got one without it (COHORT_KERAS)");
+#endif
 #if HAS_ZLIB
   return cohort::sequence_file(cohort::gzip::inflate);
 #else
@@ -224,8 +260,8 @@ struct opened {
   cohort::record_set records;
 };
 
-/// Opens the files of a command, which have one format.
-opened open(command& given) {
+/// Finds the format of the files of a command, if it is not given. All files have the same.
+void find_format(command& given) {
   std::string format = given.format;
   for (std::string& path : given.paths) {
     path = cohort::lmdb_file(path);
@@ -235,8 +271,13 @@ opened open(command& given) {
       throw usage_error("expected files of one format, got " + format + " and " + found + " (" + path + ")");
     format = found;
   }
+  given.format = format;
+}
+
+/// Opens the files of a command.
+opened open(command& given) {
   // Each file is indexed alone, for the progress; the set then finds the indices in the cache.
-  cohort::record_format how = format_named(format);
+  cohort::record_format how = format_named(given.format, given.arrays);
   auto const shown = std::make_shared<progress>(given.quiet, "files indexed", std::ssize(given.paths));
   auto const done = std::make_shared<std::int64_t>(0);
   how.index = [index = how.index, shown, done](std::string const& path) {
@@ -244,7 +285,7 @@ opened open(command& given) {
     shown->show(++*done);
     return made;
   };
-  opened made{format, cohort::record_set(given.paths, how, {.cache = given.cache})};
+  opened made{given.format, cohort::record_set(given.paths, how, {.cache = given.cache})};
   shown->clear();
   return made;
 }
@@ -320,14 +361,14 @@ std::string decoded(cohort::record_set const& records, std::int64_t record, std:
 }
 
 /// "1 file" or "2 files", and their format.
-std::string files_of(opened const& all) {
-  std::size_t const count = all.records.paths().size();
-  return std::to_string(count) + (count == 1 ? " file (" : " files (") + all.format + ")";
+std::string files_of(command const& given) {
+  std::size_t const count = given.paths.size();
+  return std::to_string(count) + (count == 1 ? " file (" : " files (") + given.format + ")";
 }
 
 int index(command& given) {
   opened const all = open(given);
-  std::printf("%s, %lld records, fields: %s\n", files_of(all).c_str(),
+  std::printf("%s, %lld records, fields: %s\n", files_of(given).c_str(),
               static_cast<long long>(all.records.size()), joined(all.records.fields()).c_str());
   return 0;
 }
@@ -335,7 +376,7 @@ int index(command& given) {
 int inspect(command& given) {
   opened const all = open(given);
   cohort::record_set const& records = all.records;
-  std::printf("%s, %lld records\n", files_of(all).c_str(), static_cast<long long>(records.size()));
+  std::printf("%s, %lld records\n", files_of(given).c_str(), static_cast<long long>(records.size()));
   for (std::size_t field = 0; field < records.fields().size(); ++field) {
     std::uint64_t least = ~std::uint64_t{0}, most = 0, sum = 0;
     std::int64_t count = 0;
@@ -390,7 +431,7 @@ int verify(command& given) {
     }
     shown.show(record + 1);
   }
-  std::printf("%s, %lld records, %llu bytes, %lld damaged\n", files_of(all).c_str(),
+  std::printf("%s, %lld records, %llu bytes, %lld damaged\n", files_of(given).c_str(),
               static_cast<long long>(records.size()), static_cast<unsigned long long>(bytes),
               static_cast<long long>(damaged));
   return damaged > 0 ? 1 : 0;
@@ -400,7 +441,7 @@ int verify(command& given) {
 bool names_a_record(std::string_view key) {
   std::string_view const name = key.substr(key.rfind('/') + 1);
   return !name.empty() && name.find('.') == name.npos && !name.starts_with("__") && !key.starts_with("./")
-         && std::ranges::all_of(key, [](char one) { return one >= ' '; });
+         && std::ranges::all_of(key, [](unsigned char one) { return one >= ' '; });
 }
 
 /// Writes records to one file of the format that its name shows.
@@ -410,20 +451,37 @@ class destination {
       : records_(records), fields_(std::move(fields)) {
     if (std::filesystem::exists(path))
       throw usage_error("--to: expected a file that does not exist, got " + path);
-    if (path.ends_with(".tar"))
-      archive_.emplace(path);
-    else
+    if (!path.ends_with(".tar")) {
       file_.emplace(path);
+      return;
+    }
+    for (std::size_t const field : fields_) {
+      std::string name = records.fields()[field];
+      for (char& one : name)
+        one = one == '/' ? '.' : one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+      if (name.empty()) name = "bin";
+      if (name == "key.txt" || std::ranges::find(names_, name) != names_.end())
+        throw usage_error("--field: expected fields with different names in the archive other than key.txt, got "
+                          + name + " for the field " + records.fields()[field]);
+      names_.push_back(std::move(name));
+    }
+    archive_.emplace(path);
   }
 
-  /// All fields are read before the first one is written, so that a damaged record leaves no part.
-  void add(std::int64_t record) {
+  /// Reads all fields of a record. A damaged record thus leaves no part in the file.
+  ///
+  /// Errors    data_error for a damaged record.
+  void read(std::int64_t record) {
     contents_.resize(fields_.size());
     for (std::size_t k = 0; k < fields_.size(); ++k)
       if (records_.has(record, fields_[k])) {
         auto const bytes = records_.read(record, fields_[k], memory_);
         contents_[k].assign(bytes.begin(), bytes.end());
       }
+  }
+
+  /// Writes the record that was read.
+  void write(std::int64_t record) {
     std::string_view const given = records_.key(record);
     bool const keeps_key = names_a_record(given);
     char number[32];
@@ -433,8 +491,7 @@ class destination {
       archive_->add(key, "key.txt", std::as_bytes(std::span(given.data(), given.size())));
     for (std::size_t k = 0; k < fields_.size(); ++k) {
       if (!records_.has(record, fields_[k])) continue;
-      std::string const& name = records_.fields()[fields_[k]];
-      if (archive_) archive_->add(key, name.empty() ? "bin" : name, contents_[k]);
+      if (archive_) archive_->add(key, names_[k], contents_[k]);
       if (file_) file_->add(contents_[k]);
     }
   }
@@ -451,6 +508,7 @@ class destination {
   std::optional<cohort::tfrecord_writer> file_;
   std::vector<std::vector<std::byte>> contents_;
   std::vector<std::byte> memory_;
+  std::vector<std::string> names_;  // of the fields in an archive
 };
 
 int convert(command& given) {
@@ -491,14 +549,19 @@ int convert(command& given) {
       to->commit();
       next_file();
     }
+    bool is_damaged = false;
     try {
-      to->add(record);
-      ++in_file;
-      ++written;
+      to->read(record);
     } catch (cohort::data_error const& problem) {
       if (!given.skip) throw;
+      is_damaged = true;
       ++skipped;
       std::fprintf(stderr, "cohort-data: skipped: %s\n", problem.what());
+    }
+    if (!is_damaged) {
+      to->write(record);
+      ++in_file;
+      ++written;
     }
     shown.show(record + 1);
   }
@@ -508,7 +571,80 @@ int convert(command& given) {
   return 0;
 }
 
+/// Opens tables. The columns contain numbers or texts according to the first rows.
+cohort::table_rows open_tables(command const& given) {
+  cohort::table_rows_settings how{.format = {.missing = cohort::missing_values::keep}, .cache = given.cache};
+  cohort::data_table const first = cohort::table_rows(given.paths, how).sample(10'000);
+  for (std::string const& column : first.columns())
+    (first.has_texts(column) ? how.format.text_columns : how.format.number_columns).push_back(column);
+  return cohort::table_rows(given.paths, how);
+}
+
+void print_row(cohort::data_table const& rows, int row) {
+  for (std::string const& column : rows.columns()) {
+    std::printf("  %s: ", column.c_str());
+    if (rows.has_texts(column)) {
+      cohort::text_column const texts = rows.texts(column);
+      bool const is_missing = texts.codes[static_cast<std::size_t>(row)] < 0;
+      std::printf("%s\n", is_missing ? "missing" : preview(std::as_bytes(std::span(texts[row]))).c_str());
+    } else {
+      float const number = rows.numbers(column)[static_cast<std::size_t>(row)];
+      number == number ? std::printf("%.9g\n", static_cast<double>(number)) : std::printf("missing\n");
+    }
+  }
+}
+
+int inspect_table(command const& given) {
+  cohort::table_rows const tables = open_tables(given);
+  if (given.record >= tables.size())
+    throw usage_error("--record: expected 0 to " + std::to_string(tables.size() - 1) + ", got "
+                      + std::to_string(given.record));
+  std::printf("%s, %lld rows\n", files_of(given).c_str(), static_cast<long long>(tables.size()));
+  cohort::data_table const first = tables.sample(10'000);
+  for (std::string const& column : tables.columns())
+    std::printf("column %s: %s\n", column.c_str(), first.has_texts(column) ? "texts" : "numbers");
+  std::printf("row %lld\n", static_cast<long long>(given.record));
+  std::int64_t before = 0;
+  tables.for_each_block([&](cohort::data_table const& rows) {
+    std::int64_t const row = given.record - before;
+    if (row >= 0 && row < rows.rows()) print_row(rows, static_cast<int>(row));
+    before += rows.rows();
+  });
+  return 0;
+}
+
+int verify_table(command const& given) {
+  cohort::table_rows const tables = open_tables(given);
+  progress shown(given.quiet, "rows verified", tables.size());
+  std::int64_t read = 0, blocks = 0;
+  tables.for_each_block(
+      [&](cohort::data_table const& rows) { shown.show(read += rows.rows()); },
+      [&](cohort::data_error const& problem) {
+        ++blocks;
+        std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+      });
+  std::printf("%s, %lld rows, of which %lld in %lld damaged blocks\n", files_of(given).c_str(),
+              static_cast<long long>(tables.size()), static_cast<long long>(tables.size() - read),
+              static_cast<long long>(blocks));
+  return blocks > 0 ? 1 : 0;
+}
+
+/// A command about tables, which have rows of columns in place of records of fields.
+int run_table(command const& given) {
+  if (!given.decode.empty() || given.verb == "convert")
+    throw usage_error("csv: expected the command index, inspect or verify, without --decode; got "
+                      + (given.verb == "convert" ? given.verb : "--decode"));
+  if (given.verb == "inspect") return inspect_table(given);
+  if (given.verb == "verify") return verify_table(given);
+  cohort::table_rows const tables(given.paths, {.cache = given.cache});
+  std::printf("%s, %lld rows, columns: %s\n", files_of(given).c_str(), static_cast<long long>(tables.size()),
+              joined(tables.columns()).c_str());
+  return 0;
+}
+
 int run(command& given) {
+  find_format(given);
+  if (given.format == "csv") return run_table(given);
   if (given.verb == "index") return index(given);
   if (given.verb == "inspect") return inspect(given);
   return given.verb == "verify" ? verify(given) : convert(given);

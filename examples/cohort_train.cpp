@@ -12,6 +12,7 @@
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/keep_pipeline.hpp>
 #include <cohort/trainer/load_parameters.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
@@ -48,7 +49,7 @@ constexpr char const* help =
   --set PATH=VALUE   sets a field, as in --set training.batch=64 or --set strategy.averaging.every=3.
                      VALUE is JSON, or else a text; lists are replaced as a whole
   --ranks N          the same as --set ranks.count=N: ranks as threads of this process.
-                     Under mpirun, mpirun starts the ranks
+                     Under mpirun, and with COHORT_JOIN, each process is a rank
   --resume           the same as --set output.resume=true: starts from the newest checkpoint
   --max-bytes SIZE   sets training.max_bytes, the limit of a rank's memory for training: bytes, or a number with
                      K, M, G or T (powers of 1024), such as 512M; 0: none
@@ -251,7 +252,8 @@ std::optional<std::uint64_t> skipped_records(document_data const& data, cohort::
 
 std::string json_report(run_document const& run, cohort::training& training, cohort::fit_report const& fitted,
                         test_report const& results, reference_program::run_totals const& totals,
-                        std::optional<std::uint64_t> skipped) {
+                        std::optional<std::uint64_t> skipped,
+                        std::optional<cohort::transform_report> const& rows) {
   cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
   out.begin_object();
@@ -264,6 +266,7 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
   if (skipped) out.field("skipped_records", *skipped);
+  if (rows) out.field("removed_rows", rows->removed).field("skipped_rows", rows->skipped);
   out.field("checksum", training.checksum()).key("history").begin_object();
   for (std::string const& name : fitted.history.names()) {
     out.key(name).begin_array(cohort::io::json_lines::one);
@@ -272,6 +275,13 @@ std::string json_report(run_document const& run, cohort::training& training, coh
     out.end_array();
   }
   return out.end_object().end_object().text();
+}
+
+/// Prints what a pipeline has done with the rows of a table.
+void print_rows(cohort::transform_report const& rows) {
+  for (std::string const& problem : rows.problems) std::fprintf(stderr, "skipped: %s\n", problem.c_str());
+  std::printf("rows: %lld read, %lld removed by filters, %lld skipped\n", static_cast<long long>(rows.rows),
+              static_cast<long long>(rows.removed), static_cast<long long>(rows.skipped));
 }
 
 /// Loads the model or parameters that the document starts from, and prepares the data. Collective.
@@ -297,17 +307,22 @@ void start(cohort::training& training, run_document const& run, std::optional<co
            .got = run.network.model + ", which contains a normalisation"});
     training.normalise(data.train, run.normalise);
   }
+  if (data.pipeline) keep(training, *data.pipeline);
   if (data.encoder) training.keep(*data.encoder);
 }
 
 /// Continues from the newest checkpoint, if there is one. Collective.
 void resume(cohort::training& training, run_document const& run, document_data const& data) {
   reference_program::resume_newest(training, run.output.checkpoints);
-  if (data.encoder && to_json(training.encoder()) != to_json(*data.encoder))
-    throw cohort::setting_error({.what = "the table's encoder differs from the encoder of the checkpoint",
-                                 .where = run.output.checkpoints,
-                                 .expected = "the table of the run that wrote the checkpoint",
-                                 .got = data.where});
+  auto const refuse = [&](char const* part) {
+    throw cohort::setting_error(
+        {.what = {"the table's ", part, " differs from the ", part, " of the checkpoint"},
+         .where = run.output.checkpoints,
+         .expected = "the table of the run that wrote the checkpoint",
+         .got = data.where});
+  };
+  if (kept_pipeline(training) != data.pipeline) refuse("pipeline");
+  if (data.encoder && to_json(training.encoder()) != to_json(*data.encoder)) refuse("encoder");
 }
 
 /// Runs one rank. Returns its exit status.
@@ -315,6 +330,7 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   bool const prints = world.rank() == 0;
   cohort::dataset const* const test = data.test ? &*data.test : nullptr;
   if (prints) reference_program::print_data(data.notice, data.where, data.train, test, "examples");
+  if (prints && data.rows) print_rows(*data.rows);
   cohort::training_settings settings = run.training;
   settings.log = cohort::stderr_sink();
   if (run.tune) settings.tune = reference_program::make_tuner(run.fit.batch, world);
@@ -363,14 +379,16 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   }
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);
   if (prints && !run.output.report.empty())
-    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, totals, skipped));
+    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, totals, skipped,
+                                                     data.rows));
   return 0;
 }
 
-/// The encoder of tables in the model from whose parameters training starts; nothing if there is none.
-std::optional<cohort::table_encoder> encoder_of(cohort::network_source const& from) {
-  if (from.model.empty() || !from.parameters) return std::nullopt;
-  return encoder_in(cohort::model_file::open(from.model));
+/// The preparation of tables in the model from whose parameters training starts.
+cohort_train::table_preparation preparation_of(cohort::network_source const& from) {
+  if (from.model.empty() || !from.parameters) return {};
+  auto const model = cohort::model_file::open(from.model);
+  return {.pipeline = pipeline_in(model), .encoder = encoder_in(model)};
 }
 
 int train(run_document const& run, int argc, char** argv) {
@@ -384,7 +402,7 @@ int train(run_document const& run, int argc, char** argv) {
   if (!output.checkpoints.empty() && !output.resume && cohort::has_checkpoints(output.checkpoints))
     throw usage_error("output.checkpoints: " + output.checkpoints
                       + " contains a checkpoint: expected --resume to continue from it, or another folder");
-  document_data const data = cohort_train::load(run.data, run.training.seed, encoder_of(run.network));
+  document_data const data = cohort_train::load(run.data, run.training.seed, preparation_of(run.network));
   auto const seconds = [](std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1e3; };
   reference_program::options const how{.ranks = run.ranks.count,
                                        .communicator = run.ranks.communicator,

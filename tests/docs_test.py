@@ -110,7 +110,7 @@ class pages(unittest.TestCase):
 
     def test_name_flags_that_there_are(self):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
-        for program in ("train", "data"):
+        for program in ("train", "data", "run"):
             flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
         for page, text in PAGES.items():
             for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):

@@ -12,6 +12,7 @@
 #include <cohort/io/file_reader.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/text/tokenizer.hpp>
+#include <cohort/transform/fitted_pipeline.hpp>
 #include <cohort/zlib.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -28,14 +29,17 @@
 
 namespace cohort_train {
 
-/// Training and test set of a document, and the encoder of a table. `skipped` counts the reads of damaged
-/// records that were skipped by this process; null without records.
+/// Training and test set of a document, and the pipeline and the encoder of a table. `rows`: of a table with
+/// a pipeline. `skipped` counts the reads of damaged records that were skipped by this process; null without
+/// records.
 struct document_data {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};
   std::string where{};   ///< file or folder
   std::string notice{};  ///< printed first if the data is drawn in place of the real one
+  std::optional<cohort::fitted_pipeline> pipeline{};
   std::optional<cohort::table_encoder> encoder{};
+  std::optional<cohort::transform_report> rows{};
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
 };
 
@@ -126,23 +130,77 @@ inline void require_same(cohort::encoder_settings const& document, cohort::table
     refuse("impute", "no such field, because the model replaces no missing numbers", "a replacement");
 }
 
-/// `learned`: the encoder of the model that training starts from.
-inline document_data load(cohort::table_source const& from, std::optional<cohort::table_encoder> learned) {
-  if (learned) require_same(from.encode, *learned);
-  cohort::data_table const rows = read_rows(from.file, from.format);
+/// Preparation of tables by the model that training starts from.
+struct table_preparation {
+  std::optional<cohort::fitted_pipeline> pipeline{};
+  std::optional<cohort::table_encoder> encoder{};
+};
+
+/// The model's pipeline, or one that is fitted to the training rows; nothing if the document has none.
+inline std::optional<cohort::fitted_pipeline> pipeline_of(cohort::table_source const& from,
+                                                          table_preparation const& learned,
+                                                          cohort::data_table const& training,
+                                                          cohort::transform_settings const& rows) {
+  if (learned.pipeline) return learned.pipeline;
+  if (from.transform) return cohort::fitted_pipeline(*from.transform, training, rows);
+  return std::nullopt;
+}
+
+/// Throws setting_error if document and model prepare rows in different ways.
+inline void require_same(cohort::table_source const& from, table_preparation const& learned) {
+  bool const is_new = !learned.encoder && !learned.pipeline;
+  bool const differs = !is_new && from.transform
+                       && (!learned.pipeline || !(*from.transform == learned.pipeline->description()));
+  if (differs)
+    throw cohort::setting_error({.what = "the document's pipeline differs from the model's",
+                                 .where = "data.table.transform",
+                                 .expected = learned.pipeline ? "the pipeline of the model, or no such field"
+                                                              : "no such field, because the model has none",
+                                 .got = "another pipeline"});
+  if (from.bad == cohort::bad_record::skip && !from.transform && !learned.pipeline)
+    throw cohort::setting_error({.what = "there is no pipeline whose rows could be skipped",
+                                 .where = "data.table.bad",
+                                 .expected = "the field transform, or no field bad",
+                                 .got = "skip"});
+  if (learned.encoder) require_same(from.encode, *learned.encoder);
+}
+
+inline document_data load(cohort::table_source const& from, table_preparation const& learned) {
+  require_same(from, learned);
+  auto const read = [&](std::string const& path) {
+    if (learned.pipeline)
+      return read_rows(path, format_of(learned.pipeline->description().schema, from.format));
+    if (from.transform) return read_rows(path, format_of(from.transform->schema, from.format));
+    return read_rows(path, from.format);
+  };
+  cohort::data_table const rows = read(from.file);
   bool const splits = from.test_file.empty() && from.test_fraction > 0;
+  if (splits && from.stratified && !rows.has(from.encode.target))
+    throw cohort::setting_error({.what = "the rows cannot be divided by a target that the pipeline makes",
+                                 .where = "data.table.stratified",
+                                 .expected = "a target that is a column of the file, or no field stratified",
+                                 .got = from.encode.target});
   std::optional<cohort::table_split> parts;
   if (splits)
     parts = cohort::split(
         rows, 1 - from.test_fraction,
         {.seed = from.split_seed, .stratified_by = from.stratified ? from.encode.target : std::string()});
-  cohort::data_table const& training = parts ? parts->training : rows;
-  cohort::table_encoder const encoder = learned ? *learned : cohort::table_encoder(training, from.encode);
-  document_data made{.train = encoder.examples(training), .where = from.file, .encoder = encoder};
+  cohort::transform_settings const checks{.bad = from.bad};
+  auto const pipeline = pipeline_of(from, learned, parts ? parts->training : rows, checks);
+  cohort::transform_report report;
+  auto const prepared = [&](cohort::data_table const& table) {
+    return pipeline ? pipeline->apply(table, checks, &report) : table;
+  };
+  cohort::data_table const training = prepared(parts ? parts->training : rows);
+  cohort::table_encoder const encoder =
+      learned.encoder ? *learned.encoder : cohort::table_encoder(training, from.encode);
+  document_data made{
+      .train = encoder.examples(training), .where = from.file, .pipeline = pipeline, .encoder = encoder};
   if (parts)
-    made.test = encoder.examples(parts->held_out);
+    made.test = encoder.examples(prepared(parts->held_out));
   else if (!from.test_file.empty())
-    made.test = encoder.examples(read_rows(from.test_file, from.format));
+    made.test = encoder.examples(prepared(read(from.test_file)));
+  if (pipeline) made.rows = std::move(report);
   return made;
 }
 
@@ -230,10 +288,10 @@ inline document_data load(cohort::records_source const& from, std::uint64_t seed
 }
 
 /// Reads the data set that a document names. `seed`: of crops and augmentations, which differ from epoch to
-/// epoch. `learned`: the encoder of the model that training starts from.
+/// epoch.
 inline document_data load(cohort::data_source const& from, std::uint64_t seed,
-                          std::optional<cohort::table_encoder> const& learned = {}) {
-  if (learned && !std::holds_alternative<cohort::table_source>(from))
+                          table_preparation const& learned = {}) {
+  if ((learned.encoder || learned.pipeline) && !std::holds_alternative<cohort::table_source>(from))
     throw cohort::setting_error({.what = "the model was trained on the rows of a table",
                                  .where = "data",
                                  .expected = "table, or network.parameters: false",

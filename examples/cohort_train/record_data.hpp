@@ -12,6 +12,7 @@
 #include <cohort/records/sequence_file.hpp>
 #include <cohort/records/tfrecord.hpp>
 #include <cohort/records/webdataset.hpp>
+#include <cohort/zlib.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,7 +47,7 @@ inline cohort::record_format format_of(record_kind kind) {
     case record_kind::lmdb:
       return cohort::lmdb();
     default:
-      return cohort::sequence_file();
+      return cohort::sequence_file(cohort::gzip::inflate);
   }
 }
 
@@ -201,10 +202,11 @@ class number_decoder {
 inline cohort::record_decoding decoding_of(cohort::records_source const& from,
                                            std::shared_ptr<std::atomic<std::int64_t>> const& skipped) {
   constexpr std::int64_t most_lines = 20;
-  cohort::sink const log = [skipped, to = cohort::stderr_sink()](std::string_view line) {
-    std::int64_t const number = skipped->load();
-    if (number <= most_lines) to(line);
-    if (number == most_lines) to("skipped: further damaged records are only counted");
+  // decoded_records calls it in one thread at a time.
+  auto const lines = std::make_shared<std::int64_t>(0);
+  cohort::sink const log = [lines, to = cohort::stderr_sink()](std::string_view line) {
+    if (++*lines <= most_lines) to(line);
+    if (*lines == most_lines) to("skipped: further damaged records are only counted");
   };
   return {.bad = from.bad, .log = log, .skipped = skipped};
 }

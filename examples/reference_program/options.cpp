@@ -69,7 +69,7 @@ constexpr flag all_flags[]{
     {"tune", [](options& o, text, text) { o.tune = true; }, no_argument},
     {"communicator",
      [](options& o, text f, text v) {
-       o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi", "nccl"});
+       o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi", "nccl", "tcp"});
      }},
     {"strategy",
      [](options& o, text f, text v) {
@@ -153,7 +153,8 @@ constexpr char const* before_data = R"(
 constexpr char const* after_data = R"(
   --dataPath DIR   the same as --data
   --masterIP HOST  under mpirun: the host of rank 0, which is checked
-  --ranks N        ranks as threads of this process, each with its own parameters; under mpirun: mpirun's ranks (1)
+  --ranks N        ranks as threads of this process, each with its own parameters; with mpi and tcp, the ranks are
+                   processes, which the launcher counts (1)
   --workers N      workers (threads) per rank, which share its parameters and split its batch (1)
   --threads N      OpenMP threads per worker (1)
   --recompute      recomputes norms, activations and other cheap layers in backward: less memory, more time
@@ -161,8 +162,9 @@ constexpr char const* after_data = R"(
                    K, M, G or T (powers of 1024), such as 512M; 0: none; default: $COHORT_MAX_BYTES
   --tune           measures implementations of each layer once and caches the fastest; without --workers and --threads,
                    also compares one worker per processor with one worker of as many threads
-  --communicator NAME  auto, self, threads, mpi or nccl (mpi, with gradients sent between GPUs); auto: mpi under
-                   mpirun, otherwise threads for more than one rank (auto)
+  --communicator NAME  auto, self, threads, mpi, nccl (mpi, with gradients sent between GPUs) or tcp; auto: mpi under
+                   mpirun, tcp if $COHORT_JOIN or torchrun gives an address, otherwise threads for more than one rank
+                   (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      type of the exchanged gradients with allreduce: f32 or bf16 (f32)
   --overlap-next-forward   overlaps the allreduce of the last layers' gradients with the next step's forward pass

@@ -35,6 +35,9 @@
 #if HAS_NCCL
 #include <cohort/nccl.hpp>
 #endif
+#if HAS_TCP
+#include <cohort/tcp.hpp>
+#endif
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -328,12 +331,12 @@ void require_backend(std::string_view backend, setting_names const& named) { fac
 
 namespace {
 
-/// Returns whether this process has rank 0, or all ranks. mpirun's environment variables contain the rank
-/// before MPI is started.
+/// Returns whether this process has rank 0, or all ranks. The environment variables of launchers contain the
+/// rank before the ranks are connected. The rendezvous of tcp may give another number: false.
 bool has_rank_0() {
-  for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+  for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "COHORT_RANK", "RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
-  return true;
+  return std::getenv("COHORT_JOIN") == nullptr;
 }
 
 /// Whether an address of this name belongs to this machine: only such an address can be bound.
@@ -431,7 +434,7 @@ int launch(options const& chosen, int argc, char** argv,
     if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
 #endif
     int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
-    if (world.rank() == 0 || world.name() == "mpi") status = rank_status;
+    if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
   };
 #if HAS_MPI
   if (communicator == "auto" && cohort::mpi_started()) communicator = "mpi";
@@ -443,6 +446,16 @@ int launch(options const& chosen, int argc, char** argv,
   }
 #else
   if (communicator == "mpi" || communicator == "nccl") throw usage_error{not_built + "MPI"};
+#endif
+#if HAS_TCP
+  if (communicator == "auto" && cohort::tcp_started()) communicator = "tcp";
+  if (communicator == "tcp") {
+    if (chosen.ranks > 1) throw usage_error{one_rank + communicator + "; each process is a rank"};
+    int const failed = cohort::launch<cohort::tcp>(how, body);
+    return failed != 0 ? failed : status;
+  }
+#else
+  if (communicator == "tcp") throw usage_error{not_built + "the component tcp"};
 #endif
   if (communicator == "auto") communicator = chosen.ranks > 1 ? "threads" : "self";
   if (communicator == "self" && chosen.ranks > 1) throw usage_error{one_rank + "self"};

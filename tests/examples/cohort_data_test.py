@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# needs: zlib
+# needs: zlib keras
 """cohort-data indexes, shows, verifies and converts files of each format. Python's tarfile reads the archives that it writes."""
 import os
 import pathlib
@@ -11,6 +11,7 @@ import unittest
 import numpy
 import reference_program
 
+HDF5 = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "tests/golden/hdf5_rows.h5"
 GOLDEN = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "tests/golden/sequence_files"
 
 
@@ -93,18 +94,58 @@ class cohort_data(unittest.TestCase):
         (self.folder / "short.tfrecord").write_bytes(content[:-1])
         self.assertIn("the TFRecord file is truncated (short.tfrecord, byte ", self.refused("verify", "short.tfrecord", expect=1))
 
+    def test_reads_arrays_of_hdf5_and_npz_files(self):
+        done = self.run_it("inspect", HDF5, "--arrays", "train/label,bytes", "--record", "1")
+        self.assertEqual(done.stdout.splitlines(), [
+            "1 file (hdf5), 3 records", "field train/label: 3 records, 8 to 8 bytes, 24 in total", "field bytes: 3 records, 1 to 1 bytes, "
+            "3 in total", f"{HDF5}, record 1", "  train/label: 8 bytes: f8 ff ff ff ff ff ff ff", "  bytes: 1 bytes: 02"])
+        numpy.savez(self.folder / "a.npz", image=numpy.zeros((2, 2), "u1"), label=numpy.array([7, 8], "i4"))
+        self.assertIn("fields: label\n", self.run_it("index", "a.npz", "--arrays", "label").stdout)
+        self.run_it("convert", HDF5, "--arrays", "train/label,bytes", "--to", "rows.tar", "--skip")
+        with tarfile.open(self.folder / "rows.tar") as archive:
+            self.assertEqual(archive.getnames()[:2], ["000000000.train.label", "000000000.bytes"])
+        numpy.savez(self.folder / "b.npz", **{"key.txt": numpy.zeros((2, 2), "u1")})
+        self.assertIn("other than key.txt", self.refused("convert", "b.npz", "--to", "b.tar"))
+        self.assertFalse((self.folder / "b.tar").exists())
+        self.assertIn("there is no such array", self.refused("index", HDF5, "--arrays", "none", expect=1))
+
+    def test_reads_tables(self):
+        (self.folder / "a.csv").write_text("x,city\n1,Rome\n2.5,\n,Oslo\n")
+        (self.folder / "b.csv").write_text("x,city\n4,\"Bern\n1\"\n")
+        self.assertEqual(self.run_it("index", "a.csv", "b.csv").stdout, "2 files (csv), 4 rows, columns: x, city\n")
+        self.assertEqual(len(list((self.folder / "cache").rglob("*.index"))), 2)
+        shown = lambda row: self.run_it("inspect", "a.csv", "b.csv", "--record", row).stdout.splitlines()
+        self.assertEqual(shown(0), ["2 files (csv), 4 rows", "column x: numbers", "column city: texts", "row 0", "  x: 1", '  city: "Rome"'])
+        self.assertEqual(shown(1)[-2:], ["  x: 2.5", "  city: missing"])
+        self.assertEqual(shown(2)[-2:], ["  x: missing", '  city: "Oslo"'])
+        self.assertEqual(shown(3)[-2:], ["  x: 4", '  city: "Bern\\n1"'])
+        self.assertEqual(self.run_it("verify", "a.csv", "b.csv").stdout, "2 files (csv), 4 rows, of which 0 in 0 damaged blocks\n")
+        rows = [f"{k},{k % 7}" for k in range(120_000)]
+        rows[60_000], rows[110_000] = "60000,6,9", "110000,a"
+        (self.folder / "bad.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+        done = self.run_it("verify", "bad.csv", expect=1)
+        self.assertRegex(done.stdout, r"^1 file \(csv\), 120000 rows, of which \d{5} in 2 damaged blocks\n$")
+        self.assertIn("bad.csv:60002", done.stderr)
+        self.assertIn("bad.csv:110002", done.stderr)
+
     def test_explains_invalid_commands(self):
         (self.folder / "text").write_text("no records")
         (self.folder / "exists.tar").write_text("")
         numbers = GOLDEN / "numbers"
         self.write_array("a.npy", [[1]])
+        (self.folder / "t.csv").write_text("x\n1\n")
         for flags, sentence in (
                 ((), "expected index, inspect, verify or convert, got nothing; --help shows how to use this program"),
                 (("show",), "command: expected one of index, inspect, verify, convert; got 'show'"),
                 (("verify",), "expected files, got none"),
                 (("verify", numbers, "--record", "1"), "the command verify has no flag --record; --help lists the flags"),
                 (("verify", numbers, "--epochs"), "unknown flag '--epochs'; --help lists the flags"),
-                (("verify", numbers, "--format", "zip"), "--format: expected one of webdataset, tfrecord, lmdb, sequence_file, npy, npz; got 'zip'"),
+                (("verify", numbers, "--format", "zip"), "--format: expected one of webdataset, tfrecord, lmdb, sequence_file, npy, npz, hdf5, csv; got 'zip'"),
+                (("verify", HDF5), "--arrays: expected the paths of arrays in the HDF5 files, such as data,label; got none"),
+                (("verify", numbers, "--arrays", "a"), "--arrays: expected files of the format hdf5 or npz, got sequence_file"),
+                (("convert", "t.csv", "--to", "a.tar"), "csv: expected the command index, inspect or verify, without --decode; got convert"),
+                (("inspect", "t.csv", "--decode", "caffe"), "csv: expected the command index, inspect or verify, without --decode; got --decode"),
+                (("inspect", "t.csv", "--record", "1"), "--record: expected 0 to 0, got 1"),
                 (("inspect", numbers, "--record", "x"), "--record: expected a whole number from 0, got 'x'"),
                 (("inspect", numbers, "--record"), "--record: expected a value, got none"),
                 (("inspect", numbers, "--record", "20"), "--record: expected 0 to 19, got 20"),

@@ -82,6 +82,13 @@ PARTS = [
      "data": {"idx": {"images": "a", "labels": "b", "test_images": "c", "test_labels": "d"}}},
     {"strategy": {"sharing": {"threshold": {"fixed": {"value": 0.5}}, "share": "update", "max_staleness": "unbounded"}},
      "data": {"table": {"file": "a.csv", "target": "t", "format": {"separator": ";", "header": True}}}},
+    {"data": {"table": {"file": "a.csv", "target": "t", "bad": "skip", "transform": {
+        "schema": [{"name": "x", "type": "number", "lowest": 0, "highest": 9}, {"name": "t", "type": "category", "values": ["a", "b"]},
+                   {"name": "c", "type": "text", "required": True, "optional": True}],
+        "steps": [{"filter": {"keep": "x > 1"}}, {"derive": {"column": "y", "formula": "x * 2"}},
+                  {"impute": {"columns": ["x"], "with": "constant", "number": 3}}, {"categories": {"columns": ["c"], "other": "z"}},
+                  {"one_hot": {"columns": ["c"]}}, {"normalise": {"columns": ["x"], "how": "min_max"}},
+                  {"rename": {"from": "x", "to": "w"}}, {"drop": {"columns": ["y"]}}]}}}},
     {"strategy": {"top_k": {"density": 0.5}}, "data": {"text": {"file": "a.txt", "tokens": {"byte_pairs": {"size": 300}}}}},
     {"strategy": "none", "data": {"series": {"file": "a.csv", "length": 3, "targets": ["x"]}}},
     {"strategy": "auto", "data": {"images": {"folder": "a", "mean": [0.5, 0.5, 0.5], "deviation": [1, 1, 1]}}},

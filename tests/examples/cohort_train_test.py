@@ -169,6 +169,86 @@ class cohort_train(unittest.TestCase):
         fresh, _ = self.report(further(other), "--set", "network.parameters=false")
         self.assertGreater(fresh["accuracy"], 0)
 
+    def people(self, name, count=300, seed=1, bad=()):
+        numbers = random.Random(seed)
+        lines = ["age,height,weight,city,answer"]
+        for _ in range(count):
+            age, height, weight = numbers.randint(0, 90), numbers.randint(150, 200), numbers.randint(45, 120)
+            answer = "yes" if weight / (height / 100) ** 2 > 27 else "no"
+            lines.append(f"{age},{height if numbers.random() < 0.9 else ''},{weight},{numbers.choice(['Rome', 'Oslo'])},{answer}")
+        return self.write("\n".join(lines + list(bad)) + "\n", name)
+
+    PIPELINE = {"schema": [{"name": "age", "type": "integer", "lowest": 0, "highest": 130}, {"name": "height"}, {"name": "weight"},
+                           {"name": "city", "type": "text"}, {"name": "answer", "type": "category", "values": ["no", "yes"]}],
+                "steps": [{"filter": {"keep": "age >= 18"}}, {"impute": {"columns": ["height"], "with": "median"}},
+                          {"derive": {"column": "bmi", "formula": "weight / pow(height / 100, 2)"}},
+                          {"categories": {"columns": ["city"]}}, {"one_hot": {"columns": ["city"]}},
+                          {"normalise": {"columns": ["age", "height", "weight", "bmi"]}}]}
+
+    def prepared(self, file, **more):
+        return {"version": 1, "backend": "reference",
+                "network": {"layers": [{"input": [6]}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
+                "data": {"table": {"file": file, "target": "answer", "transform": self.PIPELINE}},
+                "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 40}, **more}
+
+    def test_prepares_the_rows_of_a_table(self):
+        model = os.path.join(self.folder, "prepared.safetensors")
+        file = self.people("people.csv")
+        made, done = self.report(self.prepared(file, output={"model": model}))
+        self.assertGreater(made["accuracy"], 0.9)
+        adults = sum(1 for line in open(file) if line[0].isdigit() and int(line.split(",")[0]) >= 18)
+        self.assertEqual((made["removed_rows"], made["skipped_rows"]), (300 - adults, 0))
+        self.assertIn(f"rows: 300 read, {300 - adults} removed by filters, 0 skipped", done.stdout)
+        # The model prepares other rows by what it has learned, also if the document has no pipeline.
+        second = self.people("second.csv", seed=2)
+        data = {"table": {"file": second, "target": "answer", "test_fraction": 0}}
+        known, _ = self.report(self.prepared(second, network={"model": model}, data=data), "--set", "training.epochs=1")
+        given, _ = self.report(self.prepared(second, network={"model": model}), "--set", "training.epochs=1",
+                               "--set", "data.table.test_fraction=0")
+        self.assertEqual(known["checksum"], given["checksum"])
+        other = {**self.PIPELINE, "steps": self.PIPELINE["steps"][1:]}
+        refused = lambda pipeline, started: self.refused(
+            "--set", f"data.table.transform={json.dumps(pipeline)}", status=1, document=self.prepared(second, network={"model": started}))
+        self.assertEqual(refused(other, model), "cohort-train: the document's pipeline differs from the model's (data.table.transform): "
+                         "expected the pipeline of the model, or no such field, got another pipeline\n")
+        plain = os.path.join(self.folder, "plain.safetensors")
+        self.report(self.table(self.rows("plain.csv", ["blue", "red"]), output={"model": plain}), "--set", "training.epochs=0")
+        self.assertIn("expected no such field, because the model has none, got another pipeline", refused(other, plain))
+
+    def test_reports_rows_that_do_not_match_the_schema(self):
+        file = self.people("bad.csv", bad=["140,170,70,Oslo,no", "30,170,70,Oslo,maybe"])
+        # The first column has no missing value, so each row is either of the training or of the test rows.
+        refused = self.refused(document=self.prepared(file), status=1)
+        self.assertRegex(refused, "bad.csv, column (age|answer), row 30[12]")
+        made, done = self.report(self.prepared(file), "--set", "data.table.bad=skip")
+        self.assertEqual(made["skipped_rows"], 2)
+        self.assertIn("row 301", done.stderr)
+        self.assertIn("row 302", done.stderr)
+        again = self.people("bad.csv")
+        clean, _ = self.report(self.prepared(again))
+        self.assertEqual(clean["skipped_rows"], 0)
+
+    def test_refuses_pipelines_before_it_reads_rows(self):
+        step = lambda one: self.refused("--set", f'data.table.transform={{"steps": [{json.dumps(one)}]}}',
+                                        document=self.prepared("no-such.csv"))
+        self.assertIn('data.table.transform.steps[0].filter.kep', step({"filter": {"kep": "age > 1"}}).replace("$.", ""))
+        self.assertIn("weigth", step({"drop": {"columns": ["weigth"]}}))
+        self.assertIn("data.table.transform.steps[0]): expected a step that prepares single rows",
+                      step({"group_by_key": {"keys": ["city"]}}))
+        self.assertIn("data.table.format): expected no columns", self.refused(
+            "--set", 'data.table.format.columns=["a"]', document=self.prepared("no-such.csv")))
+
+    def test_resuming_needs_the_pipeline_of_the_checkpoint(self):
+        file = self.people("resumed_people.csv")
+        with tempfile.TemporaryDirectory() as kept:
+            flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=4")
+            self.report(self.prepared(file), "--set", "training.epochs=1", *flags)
+            self.report(self.prepared(file), "--set", "training.epochs=2", "--resume", *flags)
+            self.people("resumed_people.csv", seed=5)
+            refused = self.refused("--resume", *flags, document=self.prepared(file), status=1).replace(kept, "KEPT")
+        self.assertEqual(refused, "cohort-train: the table's pipeline differs from the pipeline of the checkpoint (KEPT): expected the "
+                         "table of the run that wrote the checkpoint, got resumed_people.csv\n")
+
     def test_resuming_needs_the_table_of_the_checkpoint(self):
         file = self.rows("resumed.csv", ["blue", "red"])
         with tempfile.TemporaryDirectory() as kept:

@@ -3,9 +3,11 @@
 # label: slow
 """The program features_logistic: the accuracy of a logistic regression on LeNet's features, and the saved models."""
 import os
+import pathlib
 import re
 import unittest
 
+import lmdb
 import reference_program as program
 from lenet_mnist_program import write_digits
 
@@ -38,6 +40,29 @@ class features_logistic(program.cases, unittest.TestCase):
     def test_two_ranks_agree_on_a_regression(self):
         accuracy, _, _ = self.regression("--epochs", "2", "--ranks", "2")
         self.assertGreater(accuracy, 50)
+
+    def test_reads_the_databases_of_caffe(self):
+        digits, folder = pathlib.Path(self.few[1]), pathlib.Path(self.folder) / "caffe"
+        for name, files in (("mnist_train_lmdb", "train"), ("mnist_test_lmdb", "t10k")):
+            images = (digits / f"{files}-images-idx3-ubyte").read_bytes()[16:]
+            labels = (digits / f"{files}-labels-idx1-ubyte").read_bytes()[8:]
+            (folder / name).mkdir(parents=True)
+            with lmdb.open(str(folder / name), map_size=1 << 24) as database, database.begin(write=True) as transaction:
+                for k, label in enumerate(labels):
+                    # Datum: channels 1, height 28, width 28, data of 784 bytes, label
+                    datum = b"\x08\x01\x10\x1c\x18\x1c\x22\x90\x06" + images[784 * k:784 * (k + 1)] + bytes((0x28, label))
+                    transaction.put(f"{k:08d}".encode(), datum)
+        accuracy, first, _ = self.regression("--epochs", "1")
+        flags = ("--data", str(folder), "--epochs", "1")
+        made, done = program.report(self.name, self.folder, *flags)
+        self.assertEqual((made["checksum"], made["accuracy"]), (first["checksum"], first["accuracy"]))
+        self.assertIn(f"accuracy {accuracy:.2f} %", done.stdout)
+        with lmdb.open(str(folder / "mnist_train_lmdb")) as database, database.begin(write=True) as transaction:
+            transaction.put(b"00000005", b"\x08\x01\x10\x02\x18\x02\x22\x04abcd\x28\x03")
+        refused = program.run(self.name, *flags, expect=1).stderr
+        self.assertIn("a Datum is not a digit of MNIST", refused)
+        self.assertIn("mnist_train_lmdb/data.mdb, record 5, 00000005", refused)
+        self.assertIn("expected 1x28x28 bytes and a label from 0 to 9, got 1x2x2, label 3", refused)
 
     def test_writes_the_same_features_on_any_number_of_ranks(self):
         model = os.path.join(self.folder, "for_features.safetensors")

@@ -204,7 +204,7 @@ class ranks(unittest.TestCase):
                      "--ranks", "2", "--rate", "1e9", code=1)
 
     def test_refuses_flags_that_make_no_sense(self):
-        for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("tcp", "")),
+        for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("udp", "")),
                              ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--wire", ("f16",)),
                              ("--staleness", ("-1", "100", "late")),
                              ("--outer", ("sgd", "")), ("--save-every", ("-1", "often")),

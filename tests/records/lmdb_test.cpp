@@ -107,6 +107,18 @@ TEST(lmdb, refuses_damaged_pages) {
   expect_parts(says([](std::string& bytes) { bytes.resize(100); }), {"it is truncated", "got 100 bytes"});
 }
 
+TEST(lmdb, refuses_entries_that_overlap) {
+  std::string bytes = database();
+  std::size_t const leaf = 2 * page;
+  int const entries = 800;  // all at the same place
+  put<std::uint16_t>(bytes, leaf + 12, static_cast<std::uint16_t>(16 + 2 * entries));
+  std::string const entry = bytes.substr(leaf + 100, 14);
+  bytes.replace(leaf + 3000, entry.size(), entry);
+  for (int k = 0; k < entries; ++k)
+    put<std::uint16_t>(bytes, leaf + 16 + 2 * static_cast<std::size_t>(k), 3000);
+  expect_parts(refused<data_error>([&] { opened(bytes); }), {"its tree is damaged", "entries that do not overlap"});
+}
+
 TEST(lmdb, stops_at_a_tree_that_contains_itself) {
   std::string bytes = database();
   std::size_t const leaf = 2 * page;

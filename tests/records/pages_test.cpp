@@ -47,7 +47,7 @@ cohort::data_description const described{
     .targets = {{.name = "class", .stored = cohort::element_type::i32, .type = cohort::element_type::i32, .classes = 3}}};
 cohort::dataset const train = cohort::decoded_records(
     shards, described, [=](cohort::record_view& record, cohort::example_view& out) {
-      out.point(0, record.bytes(values).data());  // two floats
+      out.point(0, record.bytes(values, 2 * sizeof(float)).data());
       *out.fill<std::int32_t>(1) = static_cast<std::int32_t>(record.integer(label, 0, 2));
     });
 run.fit(train, {.blocks = {.block = 256, .window = 16384}, .prefetch = 4, .readers = 4});

@@ -6,6 +6,7 @@
 #include <cohort/records/record_dataset.hpp>
 #include <cohort/records/webdataset.hpp>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ dataset examples(record_set const& records, record_decoding const& how = {}) {
       records, what,
       [values = records.field("values"), label = records.field("cls")](record_view& one, example_view& out) {
         *out.fill<std::int32_t>(1) = static_cast<std::int32_t>(one.integer(label, 0, 2));
-        out.point(0, one.bytes(values).data());
+        out.point(0, one.bytes(values, 2 * sizeof(float)).data());
         out.key = one.key();
       },
       how);
@@ -100,6 +101,39 @@ TEST(decoded_records, skip_a_bad_record_by_weight_zero) {
   EXPECT_EQ(*skipped, 1);
   ASSERT_EQ(lines.size(), 1U);
   expect_parts(lines[0], {"skipped: a field of a record is not an integer", "record 3, 13"});
+}
+
+TEST(decoded_records, skip_a_record_whose_label_or_weight_is_not_valid) {
+  record_set const records = numbered(20);
+  data_description what{.inputs = {{.name = "values", .example = {2}}},
+                        .targets = {{.name = "class",
+                                     .example = {},
+                                     .stored = element_type::i32,
+                                     .type = element_type::i32,
+                                     .classes = 3}}};
+  auto const skipped = std::make_shared<std::atomic<std::int64_t>>(0);
+  dataset const data = decoded_records(
+      records, what,
+      [values = records.field("values")](record_view& one, example_view& out) {
+        out.point(0, one.bytes(values, 2 * sizeof(float)).data());
+        *out.fill<std::int32_t>(1) = one.index() == 4 ? 1000 : 1;
+        if (one.index() == 7) out.weight = std::numeric_limits<float>::quiet_NaN();
+      },
+      {.bad = bad_record::skip, .skipped = skipped});
+  loader batches(data, {.batch = 20, .shuffle = false});
+  batches.start(0);
+  batch const* const b = batches.next();
+  ASSERT_NE(b, nullptr);
+  for (std::size_t k = 0; k < 20; ++k) EXPECT_EQ(b->weights[k], k == 4 || k == 7 ? 0.0F : 1.0F) << k;
+  EXPECT_EQ(*skipped, 2);
+}
+
+TEST(record_view, refuses_a_field_of_another_size) {
+  record_set const records = numbered(4);
+  record_view one(records, 2);
+  EXPECT_EQ(one.bytes(records.field("values"), 8).size(), 8U);
+  expect_parts(refused<data_error>([&] { one.bytes(records.field("values"), 12); }),
+               {"a field of a record has the wrong size", "field values", "expected 12 bytes", "got 8"});
 }
 
 TEST(decoded_records, never_skip_a_file_that_cannot_be_read) {

@@ -22,7 +22,8 @@ TEST(record_index, is_the_same_after_encoding) {
        {two_records(), record_index{}, record_index{.fields = {"record"}},
         record_index{.fields = {"x"}, .places = {{1, 2}}},
         record_index{
-            .fields = {"x"}, .places = {{500, 2}, {502, 3}}, .blocks = {{500, 5, 40, 9}, {505, 1, 50, 2}}}}) {
+            .fields = {"x"}, .places = {{500, 2}, {502, 3}}, .blocks = {{500, 5, 40, 9}, {505, 1, 50, 2}}},
+        record_index{.fields = {"x", "y"}, .places = {{80, 4}, {512, 1}}, .rows = 7}}) {
     auto const read = detail::decoded_index(detail::encoded_index(one));
     if (one.fields.empty()) {
       EXPECT_FALSE(read) << "an index without fields is not written";
@@ -32,6 +33,19 @@ TEST(record_index, is_the_same_after_encoding) {
     EXPECT_EQ(*read, one);
   }
   EXPECT_EQ(two_records().size(), 2);
+}
+
+TEST(record_index, of_rows_needs_one_place_per_field) {
+  record_index const rows{.fields = {"x", "y"}, .places = {{80, 4}, {512, 1}}, .rows = 7};
+  EXPECT_EQ(rows.size(), 7);
+  EXPECT_EQ(rows.place(0, 1), (field_place{512, 1}));
+  EXPECT_EQ(rows.place(6, 0), (field_place{104, 4}));
+  record_index wrong = rows;
+  wrong.places.push_back({1, 1});
+  EXPECT_FALSE(detail::decoded_index(detail::encoded_index(wrong)));
+  wrong = rows;
+  wrong.rows = std::uint64_t{1} << 61;
+  EXPECT_FALSE(detail::decoded_index(detail::encoded_index(wrong))) << "rows of 4 bytes end beyond 2^63";
 }
 
 TEST(record_index, is_not_read_from_damaged_bytes) {

@@ -111,6 +111,8 @@ TEST(numbered_paths, expands_a_range) {
   EXPECT_EQ(cohort::numbered_paths("d/a-{0008..0011}.tar"),
             (std::vector<std::string>{"d/a-0008.tar", "d/a-0009.tar", "d/a-0010.tar", "d/a-0011.tar"}));
   EXPECT_EQ(cohort::numbered_paths("{9..10}"), (std::vector<std::string>{"9", "10"}));
+  EXPECT_EQ(cohort::numbered_paths("{18446744073709551614..18446744073709551615}"),
+            (std::vector<std::string>{"18446744073709551614", "18446744073709551615"}));
   for (char const* wrong :
        {"a{1..}", "a{..1}", "a{2..1}", "a{1}", "a{1..2", "a1..2}", "{x..y}", "{0..1}{0..1}", "{0..1000000}"})
     expect_parts(refused<cohort::setting_error>([&] { cohort::numbered_paths(wrong); }),

@@ -54,6 +54,7 @@ TEST(webdataset_writer, refuses_names_that_would_be_read_as_others) {
     expect_parts(says(key, "a"),
                  {"cannot be written to a WebDataset", "refused.tar, key", "a key whose name"});
   for (std::string_view const field : {"", "a/b"}) expect_parts(says("1", field), {"a field with a name"});
+  expect_parts(says("1", "JPG"), {"a field in lower case"});
   expect_parts(says("1", "a"), {"each field once", "key 1, field a"});
   to.add("2", "a", {});
   expect_parts(says("1", "b"), {"one after the other", "another key between them"});

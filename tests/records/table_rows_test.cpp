@@ -126,6 +126,49 @@ TEST(table_rows, are_read_by_several_threads) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(table_rows, pass_blocks_that_are_the_rows_of_the_table) {
+  std::string const one = written("blocks-1.csv", people(0, 50)), two = written("blocks-2.csv", people(50, 7));
+  table_rows const rows({one, two}, {.cache = "", .block_bytes = 100});
+  std::vector<std::string> cities;
+  std::vector<float> ids;
+  int blocks = 0;
+  rows.for_each_block([&](data_table const& block) {
+    ++blocks;
+    for (float const id : block.numbers("id")) ids.push_back(id);
+    for (int row = 0; row < block.rows(); ++row) cities.emplace_back(block.texts("city")[row]);
+  });
+  EXPECT_GT(blocks, 10);
+  ASSERT_EQ(ids.size(), 57U);
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    EXPECT_EQ(ids[k], static_cast<float>(k));
+    EXPECT_EQ(cities[k], k % 3 == 0 ? "a, \"b\"\n c" : k % 3 == 1 ? "Rome" : "it\"s");
+  }
+}
+
+TEST(table_rows, continue_after_a_damaged_block_if_asked) {
+  std::string const path = written("damaged.csv", "x,y\n1,2\n3,4,5\n6,7\n8,nine\n");
+  table_rows const rows({path}, {.format = {.number_columns = {"x", "y"}}, .cache = "", .block_bytes = 1});
+  std::vector<float> read;
+  std::vector<std::string> problems;
+  rows.for_each_block([&](data_table const& block) { read.push_back(block.numbers("x")[0]); },
+                      [&](data_error const& problem) { problems.emplace_back(problem.what()); });
+  EXPECT_EQ(read, (std::vector<float>{1, 6}));
+  ASSERT_EQ(problems.size(), 2U);
+  expect_parts(problems[0], {"damaged.csv:3"});
+  expect_parts(problems[1], {"damaged.csv:5"});
+  expect_parts(refused<data_error>([&] { rows.for_each_block([](data_table const&) {}); }), {"damaged.csv:3"});
+  // An error of the caller's function is not one of the block.
+  int calls = 0;
+  EXPECT_THROW(rows.for_each_block(
+                   [&](data_table const&) {
+                     ++calls;
+                     throw data_error({.what = "of the caller"});
+                   },
+                   [](data_error const&) { ADD_FAILURE(); }),
+               data_error);
+  EXPECT_EQ(calls, 1);
+}
+
 TEST(table_rows, report_errors_with_line_and_row_of_the_file) {
   std::string text = "a,b\n";
   for (int i = 0; i < 50; ++i) text += i == 40 ? "40,x\n" : i == 45 ? "45,NA\n" : "1,2\n";
@@ -140,6 +183,43 @@ TEST(table_rows, report_errors_with_line_and_row_of_the_file) {
   expect_parts(refused<data_error>([&] { numbers_of(data, 45); }), {"table.csv, column b, row 46"});
 }
 
+TEST(table_rows, report_a_file_of_other_rows_and_the_same_size) {
+  std::string const path = written("changed.csv", "a,b\n1,2\n3,4\n5,6\n");
+  table_rows const rows({path}, {.cache = ""});
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file << "a,b\n1,2\n3,44444\n";
+  }
+  ASSERT_EQ(std::filesystem::file_size(path), 16U);
+  int blocks = 0;
+  expect_parts(refused<data_error>([&] { rows.for_each_block([&](data_table const&) { ++blocks; }); }),
+               {"the file changed after it was indexed", "changed.csv:2", "expected 3 rows", "got 2"});
+  EXPECT_EQ(blocks, 0);
+}
+
+TEST(table_rows, drop_blocks_by_the_size_of_their_examples) {
+  std::string text = "t\n";
+  for (int i = 0; i < 400; ++i) text += "text" + std::to_string(1000 + i) + "\n";  // 400 numbers for each row
+  std::string const path = written("wide.csv", text);
+  table_rows const rows({path}, {.cache = "", .block_bytes = 90, .max_block_bytes = 50'000});
+  dataset const data = rows.examples(table_encoder(read_table(path)));
+  EXPECT_EQ(data.describe().inputs[0].example, shape(400));
+  auto const first = std::filesystem::last_write_time(path);
+  for (std::int64_t i = 0; i < 400; ++i) EXPECT_EQ(numbers_of(data, i)[static_cast<std::size_t>(i)], 1.0F);
+  // A block of 10 rows has 16,000 bytes of numbers, so the first block is no longer in memory.
+  std::filesystem::resize_file(path, 10);
+  std::filesystem::last_write_time(path, first);
+  EXPECT_THROW(numbers_of(data, 0), error);
+  EXPECT_EQ(numbers_of(data, 399)[399], 1.0F);
+}
+
+TEST(table_rows, refuse_compressed_files) {
+  expect_parts(refused<data_error>([] {
+                 table_rows({written("packed.csv", "\x1f\x8b\x08 1,2\n3,4\n")}, {.cache = ""});
+               }),
+               {"the file is compressed", "gunzip"});
+}
+
 TEST(table_rows, refuse_other_files_and_settings) {
   std::string const path = written("people.csv", people(0, 5));
   auto const says = [&](table_rows_settings how) {
@@ -149,6 +229,7 @@ TEST(table_rows, refuse_other_files_and_settings) {
   expect_parts(refused<setting_error>([] { table_rows({}); }), {"at least 1 path"});
   expect_parts(says({.format = {.missing = missing_values::drop}}), {"cannot be dropped", "refuse or keep"});
   expect_parts(says({.block_bytes = 0}), {"block_bytes"});
+  expect_parts(says({.format = {.number_type = element_type::i32}}), {"number_type", "f32 or f64"});
   expect_parts(refused<file_error>([] { table_rows({"/nowhere/x.csv"}, {.cache = ""}); }),
                {"/nowhere/x.csv"});
   for (char const* text : {"", "a,b\n", "\n\n"})

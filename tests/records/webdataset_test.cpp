@@ -53,6 +53,23 @@ TEST(webdataset, begins_a_new_record_if_a_name_returns) {
   EXPECT_EQ(records.key(2), "a");
 }
 
+TEST(webdataset, has_fields_in_lower_case_and_skips_names_without_a_dot) {
+  auto const records = opened(member("README", "x") + member("a.b/1.JPG", "1") + member("a.b/1.Cls", "2")
+                              + member("a.b/2.jpg", "3") + member("a.b/LICENSE", "x") + end());
+  ASSERT_EQ(records.size(), 2);
+  EXPECT_EQ(records.fields(), (std::vector<std::string>{"jpg", "cls"}));
+  EXPECT_EQ(records.key(0), "a.b/1");
+  EXPECT_EQ(text(records, 0, "cls"), "2");
+}
+
+TEST(webdataset, refuses_more_fields_than_a_data_set_has) {
+  std::string archive;
+  for (int k = 0; k <= 256; ++k) archive += member("frame_0." + std::to_string(1000 + k) + ".png", "");
+  expect_parts(refused<cohort::data_error>([&] { opened(archive + end()); }),
+               {"too many fields", "at most 256 fields; a field is the rest of a name after its first dot",
+                "got frame_0.1256.png"});
+}
+
 TEST(webdataset, skips_what_is_not_a_sample) {
   auto const records = opened(member("folder/", "", '5') + member("link.jpg", "", '2')
                               + member("__info__.json", "{}") + member("a/.hidden", "x")

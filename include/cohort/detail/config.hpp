@@ -47,6 +47,12 @@
 #define COHORT_ONEDNN_INLINE inline
 #endif
 
+#ifdef COHORT_TCP_COMPILED
+#define COHORT_TCP_INLINE
+#else
+#define COHORT_TCP_INLINE inline
+#endif
+
 #ifdef COHORT_YAML_COMPILED
 #define COHORT_YAML_INLINE
 #else

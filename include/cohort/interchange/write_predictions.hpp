@@ -24,9 +24,10 @@ namespace cohort {
 ///           sorted, or are texts in NPY. Disk: twice the result. Messages: 32 bytes per chunk, and 16 per
 ///           second.
 /// Errors    setting_error if settings, models or data differ between ranks, or if the part files are of
-///           another model, data set or setting; shape_error if the data set does not fit the network.
-///           data_error and file_error of the data set, of a file or disk, and for a duplicate or invalid
-///           key, with the file, the examples and the rank; on the other ranks data_error with the same text.
+///           another model, data set (compared by a sample of its examples) or setting; shape_error if the
+///           data set does not fit the network. data_error and file_error of the data set, of a file or disk,
+///           and for a duplicate or invalid key, with the file, the examples and the rank; on the other ranks
+///           data_error with the same text.
 ///           Complete chunks remain.
 /// Exact     with sharding::global the bytes of the files depend neither on the number of ranks nor on
 ///           interruptions. Like the results of features, they depend up to rounding on backend, instruction

@@ -25,10 +25,14 @@ class record_view {
   std::string where() const { return records_.where(index_); }
   bool has(std::size_t field) const { return records_.has(index_, field); }
 
-  /// Returns the bytes of a field, which remain valid until the decoder returns.
+  /// Returns the bytes of a field, which remain valid until this thread reads the next record.
   ///
   /// Errors    those of record_set::read.
   std::span<std::byte const> bytes(std::size_t field);
+  /// As bytes, for a field of `size` bytes.
+  ///
+  /// Errors    also data_error naming the record for another size.
+  std::span<std::byte const> bytes(std::size_t field, std::size_t size);
   /// Returns the bytes of a field as text.
   std::string_view text(std::size_t field);
   /// Returns a field that is a decimal integer, such as "cls" of a WebDataset. Spaces and a line end may
@@ -54,16 +58,18 @@ struct record_decoding {
   bad_record bad = bad_record::stop;
   /// Receives the message of each skipped record.
   sink log{};
-  /// Counts reads of records that were skipped; may be null.
+  /// Counts the skipped reads: a record that is read in two epochs counts twice. May be null.
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
 };
 
 /// Returns a data set whose examples are decoded from records when they are requested.
 ///
 /// Shapes    `description` describes the parts that `decode` sets.
-/// Errors    get: those of `decode`. With bad_record::skip an example whose record causes a data_error has
-///           zeros and weight 0: it contributes to no loss, gradient or metric, and means remain exact.
-///           file_error, for example if a file cannot be read, is always thrown.
+/// Errors    get: those of `decode`. With bad_record::skip an example whose record causes a data_error, or
+///           whose class label or weight is not valid, has zeros and weight 0: it contributes to no loss,
+///           metric or normalisation of the data, and means remain exact. In a network with batch_norm it
+///           changes the outputs of the other examples of its batch. file_error, for example if a file cannot
+///           be read, is always thrown.
 dataset decoded_records(record_set records, data_description description, record_decoder decode,
                         record_decoding const& how = {});
 

@@ -36,8 +36,10 @@ struct packed_block {
 
 /// The places of all records of one file.
 ///
-/// Shapes    `places`: records × fields. `keys`: one per record, or empty if the format has none. `blocks`:
-///           in the order of `first`; empty for a file that is not compressed.
+/// Shapes    `places`: records × fields. If `rows` is not 0, the fields are rows of arrays: there are `rows`
+///           records, `places` contains those of record 0, and each row follows the one before it. `keys`:
+///           one per record, or empty if the format has none. `blocks`: in the order of `first`; empty for a
+///           file that is not compressed.
 /// Units     an offset below the file's size is a byte of the file. The contents of the blocks follow, one
 ///           after the other: blocks.front().first is the file's size.
 struct record_index {
@@ -45,9 +47,18 @@ struct record_index {
   std::vector<field_place> places{};
   std::vector<std::string> keys{};
   std::vector<packed_block> blocks{};
+  std::uint64_t rows = 0;
 
   std::int64_t size() const {
-    return fields.empty() ? 0 : static_cast<std::int64_t>(places.size() / fields.size());
+    return static_cast<std::int64_t>(rows > 0         ? rows
+                                     : fields.empty() ? 0
+                                                      : places.size() / fields.size());
+  }
+  /// The place of a field of a record.
+  field_place place(std::int64_t record, std::size_t field) const {
+    auto const number = static_cast<std::size_t>(record);
+    if (rows == 0) return places[number * fields.size() + field];
+    return {places[field].offset + number * places[field].bytes, places[field].bytes};
   }
   bool operator==(record_index const&) const = default;
 };

@@ -4,8 +4,10 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,20 +22,21 @@ class table_row_examples;
 struct table_rows_settings {
   /// As for read_table; `missing` is refuse or keep.
   table_settings format = {};
-  /// Folder in which the files' indices are kept; "": they are made again by each process.
+  /// Folder in which the files' indices are kept; "": each process makes the indices again.
   std::string cache = io::cache_folder("indices");
   /// Text of the rows that are read and parsed together.
   std::uint64_t block_bytes = std::uint64_t{1} << 18;
-  /// Blocks of examples are kept in memory until the texts of all have more bytes than this.
+  /// Blocks of examples are kept in memory until their numbers have more bytes than this.
   std::uint64_t max_block_bytes = std::uint64_t{64} << 20;
 };
 
 /// The rows of comma- or tab-separated files that may be larger than memory, with random access. Cheap to
 /// copy.
 ///
-///     table_rows const rows({"clicks-0.csv", "clicks-1.csv"}, {.format = {.missing =
-///     missing_values::keep}}); table_encoder const encoder(rows.sample(100'000), {.target = "clicked",
-///     .other = true}); run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
+///     table_rows const rows({"clicks-0.csv", "clicks-1.csv"},
+///                           {.format = {.missing = missing_values::keep}});
+///     table_encoder const encoder(rows.sample(100'000), {.target = "clicked", .other = true});
+///     run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
 ///
 /// Order     rows by file in the given order, then by line.
 /// Moves     constructing reads every file once, unless the cache holds its index. The index has one entry
@@ -54,6 +57,20 @@ class table_rows {
   ///
   /// Errors    as parse_table.
   data_table sample(std::int64_t rows) const;
+
+  /// Passes the rows of all files to `use`, a block at a time: for passes over tables that are larger than
+  /// memory, such as those of fitted_pipeline. Columns contain numbers or texts according to the names in
+  /// `format`; any other column according to the rows of each block.
+  ///
+  ///     fitted_pipeline const prepared(how, [&](auto const& use) { rows.for_each_block(use); });
+  ///
+  /// Before    `format` of the settings is format_of(how.schema) if `use` is that of a fitted_pipeline.
+  /// Errors    as parse_table, with the line in the file; file_error if a file has changed its size.
+  void for_each_block(std::function<void(data_table const&)> const& use) const;
+  /// Calls `use` for the blocks as above. An error of a block is passed to `damaged`, and the other blocks
+  /// are read. Errors of `use` end the call.
+  void for_each_block(std::function<void(data_table const&)> const& use,
+                      std::function<void(data_error const&)> const& damaged) const;
 
   /// Returns the rows as a data set, encoded by `encoder`. Columns contain numbers or texts according to the
   /// encoder.

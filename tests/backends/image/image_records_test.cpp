@@ -61,6 +61,15 @@ TEST(image_records, decode_the_images_of_a_webdataset) {
   EXPECT_EQ(data.label(1), 0);
 }
 
+TEST(image_records, refuse_image_files_that_are_too_large) {
+  image_settings how = two_classes;
+  std::string const file = text_of(png_of(picture(3, 6, 8, 1)));
+  how.max_file_bytes = file.size() - 1;
+  image_records const data(archive(member("a.png", file) + member("a.cls", "1")), how);
+  expect_parts(refused<data_error>([&] { example_of(data, 0); }),
+               {"an image file is too large", "record 0, a", "max_file_bytes"});
+}
+
 TEST(image_records, refuse_records_without_image_or_class) {
   std::string const picture_file = text_of(png_of(picture(3, 6, 8, 1)));
   auto const good = member("1.png", picture_file) + member("1.cls", "0");

@@ -180,6 +180,9 @@ TEST(packed_sequence_file, refuses_decompression_bombs) {
                {"cannot decompress: the result is too large", "at most 7 bytes"});
   expect_parts(says("\1" + buffer_of(std::string((1 << 26) + 1, '\1'))),
                {"cannot decompress: the result is too large", "at most 67108864 bytes"});
+  std::string const many_empty = buffer_of(std::string(1 << 23, '\0')) + buffer_of("");
+  expect_parts(says("\x8c" + std::string("\0\x80\0\0", 4) + many_empty + many_empty),
+               {"too many records for its size", "at most 1"});
   expect_parts(says("\2" + one_key), {"a block is damaged", "2 lengths"});
   expect_parts(says(std::string("\0", 1) + one_key), {"a block is damaged", "0 lengths"});
   expect_parts(says("\1" + one_key + buffer_of("\7") + buffer_of(std::string("\0\0\0\2abc", 7))),
@@ -188,10 +191,11 @@ TEST(packed_sequence_file, refuses_decompression_bombs) {
 }
 
 TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
-  detail::block_cache<std::vector<std::byte>> cache(2 * (100 + 256));
+  detail::block_cache<std::vector<std::byte>> cache(
+      2 * (100 + 256), [](std::vector<std::byte> const& bytes) -> std::uint64_t { return bytes.size(); });
   int made = 0;
   auto const get = [&](std::size_t block) {
-    return cache.get({0, block}, 100, [&] {
+    return cache.get({0, block}, [&] {
       ++made;
       return std::vector<std::byte>(100, static_cast<std::byte>(block));
     });
@@ -207,8 +211,8 @@ TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
   EXPECT_EQ(made, 4);
   EXPECT_EQ(first->at(99), std::byte{1});
   auto const failing = []() -> std::vector<std::byte> { throw data_error({.what = "x"}); };
-  EXPECT_THROW(cache.get({1, 1}, 100, failing), data_error);
-  EXPECT_EQ(cache.get({1, 1}, 1, [] { return std::vector<std::byte>(1); })->size(), 1U);
+  EXPECT_THROW(cache.get({1, 1}, failing), data_error);
+  EXPECT_EQ(cache.get({1, 1}, [] { return std::vector<std::byte>(1); })->size(), 1U);
 }
 
 }  // namespace packed_sequence_file_test

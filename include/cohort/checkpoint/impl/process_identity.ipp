@@ -33,6 +33,12 @@ COHORT_CORE_INLINE std::string host_name() {
   return name.data();
 }
 
+COHORT_CORE_INLINE std::string boot_identity() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  return text;
+}
+
 COHORT_CORE_INLINE std::string process_identity() {
   std::string const process = text_of({::getpid()});
   return text_of({host_name(), process_word, process, start_word, start_time(process)});

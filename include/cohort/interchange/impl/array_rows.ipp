@@ -47,12 +47,9 @@ COHORT_CORE_INLINE record_index index_of_rows(std::vector<std::string> names,
                         .expected = {rows, " rows of ", quote_for_error(made.fields[a]), ", as of ",
                                      quote_for_error(made.fields[0])},
                         .got = {arrays[a].dims[0]}});
-  made.places.reserve(rows * arrays.size());
-  for (std::uint64_t row = 0; row < rows; ++row)
-    for (npy_layout const& one : arrays) {
-      std::uint64_t const bytes = one.bytes / rows;
-      made.places.push_back({one.first + row * bytes, bytes});
-    }
+  if (rows == 0) return made;
+  made.rows = rows;
+  for (npy_layout const& one : arrays) made.places.push_back({one.first, one.bytes / rows});
   return made;
 }
 

@@ -18,19 +18,23 @@ class block_cache {
   using key = std::pair<std::size_t, std::size_t>;  // file and block
   using content = std::shared_ptr<Content const>;
 
-  /// Units     `max_bytes`: of the contents that are kept. The content that was not used for the longest
-  ///           time is dropped first.
-  explicit block_cache(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
+  using size_function = std::uint64_t (*)(Content const&);
+
+  /// Units     `max_bytes`: of the contents that are kept, as `bytes_of` returns them. The content that was
+  ///           not used for the longest time is dropped first.
+  block_cache(std::uint64_t max_bytes, size_function bytes_of) : max_bytes_(max_bytes), bytes_of_(bytes_of) {}
 
   /// Returns the content of a block: the result of `read` if it is not in memory.
   ///
-  /// Units     `bytes`: of the content.
   /// Errors    those of `read`; the next call for this block calls it again.
   template <class Read>
-  content get(key const& wanted, std::uint64_t bytes, Read read) {
-    std::shared_ptr<block> const one = find(wanted, bytes);
+  content get(key const& wanted, Read read) {
+    std::shared_ptr<block> const one = find(wanted);
     std::lock_guard const lock(one->reading);
-    if (!one->made) one->made = std::make_shared<Content const>(read());
+    if (!one->made) {
+      one->made = std::make_shared<Content const>(read());
+      count(wanted, one, bytes_of_(*one->made));
+    }
     return one->made;
   }
 
@@ -45,7 +49,7 @@ class block_cache {
     typename std::list<key>::iterator used;
   };
 
-  std::shared_ptr<block> find(key const& wanted, std::uint64_t bytes) {
+  std::shared_ptr<block> find(key const& wanted) {
     std::lock_guard const lock(mutex_);
     if (auto const found = entries_.find(wanted); found != entries_.end()) {
       order_.splice(order_.begin(), order_, found->second.used);
@@ -54,19 +58,34 @@ class block_cache {
     constexpr std::uint64_t bytes_of_entry = 256;  // the memory beside its content
     std::list<key> first{wanted};
     auto const made = std::make_shared<block>();
-    entries_.emplace(wanted, entry{.one = made, .bytes = bytes + bytes_of_entry, .used = first.begin()});
+    entries_.emplace(wanted, entry{.one = made, .bytes = bytes_of_entry, .used = first.begin()});
     order_.splice(order_.begin(), first);
-    bytes_ += bytes + bytes_of_entry;
+    bytes_ += bytes_of_entry;
+    drop_oldest();
+    return made;
+  }
+
+  /// Counts the bytes of a content that was read.
+  void count(key const& wanted, std::shared_ptr<block> const& one, std::uint64_t bytes) {
+    std::lock_guard const lock(mutex_);
+    auto const found = entries_.find(wanted);
+    if (found == entries_.end() || found->second.one != one) return;  // dropped meanwhile
+    found->second.bytes += bytes;
+    bytes_ += bytes;
+    drop_oldest();
+  }
+
+  void drop_oldest() {
     while (bytes_ > max_bytes_ && order_.size() > 1) {
       auto const oldest = entries_.find(order_.back());
       bytes_ -= oldest->second.bytes;
       entries_.erase(oldest);
       order_.pop_back();
     }
-    return made;
   }
 
   std::uint64_t max_bytes_;
+  size_function bytes_of_;
   std::mutex mutex_;  // of the members below
   std::uint64_t bytes_ = 0;
   std::map<key, entry> entries_;

@@ -105,12 +105,13 @@ class lmdb_indexer {
     std::size_t const lower = number<std::uint16_t>(bytes.data() + 12);
     if (lower < page_head || lower > bytes.size() || lower % 2 != 0)
       refuse(page, "its tree is damaged", "an offset in the page", {lower});
+    std::size_t free_bytes = bytes.size() - lower;  // of the leaf's entries
     for (std::size_t at = page_head; at < lower; at += 2) {
       std::size_t const node = number<std::uint16_t>(bytes.data() + at);
       if (node < lower || node + node_head > bytes.size())
         refuse(page, "its tree is damaged", "a node in the page", {"offset ", node});
       if (is_leaf)
-        add_entry(page, bytes, node);
+        add_entry(page, bytes, node, free_bytes);
       else
         walk(number<std::uint32_t>(bytes.data() + node)
                  | static_cast<std::uint64_t>(number<std::uint16_t>(bytes.data() + node + 4)) << 32,
@@ -118,7 +119,7 @@ class lmdb_indexer {
     }
   }
 
-  void add_entry(std::uint64_t page, std::string const& bytes, std::size_t node) {
+  void add_entry(std::uint64_t page, std::string const& bytes, std::size_t node, std::size_t& free_bytes) {
     std::uint64_t const size = number<std::uint32_t>(bytes.data() + node);
     unsigned const flags = number<std::uint16_t>(bytes.data() + node + 4);
     std::size_t const key_bytes = number<std::uint16_t>(bytes.data() + node + 6),
@@ -127,6 +128,10 @@ class lmdb_indexer {
     if (value + (elsewhere ? 8 : size) > bytes.size())
       refuse(page, "an entry is damaged", "a key and a value in the page",
              {key_bytes, " and ", size, " bytes"});
+    std::size_t const used = value - node + (elsewhere ? 8 : size);
+    if (used > free_bytes)
+      refuse(page, "its tree is damaged", "entries that do not overlap", {used, " bytes at offset ", node});
+    free_bytes -= used;
     std::string key = bytes.substr(node + node_head, key_bytes);
     if ((flags & (named_database | duplicates)) != 0)
       refuse(page, "it has named databases or several values for a key",

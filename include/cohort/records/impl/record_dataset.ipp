@@ -2,10 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
+#include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/record_dataset.hpp>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace cohort {
@@ -27,7 +29,9 @@ class decoded_record_examples {
         description_(std::move(description)),
         decode_(std::move(decode)),
         how_(how) {
-    if (how_.bad == bad_record::skip) description_.weighted = true;
+    if (how_.bad != bad_record::skip) return;
+    description_.weighted = true;
+    writer_.emplace(description_);
   }
 
   data_description const& describe() const { return description_; }
@@ -38,6 +42,7 @@ class decoded_record_examples {
     if (how_.bad == bad_record::stop) return decode_(record, out);
     try {
       decode_(record, out);
+      writer_->check(out, i);
     } catch (data_error const& problem) {
       skip(problem, out);
     }
@@ -61,6 +66,7 @@ class decoded_record_examples {
   data_description description_;
   record_decoder decode_;
   record_decoding how_;
+  std::optional<batch_writer> writer_;  // checks labels and weights if bad records are skipped
   std::shared_ptr<std::mutex> log_mutex_ = std::make_shared<std::mutex>();
 };
 
@@ -73,6 +79,16 @@ COHORT_CORE_INLINE record_view::record_view(record_set const& records, std::int6
 
 COHORT_CORE_INLINE std::span<std::byte const> record_view::bytes(std::size_t field) {
   return records_.read(index_, field, memory_[field]);
+}
+
+COHORT_CORE_INLINE std::span<std::byte const> record_view::bytes(std::size_t field, std::size_t size) {
+  std::span<std::byte const> const found = bytes(field);
+  if (found.size() != size)
+    throw data_error({.what = "a field of a record has the wrong size",
+                      .where = {where(), ", field ", records_.fields()[field]},
+                      .expected = {size, " bytes"},
+                      .got = {found.size()}});
+  return found;
 }
 
 COHORT_CORE_INLINE std::string_view record_view::text(std::size_t field) {

@@ -11,6 +11,7 @@
 #include <cohort/records/record_index.hpp>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 namespace cohort::detail {
@@ -64,6 +65,7 @@ COHORT_CORE_INLINE std::string encoded_index(record_index const& index) {
     to.put(static_cast<std::uint64_t>(list->size()));
     for (std::string const& one : *list) to.put(one);
   }
+  to.put(index.rows);
   to.put(static_cast<std::uint64_t>(index.places.size()));
   for (field_place const& one : index.places) {
     to.put(one.offset);
@@ -82,11 +84,19 @@ COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view by
     list->resize(from.count(sizeof(std::uint64_t)));
     for (std::string& one : *list) one = from.text();
   }
+  found.rows = from.number();
   found.places.resize(from.count(2 * sizeof(std::uint64_t)));
   for (field_place& one : found.places) one = {from.number(), from.number()};
   found.blocks.resize(from.count(4 * sizeof(std::uint64_t)));
   for (packed_block& one : found.blocks) one = {from.number(), from.number(), from.number(), from.number()};
-  bool const whole = from.ended() && !found.fields.empty() && found.places.size() % found.fields.size() == 0
+  constexpr auto most_rows = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  auto const fits = [&](field_place const& one) {  // the rows of an array end below 2^63
+    return one.offset <= most_rows && (one.bytes == 0 || found.rows <= (most_rows - one.offset) / one.bytes);
+  };
+  bool const has_rows = found.rows <= most_rows && found.places.size() == found.fields.size()
+                        && std::ranges::all_of(found.places, fits);
+  bool const whole = from.ended() && !found.fields.empty()
+                     && (found.rows > 0 ? has_rows : found.places.size() % found.fields.size() == 0)
                      && (found.keys.empty() || std::ssize(found.keys) == found.size());
   if (!whole) return std::nullopt;
   return found;
@@ -113,7 +123,7 @@ COHORT_CORE_INLINE record_index index_of(std::string const& path, record_format 
                                          std::string const& cache) {
   if (cache.empty()) return format.index(path);
   constexpr std::uint64_t most = std::uint64_t{1} << 34;  // 500 million records with two fields
-  cached_file const kept(cache, "cohort records 2", ".index", format.name + "\n" + identity_of(path) + "\n",
+  cached_file const kept(cache, "cohort records 3", ".index", format.name + "\n" + identity_of(path) + "\n",
                          most);
   if (std::optional<record_index> found = decoded_index(kept.read())) return *std::move(found);
   record_index made = format.index(path);

@@ -53,7 +53,8 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
       one.columns.push_back(
           static_cast<std::size_t>(std::ranges::find(one.index.fields, field) - one.index.fields.begin()));
   made->descriptors = std::make_unique<detail::open_files>(paths.size());
-  made->blocks = std::make_unique<detail::block_cache<std::vector<std::byte>>>(settings.max_block_bytes);
+  made->blocks = std::make_unique<detail::block_cache<std::vector<std::byte>>>(
+      settings.max_block_bytes, [](std::vector<std::byte> const& bytes) -> std::uint64_t { return bytes.size(); });
   made->paths = std::move(paths);
   made->format = std::move(format);
   content_ = std::move(made);
@@ -80,12 +81,10 @@ COHORT_CORE_INLINE record_set::place record_set::place_of(std::int64_t record) c
   return {file, record - content_->files[file].first};
 }
 
-COHORT_CORE_INLINE field_place const& record_set::field_at(place const& record, std::size_t field) const {
-  static constexpr field_place none{};
+COHORT_CORE_INLINE field_place record_set::field_at(place const& record, std::size_t field) const {
   content::file const& file = content_->files[record.file];
-  std::size_t const columns = file.index.fields.size(), column = file.columns[field];
-  return column == columns ? none
-                           : file.index.places[static_cast<std::size_t>(record.record) * columns + column];
+  std::size_t const column = file.columns[field];
+  return column == file.index.fields.size() ? field_place() : file.index.place(record.record, column);
 }
 
 COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) const {
@@ -93,14 +92,14 @@ COHORT_CORE_INLINE bool record_set::has(std::int64_t record, std::size_t field) 
 }
 
 COHORT_CORE_INLINE std::uint64_t record_set::stored_bytes(std::int64_t record, std::size_t field) const {
-  field_place const& at = field_at(place_of(record), field);
+  field_place const at = field_at(place_of(record), field);
   return at.offset == field_place::missing ? 0 : at.bytes;
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t record, std::size_t field,
                                                                std::vector<std::byte>& memory) const {
   place const in_files = place_of(record);
-  field_place const& at = field_at(in_files, field);
+  field_place const at = field_at(in_files, field);
   if (at.offset == field_place::missing)
     throw data_error({.what = "a record does not have a field",
                       .where = where(record),
@@ -141,7 +140,7 @@ COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t
     return made;
   };
   std::shared_ptr<std::vector<std::byte> const> const whole =
-      content_->blocks->get({file, number}, block.bytes, unpack);
+      content_->blocks->get({file, number}, unpack);
   std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
 }
 
@@ -181,8 +180,8 @@ COHORT_CORE_INLINE std::vector<std::string> numbered_paths(std::string const& pa
   if (first > last || last - first >= 1'000'000) refuse();
   std::size_t const digits = dots - open - 1;
   std::vector<std::string> paths;
-  for (std::uint64_t k = first; k <= last; ++k) {
-    std::string text = std::to_string(k);
+  for (std::uint64_t k = 0; k <= last - first; ++k) {
+    std::string text = std::to_string(first + k);
     if (text.size() < digits) text.insert(0, digits - text.size(), '0');
     paths.push_back(pattern.substr(0, open) + text + pattern.substr(close + 1));
   }

@@ -68,6 +68,8 @@ COHORT_CORE_INLINE void webdataset_writer::add(std::string_view key, std::string
     refuse("a key whose name is not empty, without dots, that does not begin with \"__\"", std::string(key));
   if (field.empty() || field.find('/') != field.npos || field.find('\0') != field.npos)
     refuse("a field with a name without /", std::string(field));
+  if (std::ranges::any_of(field, [](char one) { return one >= 'A' && one <= 'Z'; }))
+    refuse("a field in lower case, as it is read", std::string(field));
   if (key != key_) {
     if (!keys_.emplace(key).second)
       refuse("the fields of a key one after the other", "another key between them");

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/read_table.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/records/detail/block_cache.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cohort/records/detail/open_files.hpp>
 #include <cohort/records/record_index.hpp>
 #include <cohort/records/table_rows.hpp>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace cohort {
@@ -74,7 +77,7 @@ class row_scanner {
 
 /// Parts of a table's file: fields of its index. Of "rows", the offset is the number of the part's first row
 /// and the bytes are the number of its rows. Of "line", the offset is the number of the part's first line.
-enum table_part_field : std::size_t { part_text, part_rows, part_line, part_fields };
+enum table_part_field : std::size_t { part_text, part_rows, part_line };
 
 /// Lists parts of about `block_bytes` bytes that consist of whole rows. If the table has a header, the first
 /// part consists of it.
@@ -149,13 +152,29 @@ class table_indexer {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Returns the size of a file that is not compressed.
+COHORT_CORE_INLINE std::uint64_t bytes_of_table(std::string const& path) {
+  forward_reader file(path);
+  std::array<char, 2> begin{};
+  if (file.read(begin.data(), begin.size()) == begin.size() && has_gzip_magic({begin.data(), begin.size()}))
+    throw data_error({.what = "the file is compressed",
+                      .where = path,
+                      .expected = "text: gunzip the file first, because its rows are read in any order",
+                      .got = "a gzip file"});
+  return file.size();
+}
+
+}  // namespace detail
+
 struct table_rows::content {
   struct file {
     std::uint64_t bytes = 0;
     std::int64_t first = 0;  // row
     record_index index{};
-    field_place const& place(std::size_t part, detail::table_part_field field) const {
-      return index.places[part * detail::part_fields + field];
+    field_place place(std::size_t part, detail::table_part_field field) const {
+      return index.place(static_cast<std::int64_t>(part), field);
     }
   };
 
@@ -171,7 +190,7 @@ struct table_rows::content {
   /// The text of parts of a file.
   std::string text(std::size_t file, std::size_t first, std::size_t last) const {
     std::uint64_t const begin = files[file].place(first, detail::part_text).offset;
-    field_place const& end = files[file].place(last, detail::part_text);
+    field_place const end = files[file].place(last, detail::part_text);
     std::string made(end.offset + end.bytes - begin, '\0');
     descriptors.read(file, paths[file], files[file].bytes, {begin, made.size()},
                      reinterpret_cast<std::byte*>(made.data()));
@@ -184,11 +203,20 @@ struct table_rows::content {
   /// Parses parts of a file.
   data_table parse(std::size_t file, std::size_t first, std::size_t last, table_settings const& how) const {
     content::file const& from = files[file];
-    return detail::parse_rows(
-        text(file, first, last), paths[file], how,
-        {.names = names,
-         .first_line = static_cast<std::int64_t>(from.place(first, detail::part_line).offset),
-         .rows_before = static_cast<std::int64_t>(from.place(first, detail::part_rows).offset)});
+    field_place const begin = from.place(first, detail::part_rows);
+    field_place const end = from.place(last, detail::part_rows);
+    std::uint64_t const line = from.place(first, detail::part_line).offset;
+    data_table made = detail::parse_rows(text(file, first, last), paths[file], how,
+                                         {.names = names,
+                                          .first_line = static_cast<std::int64_t>(line),
+                                          .rows_before = static_cast<std::int64_t>(begin.offset)});
+    if (std::uint64_t const rows = end.offset + end.bytes - begin.offset;
+        static_cast<std::uint64_t>(made.rows()) != rows)
+      throw data_error({.what = "the file changed after it was indexed",
+                        .where = {paths[file], ':', line},
+                        .expected = {rows, " rows in this part"},
+                        .got = {made.rows()}});
+    return made;
   }
 };
 
@@ -201,7 +229,7 @@ class table_row_examples {
       : rows_(std::move(rows)),
         encoder_(std::move(encoder)),
         format_(rows_->settings.format),
-        blocks_(std::make_shared<detail::block_cache<arrays>>(rows_->settings.max_block_bytes)) {
+        blocks_(std::make_shared<detail::block_cache<arrays>>(rows_->settings.max_block_bytes, bytes_of)) {
     format_.columns.clear();
     format_.number_columns.clear();
     format_.text_columns.clear();
@@ -236,9 +264,16 @@ class table_row_examples {
 
  private:
   std::shared_ptr<arrays const> block(std::size_t file, std::size_t part) const {
-    std::uint64_t const bytes = rows_->files[file].place(part, detail::part_text).bytes;
-    return blocks_->get({file, part}, bytes,
-                        [&] { return encoder_.examples(rows_->parse(file, part, part, format_)); });
+    return blocks_->get({file, part}, [&] { return encoder_.examples(rows_->parse(file, part, part, format_)); });
+  }
+
+  static std::uint64_t bytes_of(arrays const& rows) {
+    std::uint64_t bytes = 0;  // of a row
+    for (std::size_t part = 0; part < rows.describe().parts(); ++part) {
+      tensor_description const& one = rows.describe().part(part);
+      bytes += static_cast<std::uint64_t>(one.example.elements()) * cohort::bytes_of(one.stored);
+    }
+    return bytes * static_cast<std::uint64_t>(rows.size());
   }
 
   std::shared_ptr<table_rows::content const> rows_;
@@ -262,6 +297,11 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
                          .where = "table_rows_settings::format.missing",
                          .expected = "refuse or keep",
                          .got = "drop"});
+  if (settings.format.number_type != element_type::f32 && settings.format.number_type != element_type::f64)
+    throw setting_error({.what = "a table cannot have numbers of this type",
+                         .where = "table_rows_settings::format.number_type",
+                         .expected = "f32 or f64",
+                         .got = {name_of(settings.format.number_type)}});
   if (settings.block_bytes == 0)
     throw setting_error({.what = "a block of rows needs bytes",
                          .where = "table_rows_settings::block_bytes",
@@ -273,7 +313,7 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
   for (std::size_t k = 0; k < made->paths.size(); ++k) {
     std::string const& path = made->paths[k];
     char const separator = detail::separator_of(path, settings.format);
-    content::file one{.bytes = io::file_reader(path).size(), .first = made->size};
+    content::file one{.bytes = detail::bytes_of_table(path), .first = made->size};
     record_format const parts{
         .name = detail::text_of({"table_rows 1, separator ", static_cast<int>(separator), ", trim ",
                                  static_cast<int>(settings.format.trim), ", header ",
@@ -294,7 +334,7 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
                         .expected = detail::listed_columns(made->names),
                         .got = detail::listed_columns(names)});
     made->names = std::move(names);
-    field_place const& last = file.place(count - 1, detail::part_rows);
+    field_place const last = file.place(count - 1, detail::part_rows);
     made->size += static_cast<std::int64_t>(last.offset + last.bytes);
   }
   content_ = std::move(made);
@@ -307,7 +347,7 @@ COHORT_CORE_INLINE data_table table_rows::sample(std::int64_t rows) const {
   content::file const& file = content_->files.front();
   std::size_t last = content_->first_part();
   auto const end_of = [&](std::size_t part) {
-    field_place const& place = file.place(part, detail::part_rows);
+    field_place const place = file.place(part, detail::part_rows);
     return static_cast<std::int64_t>(place.offset + place.bytes);
   };
   while (last + 1 < static_cast<std::size_t>(file.index.size()) && end_of(last) < rows) ++last;
@@ -315,6 +355,27 @@ COHORT_CORE_INLINE data_table table_rows::sample(std::int64_t rows) const {
   std::vector<std::int64_t> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, whole.rows())));
   std::iota(wanted.begin(), wanted.end(), 0);
   return whole.select(wanted);
+}
+
+COHORT_CORE_INLINE void table_rows::for_each_block(std::function<void(data_table const&)> const& use) const {
+  for_each_block(use, [](data_error const& problem) { throw problem; });
+}
+
+COHORT_CORE_INLINE void table_rows::for_each_block(
+    std::function<void(data_table const&)> const& use,
+    std::function<void(data_error const&)> const& damaged) const {
+  for (std::size_t file = 0; file < content_->files.size(); ++file)
+    for (auto part = static_cast<std::int64_t>(content_->first_part());
+         part < content_->files[file].index.size(); ++part) {
+      std::optional<data_table> rows;
+      try {
+        auto const k = static_cast<std::size_t>(part);
+        rows = content_->parse(file, k, k, content_->settings.format);
+      } catch (data_error const& problem) {
+        damaged(problem);
+      }
+      if (rows) use(*rows);
+    }
 }
 
 COHORT_CORE_INLINE dataset table_rows::examples(table_encoder const& encoder) const {

@@ -30,6 +30,7 @@ class tar_indexer {
  private:
   static constexpr std::size_t block_bytes = 512;
   static constexpr std::uint64_t most_text = std::uint64_t{1} << 20;  // of a long name or a pax header
+  static constexpr std::size_t most_fields = 256;
   using header = std::array<char, block_bytes>;
 
   [[noreturn]] void refuse(char const* what, clause expected, clause got) const {
@@ -163,7 +164,11 @@ class tar_indexer {
     std::size_t const dot = name.find('.', base);
     std::string_view const file = name.substr(base);
     if (file.empty() || file[0] == '.' || file.starts_with("__")) return;
-    std::string_view const key = name.substr(0, dot), field = dot == name.npos ? "" : name.substr(dot + 1);
+    if (dot == name.npos) return;
+    std::string_view const key = name.substr(0, dot);
+    std::string field(name.substr(dot + 1));
+    for (char& one : field)
+      if (one >= 'A' && one <= 'Z') one = static_cast<char>(one - 'A' + 'a');
     if (!has_record_ || key != key_) {
       finish_record();
       key_ = key;
@@ -171,7 +176,13 @@ class tar_indexer {
     }
     auto const known = std::ranges::find(index_.fields, field);
     auto const column = static_cast<std::size_t>(known - index_.fields.begin());
-    if (known == index_.fields.end()) index_.fields.emplace_back(field);
+    if (known == index_.fields.end()) {
+      if (column == most_fields)
+        refuse("the records of the tar archive have too many fields",
+               {"at most ", most_fields, " fields; a field is the rest of a name after its first dot"},
+               std::string(name));
+      index_.fields.push_back(std::move(field));
+    }
     if (record_.size() <= column) record_.resize(column + 1);
     if (record_[column].offset != field_place::missing)
       refuse("a record of the tar archive has a field twice", "each field once", std::string(name));
@@ -214,7 +225,7 @@ class tar_indexer {
 namespace cohort {
 
 COHORT_CORE_INLINE record_format webdataset() {
-  return {.name = "webdataset 1",
+  return {.name = "webdataset 2",
           .index = [](std::string const& path) { return detail::tar_indexer(path).run(); }};
 }
 

@@ -91,6 +91,11 @@ COHORT_IMAGE_INLINE data_description image_reader::describe() const {
 COHORT_IMAGE_INLINE void image_reader::write(std::span<std::byte const> file, std::string const& where,
                                              std::string_view path, std::int32_t label,
                                              example_view& out) const {
+  if (file.size() > settings_.max_file_bytes)
+    throw data_error({.what = "an image file is too large",
+                      .where = where,
+                      .expected = {"at most ", settings_.max_file_bytes, " bytes (image_settings::max_file_bytes)"},
+                      .got = {file.size()}});
   write(decoded(file, where, how()), where, path, label, out);
 }
 
