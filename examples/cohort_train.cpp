@@ -53,6 +53,8 @@ constexpr char const* help =
   --resume           the same as --set output.resume=true: starts from the newest checkpoint
   --max-bytes SIZE   sets training.max_bytes, the limit of a rank's memory for training: bytes, or a number with
                      K, M, G or T (powers of 1024), such as 512M; 0: none
+  --preflight        checks hosts and network before training, and prints latency and bandwidth of every pair of
+                     ranks
   --print-config     prints the document with all fields, as JSON, and ends
   --print-schema     prints the JSON Schema of documents, and ends
   --help             prints this text
@@ -74,6 +76,7 @@ struct assignment {
 struct command {
   std::string file{};
   std::vector<assignment> fields{};  // of the flags
+  bool preflight = false;
   bool prints_config = false;
   bool prints_schema = false;
   bool prints_help = false;
@@ -137,6 +140,8 @@ command parse(int argc, char** argv) {
       made.fields.push_back(max_bytes_assignment(value(), "--max-bytes"));
     } else if (given == "--resume") {
       made.fields.push_back({"output.resume", "true", "--resume"});
+    } else if (given == "--preflight") {
+      made.preflight = true;
     } else if (given == "--print-config") {
       made.prints_config = true;
     } else if (given == "--print-schema") {
@@ -305,7 +310,7 @@ void start(cohort::training& training, run_document const& run, std::optional<co
            .where = "normalise",
            .expected = "none, or network.parameters: false",
            .got = run.network.model + ", which contains a normalisation"});
-    training.normalise(data.train, run.normalise);
+    training.normalise(data.train, run.normalise, run.fit.sharding);
   }
   if (data.pipeline) keep(training, *data.pipeline);
   if (data.encoder) training.keep(*data.encoder);
@@ -365,7 +370,9 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
 
   test_report results;
-  if (test) results = evaluate(training, *test, run.evaluation);
+  cohort::evaluation_settings evaluation = run.evaluation;
+  evaluation.sharding = run.fit.sharding;
+  if (test) results = evaluate(training, *test, evaluation);
   reference_program::run_totals const totals{.seconds = fitted.seconds,
                                              .wait_seconds = reference_program::longest_wait(fitted, world),
                                              .bytes = reference_program::bytes_sent(world)};
@@ -384,6 +391,15 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   return 0;
 }
 
+/// Refuses data whose preparation each rank learns from its own files: tables and texts.
+void require_equal_preparation(run_document const& run) {
+  bool const learns = std::holds_alternative<cohort::table_source>(run.data)
+                      || std::holds_alternative<cohort::text_source>(run.data);
+  if (learns && run.fit.sharding == cohort::sharding::local)
+    throw usage_error("training.sharding: expected global for a table or a text, whose classes and tokens come from one file, got "
+                      "local; use idx, images, series or records");
+}
+
 /// The preparation of tables in the model from whose parameters training starts.
 cohort_train::table_preparation preparation_of(cohort::network_source const& from) {
   if (from.model.empty() || !from.parameters) return {};
@@ -391,7 +407,7 @@ cohort_train::table_preparation preparation_of(cohort::network_source const& fro
   return {.pipeline = pipeline_in(model), .encoder = encoder_in(model)};
 }
 
-int train(run_document const& run, int argc, char** argv) {
+int train(run_document const& run, bool preflight, int argc, char** argv) {
   constexpr reference_program::setting_names fields{
       .backend = "backend", .ranks = "ranks.count", .communicator = "ranks.communicator"};
   cohort::output_settings const& output = run.output;
@@ -402,10 +418,13 @@ int train(run_document const& run, int argc, char** argv) {
   if (!output.checkpoints.empty() && !output.resume && cohort::has_checkpoints(output.checkpoints))
     throw usage_error("output.checkpoints: " + output.checkpoints
                       + " contains a checkpoint: expected --resume to continue from it, or another folder");
+  require_equal_preparation(run);
   document_data const data = cohort_train::load(run.data, run.training.seed, preparation_of(run.network));
   auto const seconds = [](std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1e3; };
   reference_program::options const how{.ranks = run.ranks.count,
                                        .communicator = run.ranks.communicator,
+                                       .preflight = preflight,
+                                       .checkpoints = output.checkpoints,
                                        .deadline = seconds(run.ranks.deadline),
                                        .heartbeat = seconds(run.ranks.heartbeat)};
   auto const body = [&](cohort::communicator& world) { return run_rank(run, world, data); };
@@ -421,8 +440,10 @@ int print_error(std::exception const& problem, int status) {
 
 int main(int argc, char** argv) {
   run_document run;
+  bool preflight = false;
   try {
     command const given = parse(argc, argv);
+    preflight = given.preflight;
     if (given.prints_help) return std::fputs(help, stdout) < 0;
     if (given.prints_schema) return std::fputs(cohort::run_document_schema().c_str(), stdout) < 0;
     run = document_of(given);
@@ -431,7 +452,7 @@ int main(int argc, char** argv) {
     return print_error(problem, 2);
   }
   try {
-    return train(run, argc, argv);
+    return train(run, preflight, argc, argv);
   } catch (usage_error const& mistake) {
     return print_error(mistake, 2);
   } catch (cohort::communicator_error const& problem) {

@@ -71,6 +71,7 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) {
        o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi", "nccl", "tcp"});
      }},
+    {"preflight", [](options& o, text, text) { o.preflight = true; }, no_argument},
     {"strategy",
      [](options& o, text f, text v) {
        o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging", "sharing", "top-k"});
@@ -165,6 +166,7 @@ constexpr char const* after_data = R"(
   --communicator NAME  auto, self, threads, mpi, nccl (mpi, with gradients sent between GPUs) or tcp; auto: mpi under
                    mpirun, tcp if $COHORT_JOIN or torchrun gives an address, otherwise threads for more than one rank
                    (auto)
+  --preflight      checks hosts and network before training, and prints latency and bandwidth of every pair of ranks
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      type of the exchanged gradients with allreduce: f32 or bf16 (f32)
   --overlap-next-forward   overlaps the allreduce of the last layers' gradients with the next step's forward pass

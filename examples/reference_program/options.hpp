@@ -18,6 +18,7 @@ struct options {
   bool tune = false;
   bool recompute = false;
   std::string communicator = "auto";
+  bool preflight = false;
   std::string strategy = "auto";
   std::string wire = "f32";
   bool overlap_next_forward = false;

@@ -11,6 +11,7 @@
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
+#include <cohort/communicator/preflight.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -388,6 +389,16 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
   return folder;
 }
 
+/// Prints what preflight has found out.  Errors: setting_error if the job cannot run.
+void check_hosts(cohort::communicator& world, options const& chosen) {
+  std::string const folder =
+      chosen.checkpoints.empty() ? "" : writable_folder(chosen.checkpoints, true).string();
+  cohort::preflight_report const found = cohort::preflight(world, {.folder = folder});
+  if (world.rank() == 0) std::fprintf(stderr, "preflight: %d ranks (%s)\n%s", world.size(),
+                                      std::string(world.name()).c_str(), found.text().c_str());
+  found.require_none();
+}
+
 }  // namespace
 
 void require_writable(std::initializer_list<output_place> places) {
@@ -433,6 +444,7 @@ int launch(options const& chosen, int argc, char** argv,
 #if HAS_NCCL
     if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
 #endif
+    if (chosen.preflight) check_hosts(between_gpus ? *between_gpus : world, chosen);
     int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
     if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
   };

@@ -473,7 +473,7 @@ TEST(run_document, set_names_the_origin_and_the_path) {
       refused_set("training.batches", "1"),
       "cannot set a field of the document (--set x, $.training.batches): expected one of the fields seed, "
       "batch, "
-      "epochs, shuffle, blocks, accumulate, prefetch, bucket, readers, workers, threads, max_bytes, "
+      "epochs, shuffle, blocks, sharding, accumulate, prefetch, bucket, readers, workers, threads, max_bytes, "
       "recompute, tune, "
       "not_finite, deadline; the nearest name is batch, got \"batches\"");
   EXPECT_EQ(refused_set("network.layers[0].dense", "1"),
@@ -527,10 +527,10 @@ int size_at(std::string const& text, std::initializer_list<std::string_view> pat
 TEST(run_document, has_every_member_of_the_settings) {
   run_document run = run_document::from_json(lenet_text);
   std::string const text = to_json(run);
-  // Of training_settings, tune is a flag, and log is missing; of fit_settings, sharding, validation, metrics
+  // Of training_settings, tune is a flag, and log is missing; of fit_settings, validation, metrics
   // and listeners are.
   EXPECT_EQ(size_at(text, {"optimizer"}) + size_at(text, {"initial"}) + size_at(text, {"training"}),
-            members_of<training_settings>() - 1 + members_of<fit_settings>() - 4);
+            members_of<training_settings>() - 1 + members_of<fit_settings>() - 3);
   EXPECT_EQ(size_at(text, {"normalise"}), members_of<normalisation_settings>());
   EXPECT_EQ(size_at(text, {"evaluation"}), members_of<evaluation_settings>() - 1);  // sharding
   EXPECT_EQ(size_at(text, {"ranks"}), members_of<rank_settings>());
@@ -888,7 +888,8 @@ struct chance {
                .prefetch = below(9),
                .bucket = below(9),
                .readers = 1 + below(9),
-               .accumulate = 1 + below(9)};
+               .accumulate = 1 + below(9),
+               .sharding = of({sharding::global, sharding::local})};
     run.tune = coin();
     double const hi = share();
     switch (below(6)) {

@@ -216,8 +216,18 @@ TEST(launch_of_tcp, reports_a_killed_rank_before_the_heartbeat) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
 
+TEST(launch_of_tcp, reports_a_rank_that_is_killed_while_the_others_leave) {
+  EXPECT_EQ(statuses(3,
+                     [](communicator& world) {
+                       world.barrier();
+                       if (world.rank() < 2) return;
+                       ::poll(nullptr, 0, 200);
+                       ::raise(SIGKILL);
+                     }),
+            (std::vector{75, 75, -SIGKILL}));
+}
+
 TEST(launch_of_tcp, reports_a_stopped_rank_after_the_heartbeat) {
-  std::vector<int> all;
   EXPECT_EQ(statuses(2,
                      [](communicator& world) {
                        world.barrier();

@@ -43,6 +43,7 @@ inline constexpr std::array<std::string_view, 4> threshold_names{"fixed", "adapt
                                                                  "quantile"};
 inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", "decay"};
 inline constexpr std::array<std::string_view, 2> wire_names{"f32", "bf16"};
+inline constexpr std::array<std::string_view, 2> sharding_names{"global", "local"};
 inline constexpr std::array<std::string_view, 2> number_names{"f32", "f64"};
 
 /// Returns whether there is one name per enumerator up to `last`, or per alternative.
@@ -62,7 +63,7 @@ static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missin
               && names_all(record_names, records_source::kind::sequence_file)
               && names_all(bad_record_names, bad_record::skip)
               && names_all(not_finite_names, when_not_finite::skip) && names_all(share_names, share::update)
-              && names_all(route_names, route::merged) && names_all(group_names, sharing_group::rank));
+              && names_all(route_names, route::merged) && names_all(sharding_names, sharding::local) && names_all(group_names, sharing_group::rank));
 
 // ---- values of types without a table --------------------------------------------------------------------
 
@@ -523,6 +524,7 @@ void document_fields(Visitor& v, training_part part) {
   v.field("epochs", f.epochs, integer_codec<int>{});
   v.field("shuffle", f.shuffle, boolean_codec{});
   v.field("blocks", f.blocks, object_codec<block_shuffle>{});
+  v.field("sharding", f.sharding, enum_codec{sharding_names});
   v.field("accumulate", f.accumulate, integer_codec<int>{1});
   v.field("prefetch", f.prefetch, integer_codec<int>{});
   v.field("bucket", f.bucket, integer_codec<std::int64_t>{});

@@ -52,6 +52,10 @@ class tcp_receiver {
   ///
   /// Errors    communicator_error for damaged bytes.
   bool advance(events& of);
+  /// Takes bytes that have arrived.
+  ///
+  /// Errors    as advance.
+  void use(std::span<std::byte const> bytes, events& of);
   /// Why the connection is closed; empty: the other rank has closed it.
   std::string const& failure() const { return failure_; }
 
@@ -80,7 +84,6 @@ class tcp_receiver {
     std::optional<message_offer> offer{};  // it is in the memory of the other process
   };
 
-  void use(std::span<std::byte const> bytes, events& of);
   void begin_frame(events& of);
   void begin_message();
   void offered(events& of);

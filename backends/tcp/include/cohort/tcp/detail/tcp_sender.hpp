@@ -60,6 +60,7 @@ class tcp_sender {
   bool is_flushed() const { return !has_bytes(); }
 
  private:
+  static constexpr auto time_to_connect = std::chrono::seconds(10);  // to one address, with the handshake
   static constexpr std::size_t most_copied = std::size_t{16} << 10;
   static constexpr std::size_t least_offered = std::size_t{16} << 10;
 
@@ -88,6 +89,7 @@ class tcp_sender {
   greeting hello_;
   tls_identity identity_;
   secure_stream stream_;
+  clock::time_point connect_limit_{};
   bool opened_ = false, ready_ = false;
   std::string failure_;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <sys/epoll.h>
+
 #include <array>
 #include <atomic>
 #include <cohort/communicator/communicator.hpp>
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,9 +37,11 @@ struct tcp_membership {
 ///           rank that cannot be reached is announced as a failure.
 class tcp_transport final : public transport {
  public:
-  /// Begins with a socket that listens on the addresses of this rank.
+  /// Begins with a socket that listens on the addresses of this rank. `last_trouble`: receives trouble() in
+  /// the destructor, which may find out that a rank is lost; or null.
   tcp_transport(std::vector<tcp_socket> listening, tcp_membership members, tls_identity identity,
-                communicator_settings const& settings);
+                communicator_settings const& settings,
+                std::shared_ptr<std::optional<std::string>> last_trouble = {});
   /// Waits for the other ranks to leave, because their messages may arrive until then.
   ~tcp_transport() override;
 
@@ -75,7 +80,12 @@ class tcp_transport final : public transport {
   static constexpr auto time_to_greet = std::chrono::seconds(10);
   static constexpr int most_lines = 20;             // about refused connections
   static constexpr auto longest_delivery = std::chrono::milliseconds(800);
-  static constexpr int other_event = -1;  // of a waiting sender, or wake()
+  /// Connections that are accepted in a row, and further ones per second.
+  static constexpr double burst_per_rank = 4, burst = 64, accepted_per_second = 100;
+  /// Ids of events that are not those of a rank: a listening socket; a waiting sender or wake(); from
+  /// `first_unknown` on, connections whose rank is not known.
+  static constexpr std::uint64_t listening_event = std::uint64_t{1} << 32, other_event = listening_event + 1,
+                                 first_unknown = listening_event + 2;
 
   /// Control messages over the connections.
   class monitor final : public rank_monitor {
@@ -129,6 +139,7 @@ class tcp_transport final : public transport {
 
   /// A connection whose rank is not known yet.
   struct unknown {
+    std::uint64_t id = 0;
     secure_stream stream;
     std::array<std::byte, greeting::bytes> bytes{};
     std::size_t have = 0;
@@ -141,6 +152,10 @@ class tcp_transport final : public transport {
   ticket begin(operation one);
   void exchange_bytes();
   void accept_connections();
+  /// Stops to listen after many connections in a row, and begins again later.
+  void limit_rate();
+  /// Continues the connection of this id, and ends those that have taken too long.
+  void continue_unknown(std::uint64_t id);
   /// Continues a connection. Returns whether it has ended: refused, or given to its rank.
   bool greet(unknown& one);
   void refuse(unknown const& one, std::string const& why);
@@ -148,8 +163,8 @@ class tcp_transport final : public transport {
   void send_to(other_rank& one);
   /// Tells a rank of this host where the secret number is.
   void prove_memory(other_rank& one);
-  /// Reports when a descriptor can be read. `id`: a rank, size() for a listening socket, or `other_event`.
-  void watch(int descriptor, int id);
+  /// Reports when a descriptor can be read. `id`: of the events.
+  void watch(int descriptor, std::uint64_t id, int how = EPOLL_CTL_ADD);
   /// Reports when the sockets of waiting senders can be written.
   void watch_senders();
 
@@ -164,7 +179,12 @@ class tcp_transport final : public transport {
   std::deque<unknown> unknown_;
   std::vector<operation> operations_;
   std::vector<ticket> unused_;
-  int refused_ = 0;
+  std::uint64_t next_unknown_ = first_unknown;
+  double may_accept_ = 0;  // connections
+  clock::time_point may_accept_at_{};
+  bool listens_ = true;
+  std::int64_t refused_ = 0, next_count_ = 100;
+  std::shared_ptr<std::optional<std::string>> last_trouble_;
   std::unique_ptr<shared_memory_proof> proof_;  // its number has a stable address
   monitor monitor_;
 };

@@ -99,7 +99,7 @@ COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> 
                               .got = "another text"});
   registration made{.job = from.text(), .host = from.text()};
   made.ranks = static_cast<int>(from.number<std::uint32_t>());
-  made.rank = static_cast<int>(from.number<std::uint32_t>()) - 1;
+  made.rank = static_cast<int>(from.number<std::uint32_t>() - 1);  // modulo 2³², so that 0 becomes −1
   made.addresses = addresses_in(from);
   from.end();
   return made;

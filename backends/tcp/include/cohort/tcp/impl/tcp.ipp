@@ -82,6 +82,19 @@ COHORT_TCP_INLINE std::string address_from_launcher() {
   return "";
 }
 
+/// As cohort::make_tcp. `last_trouble`: see tcp_transport.
+COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(
+    tcp_settings const& settings, communicator_settings how,
+    std::shared_ptr<std::optional<std::string>> last_trouble) {
+  check_settings(how);
+  tcp_start start;
+  join(start, from_environment(settings), how);
+  return make_communicator(
+      std::make_unique<tcp_transport>(std::move(start.listening), std::move(start.members),
+                                      std::move(start.identity), how, std::move(last_trouble)),
+      how);
+}
+
 }  // namespace cohort::detail
 
 namespace cohort {
@@ -115,13 +128,7 @@ COHORT_TCP_INLINE bool tcp_started() {
 }
 
 COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how) {
-  detail::check_settings(how);
-  detail::tcp_start start;
-  detail::join(start, from_environment(settings), how);
-  return make_communicator(
-      std::make_unique<detail::tcp_transport>(std::move(start.listening), std::move(start.members),
-                                              std::move(start.identity), how),
-      how);
+  return detail::make_tcp(settings, std::move(how), {});
 }
 
 COHORT_TCP_INLINE int tcp::run(tcp_settings const& where, communicator_settings settings,
@@ -134,11 +141,13 @@ COHORT_TCP_INLINE int tcp::run(tcp_settings const& where, communicator_settings 
     detail::exit_at_once(status);
   };
   try {
-    world = make_tcp(where, settings);
+    auto const last_trouble = std::make_shared<std::optional<std::string>>();
+    world = detail::make_tcp(where, settings, last_trouble);
     rank = world->rank();
     detail::launch_scope const launched(world->size());
     body(*world);
     world.reset();  // leaves, and waits for the other ranks
+    if (*last_trouble) throw communicator_error({.what = **last_trouble});
   } catch (communicator_error const& error) {
     fail(error.what(), communicator_exit_status);
   } catch (std::exception const& error) {

@@ -26,6 +26,7 @@ COHORT_TCP_INLINE bool tcp_sender::connect() {
   while (next_address_ < addresses_.size()) try {
       stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++]), secure_stream::role::client,
                               identity_);
+      connect_limit_ = clock::now() + time_to_connect;
       return true;
     } catch (communicator_error const& refused) {
       failure_ = refused.what();
@@ -151,12 +152,15 @@ COHORT_TCP_INLINE void tcp_sender::advance(std::function<void(ticket)> const& se
   if (!opened_ || !failure_.empty()) return;
   while (!ready_) {
     secure_stream::progress const now = stream_.advance();
-    if (now == secure_stream::progress::waits) return;
+    bool const late = now == secure_stream::progress::waits && clock::now() >= connect_limit_;
+    if (now == secure_stream::progress::waits && !late) return;
     if (now == secure_stream::progress::ready) {
       ready_ = true;
       break;
     }
-    std::string const why = text_of({addresses_[next_address_ - 1].text(), ": ", stream_.failure()});
+    std::string const why =
+        text_of({"connecting to ", addresses_[next_address_ - 1].text(), ": ",
+                 late ? text_of({"no answer in ", time_to_connect.count(), " s"}) : stream_.failure()});
     if (!connect()) {
       failure_ = why;
       return;

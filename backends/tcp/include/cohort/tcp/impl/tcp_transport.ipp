@@ -88,13 +88,17 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::take(message_offer const& from
 }
 
 COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
-                                               tls_identity identity, communicator_settings const& settings)
+                                               tls_identity identity, communicator_settings const& settings,
+                                               std::shared_ptr<std::optional<std::string>> last_trouble)
     : members_(std::move(members)),
       identity_(std::move(identity)),
       settings_(settings),
       listening_(std::move(listening)),
       readable_(::epoll_create1(EPOLL_CLOEXEC)),
       waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      may_accept_(burst_per_rank * size() + burst),
+      may_accept_at_(clock::now()),
+      last_trouble_(std::move(last_trouble)),
       monitor_(*this, settings.heartbeat) {
   for (int r = 0; r < size(); ++r) {
     greeting const hello{.token = members_.token,
@@ -105,7 +109,7 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
     peers_.push_back(std::make_unique<other_rank>(
         *this, r, tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_)));
   }
-  for (tcp_socket const& one : listening_) watch(one.descriptor(), size());
+  for (tcp_socket const& one : listening_) watch(one.descriptor(), listening_event);
   watch(waker_.descriptor(), other_event);
   proof_ = std::make_unique<shared_memory_proof>();
   proof_->process = static_cast<std::uint32_t>(::getpid());
@@ -120,15 +124,18 @@ COHORT_TCP_INLINE void tcp_transport::prove_memory(other_rank& one) {
   if (host_of(one.rank) == host_of(rank())) one.sender.prove(*proof_);
 }
 
-COHORT_TCP_INLINE void tcp_transport::watch(int descriptor, int id) {
+COHORT_TCP_INLINE void tcp_transport::watch(int descriptor, std::uint64_t id, int how) {
   epoll_event what{};
   what.events = EPOLLIN;
-  what.data.u32 = static_cast<std::uint32_t>(id);
-  if (::epoll_ctl(readable_.descriptor(), EPOLL_CTL_ADD, descriptor, &what) != 0)
+  what.data.u64 = id;
+  if (::epoll_ctl(readable_.descriptor(), how, descriptor, &what) != 0)
     throw communicator_error({.what = "cannot wait for a socket", .got = std::strerror(errno)});
 }
 
-COHORT_TCP_INLINE tcp_transport::~tcp_transport() { monitor_.wait_for_farewells(settings_.deadline); }
+COHORT_TCP_INLINE tcp_transport::~tcp_transport() {
+  monitor_.wait_for_farewells(settings_.deadline);
+  if (last_trouble_) *last_trouble_ = monitor_.trouble();
+}
 
 COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::begin(operation one) {
   one.used = true;
@@ -193,7 +200,7 @@ COHORT_TCP_INLINE void tcp_transport::make_progress() {
 
 COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds longest) {
   sleeps_ = true;
-  if (!woken_.exchange(false) && unknown_.empty()) {
+  if (!woken_.exchange(false)) {
     watch_senders();
     auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest);
     epoll_event ready;
@@ -218,7 +225,7 @@ COHORT_TCP_INLINE void tcp_transport::watch_senders() {
     one->watched = wanted;
     epoll_event what{};
     what.events = EPOLLOUT;
-    what.data.u32 = static_cast<std::uint32_t>(other_event);
+    what.data.u64 = other_event;
     if (wanted >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_ADD, wanted, &what);
   }
 }
@@ -226,35 +233,65 @@ COHORT_TCP_INLINE void tcp_transport::watch_senders() {
 COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
   epoll_event ready[64];
   int const count = ::epoll_wait(readable_.descriptor(), ready, 64, 0);  // bounded: returns at once
-  bool accepts = false;
   for (int k = 0; k < count; ++k) {
-    auto const id = static_cast<int>(ready[k].data.u32);
-    accepts = accepts || id == size();
-    if (id >= 0 && id < size()) receive_from(at(id));
-    if (id == other_event) {
+    std::uint64_t const id = ready[k].data.u64;
+    if (id < static_cast<std::uint64_t>(size())) {
+      receive_from(at(static_cast<int>(id)));
+    } else if (id == listening_event) {
+      accept_connections();
+    } else if (id == other_event) {
       std::uint64_t times = 0;
       while (::read(waker_.descriptor(), &times, sizeof times) > 0) {
       }
+    } else {
+      continue_unknown(id);
     }
   }
-  if (accepts) accept_connections();
-  std::erase_if(unknown_, [this](unknown& one) { return greet(one); });
+  while (!unknown_.empty() && clock::now() >= unknown_.front().limit) {
+    refuse(unknown_.front(), "it has not said who it is");
+    unknown_.pop_front();
+  }
+  limit_rate();
   for (std::unique_ptr<other_rank> const& one : peers_)
     if (one->sender.wants_to_write()) send_to(*one);
 }
 
 COHORT_TCP_INLINE void tcp_transport::accept_connections() {
   for (tcp_socket& at : listening_)
-    while (std::optional<tcp_socket> made = at.accept()) {
+    while (may_accept_ >= 1) {
+      std::optional<tcp_socket> made = at.accept();
+      if (!made) break;
+      may_accept_ -= 1;
       std::string const from = made->remote().text();
       if (unknown_.size() >= most_unknown) {
         refuse(unknown_.front(), "there are too many connections of unknown processes");
         unknown_.pop_front();
       }
-      unknown_.push_back({.stream = secure_stream(*std::move(made), secure_stream::role::server, identity_),
+      watch(made->descriptor(), next_unknown_);
+      unknown_.push_back({.id = next_unknown_++,
+                          .stream = secure_stream(*std::move(made), secure_stream::role::server, identity_),
                           .limit = clock::now() + time_to_greet,
                           .from = from});
     }
+}
+
+COHORT_TCP_INLINE void tcp_transport::limit_rate() {
+  auto const now = clock::now();
+  double const seconds = std::chrono::duration<double>(now - std::exchange(may_accept_at_, now)).count();
+  may_accept_ = std::min(burst_per_rank * size() + burst, may_accept_ + seconds * accepted_per_second);
+  bool const listens = may_accept_ >= 1;
+  if (listens == listens_) return;
+  listens_ = listens;
+  for (tcp_socket const& one : listening_)
+    if (listens)
+      watch(one.descriptor(), listening_event);
+    else
+      ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.descriptor(), nullptr);
+}
+
+COHORT_TCP_INLINE void tcp_transport::continue_unknown(std::uint64_t id) {
+  auto const found = std::ranges::find(unknown_, id, &unknown::id);
+  if (found != unknown_.end() && greet(*found)) unknown_.erase(found);
 }
 
 COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
@@ -278,20 +315,25 @@ COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
       std::string const why = greeting::refusal(one.bytes, expected, from);
       if (!why.empty()) return refused(why);
       if (at(from).receiver.is_connected()) return refused(text_of({"rank ", from, " is connected already"}));
-      watch(one.stream.socket().descriptor(), from);
+      watch(one.stream.socket().descriptor(), static_cast<std::uint64_t>(from), EPOLL_CTL_MOD);
       at(from).receiver.connect(std::move(one.stream));
       receive_from(at(from));  // TLS may have received more than the greeting
       return true;
     }
   }
-  return clock::now() >= one.limit ? refused("it has not said who it is") : false;
+  return false;
 }
 
 COHORT_TCP_INLINE void tcp_transport::refuse(unknown const& one, std::string const& why) {
   ++refused_;
-  if (!settings_.log || refused_ > most_lines) return;
-  settings_.log(text_of({"rank ", rank(), " has refused a connection from ", one.from, ": ", why,
-                         refused_ == most_lines ? "; further ones are not reported" : ""}));
+  if (!settings_.log) return;
+  if (refused_ <= most_lines) {
+    settings_.log(text_of({"rank ", rank(), " has refused a connection from ", one.from, ": ", why,
+                           refused_ == most_lines ? "; further ones are only counted" : ""}));
+  } else if (refused_ == next_count_) {
+    next_count_ *= 10;
+    settings_.log(text_of({"rank ", rank(), " has refused ", refused_, " connections"}));
+  }
 }
 
 COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
@@ -311,7 +353,9 @@ COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
 COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
   one.sender.advance([this](ticket ended) { operations_[ended - 1].ended = true; });
   if (one.sender.failure().empty() || std::exchange(one.reported, true)) return;
-  monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(), ")"}));
+  monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(),
+                                           "); let the firewall of its host pass its ports (COHORT_PORTS), or "
+                                           "choose another network (COHORT_INTERFACES)"}));
 }
 
 COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {

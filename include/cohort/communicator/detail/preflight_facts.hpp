@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/preflight.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What a rank tells the others in preflight.
+struct rank_facts {
+  preflight_rank its{};
+  std::string run{};
+  std::string problem{};  // of the folder
+
+  /// The facts of this rank.
+  static rank_facts found(preflight_settings const& what);
+  /// The facts as one text, separated by zero bytes.
+  std::string encoded() const;
+  static rank_facts decoded(std::string_view text);
+};
+
+/// The rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size, if it is odd) each
+/// rank meets each other one.
+int partner_of(int rank, int round, int size);
+
+/// Adds the problems and warnings that follow from the facts of all ranks, and from the clocks and pairs of the
+/// report. `communicator`: its name.
+void judge(preflight_report& of, std::vector<rank_facts> const& all, preflight_settings const& what,
+           std::string_view communicator);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/preflight.ipp>
+#endif

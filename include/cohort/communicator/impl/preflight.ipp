@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cohort/communicator/detail/preflight_facts.hpp>
+#include <cohort/communicator/detail/texts_of_all.hpp>
+#include <cohort/communicator/require_same.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/version.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace cohort::detail {
+
+/// Free bytes of a file system that this user can use; 0 if it does not exist.
+COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
+  struct ::statvfs found {};
+  return ::statvfs(path, &found) == 0 ? std::uint64_t{found.f_bavail} * found.f_frsize : 0;
+}
+
+/// Memory that the system can give to new programs, as /proc/meminfo says; 0 if it is unknown.
+COHORT_CORE_INLINE std::uint64_t available_memory() {
+  std::FILE* const file = std::fopen("/proc/meminfo", "re");
+  if (!file) return 0;
+  unsigned long long kib = 0;
+  for (char line[256]; std::fgets(line, sizeof line, file);)
+    if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+  std::fclose(file);
+  return kib * 1024;
+}
+
+/// Returns why a file cannot be made in the folder; "" if it can.
+COHORT_CORE_INLINE std::string refusal_of(std::string const& folder) {
+  std::string name = folder + "/cohort-preflight-XXXXXX";
+  int const file = ::mkstemp(name.data());
+  if (file < 0) return std::strerror(errno);
+  ::close(file);
+  ::unlink(name.c_str());
+  return "";
+}
+
+COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
+  rank_facts made{.run = what.run};
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  made.its.host = name.data();
+  made.its.version = std::string(library_version);
+  made.its.processors = static_cast<int>(std::thread::hardware_concurrency());
+  made.its.memory = available_memory();
+  made.its.shared_memory = free_bytes("/dev/shm");
+  if (what.folder.empty()) return made;
+  made.its.disk = free_bytes(what.folder.c_str());
+  made.problem = refusal_of(what.folder);
+  return made;
+}
+
+COHORT_CORE_INLINE std::string rank_facts::encoded() const {
+  std::string made;
+  for (std::string const& one :
+       {its.host, its.version, std::to_string(its.processors), std::to_string(its.memory),
+        std::to_string(its.shared_memory), std::to_string(its.disk), problem, run})
+    made.append(one).append(1, '\0');
+  return made;
+}
+
+COHORT_CORE_INLINE rank_facts rank_facts::decoded(std::string_view text) {
+  auto const next = [&] {
+    std::size_t const end = std::min(text.find('\0'), text.size());
+    std::string made(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return made;
+  };
+  auto const number = [&] { return std::strtoull(next().c_str(), nullptr, 10); };
+  rank_facts made;
+  made.its.host = next();
+  made.its.version = next();
+  made.its.processors = static_cast<int>(number());
+  made.its.memory = number();
+  made.its.shared_memory = number();
+  made.its.disk = number();
+  made.problem = next();
+  made.run = next();
+  return made;
+}
+
+/// What one rank measures with one other rank.
+struct pair_times {
+  double latency = 0, bandwidth = 0, clock = 0;  // seconds, bytes per second, seconds after this rank's clock
+};
+
+/// Measures the pairs of one rank.
+class pair_probe {
+ public:
+  pair_probe(communicator& over, std::size_t bytes) : over_(over), data_(bytes) {}
+
+  /// Measures with another rank, which makes the same call.
+  pair_times with(int other) {
+    bool const begins = over_.rank() < other;
+    pair_times made;
+    for (int turn = 0; turn < 2; ++turn) (turn == 0) == begins ? asks(other, made) : answers(other);
+    return made;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr int small_messages = 5, tag = 0;
+
+  static double system_time() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  }
+  static double seconds_since(clock::time_point begin) {
+    return std::chrono::duration<double>(clock::now() - begin).count();
+  }
+  /// The time of the other rank, for an empty message to it.
+  double time_of(int other) {
+    double there = 0;
+    over_.send({}, other, tag);
+    over_.receive(std::as_writable_bytes(std::span(&there, 1)), other, tag);
+    return there;
+  }
+
+  void asks(int other, pair_times& made) {
+    std::array<double, small_messages> trips{};
+    time_of(other);  // opens the connections
+    for (double& trip : trips) {
+      auto const begin = clock::now();
+      double const there = time_of(other);
+      trip = seconds_since(begin);
+      made.clock = there - (system_time() - trip / 2);
+    }
+    std::ranges::sort(trips);
+    double const trip = trips[small_messages / 2];
+    made.latency = trip / 2;
+    auto const begin = clock::now();
+    over_.send(data_, other, tag);
+    over_.receive({}, other, tag);
+    double const seconds = std::max(seconds_since(begin) - trip / 2, 1e-9);
+    made.bandwidth = static_cast<double>(data_.size()) / seconds;
+  }
+  void answers(int other) {
+    for (int k = 0; k < small_messages + 1; ++k) {
+      over_.receive({}, other, tag);
+      double const now = system_time();
+      over_.send(std::as_bytes(std::span(&now, 1)), other, tag);
+    }
+    over_.receive(data_, other, tag);
+    over_.send({}, other, tag);
+  }
+
+  communicator& over_;
+  std::vector<std::byte> data_;
+};
+
+COHORT_CORE_INLINE int partner_of(int rank, int round, int size) {
+  int const ring = size % 2 == 0 ? size - 1 : size;  // the last rank of an even size stays outside
+  auto const opposite = [&](int one) { return ((2 * round - one) % ring + ring) % ring; };
+  if (rank == ring) return round;
+  int const other = opposite(rank);
+  if (other != rank) return other;
+  return size % 2 == 0 ? ring : -1;
+}
+
+/// Measures all pairs. Returns those of each rank, in the order of ranks.
+COHORT_CORE_INLINE std::vector<pair_times> all_pairs(communicator& world, std::size_t bytes) {
+  std::unique_ptr<communicator> const over = world.duplicate();
+  auto const size = static_cast<std::size_t>(world.size());
+  std::vector<pair_times> mine(size);
+  pair_probe probe(*over, bytes);
+  for (int round = 0; round < world.size() - 1 + world.size() % 2; ++round) {
+    int const other = partner_of(world.rank(), round, world.size());
+    if (other >= 0) mine[static_cast<std::size_t>(other)] = probe.with(other);
+    over->barrier();
+  }
+  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
+  std::vector<pair_times> made(size * size);
+  if (all.bytes.size() != made.size() * sizeof(pair_times))
+    throw communicator_error({.what = "the ranks run different versions of the program",
+                              .where = "preflight",
+                              .expected = {made.size() * sizeof(pair_times), " bytes of measurements"},
+                              .got = {all.bytes.size()}});
+  std::memcpy(made.data(), all.bytes.data(), all.bytes.size());
+  return made;
+}
+
+COHORT_CORE_INLINE std::string megabytes(std::uint64_t bytes) {
+  return text_of({(bytes + 500'000) / 1'000'000, " MB"});
+}
+
+/// Finds the problems and warnings of a report.
+class preflight_rules {
+ public:
+  preflight_rules(preflight_report& of, preflight_settings const& what) : of_(of), what_(what) {}
+
+  void check(std::vector<rank_facts> const& all, std::string_view communicator) {
+    check_same("versions of Cohort", "install one version on all hosts",
+               [](rank_facts const& one) { return one.its.version; }, all);
+    check_same("settings of the run", "start all ranks with the same settings",
+               [](rank_facts const& one) { return one.run; }, all);
+    for (std::size_t r = 0; r < all.size(); ++r) check_rank(all, r);
+    for (std::size_t r = 0; r < all.size(); ++r)
+      if (is_first_of_host(r)) check_host(r, communicator);
+    check_pairs();
+  }
+
+ private:
+  std::string place(std::size_t rank) const {
+    return text_of({"rank ", rank, " (", of_.ranks[rank].host, ")"});
+  }
+  bool is_first_of_host(std::size_t rank) const {
+    return std::ranges::find(of_.ranks, of_.ranks[rank].host, &preflight_rank::host)
+           == of_.ranks.begin() + static_cast<std::ptrdiff_t>(rank);
+  }
+  template <class Value>
+  void check_same(char const* what, char const* remedy, Value value, std::vector<rank_facts> const& all) {
+    std::vector<std::string> values;
+    for (rank_facts const& one : all) values.push_back(value(one));
+    if (std::ranges::count(values, values[0]) == std::ssize(values)) return;
+    of_.problems.push_back(text_of({"the ranks have different ", what, ": ", by_rank(values), "; ", remedy}));
+  }
+  void check_rank(std::vector<rank_facts> const& all, std::size_t rank) {
+    if (!all[rank].problem.empty())
+      of_.problems.push_back(text_of({place(rank), ": cannot write in ", what_.folder, " (", all[rank].problem,
+                                      "); make the folder on this host, or choose another one"}));
+  }
+  void check_host(std::size_t rank, std::string_view communicator) {
+    preflight_rank const& one = of_.ranks[rank];
+    auto const ranks = static_cast<std::uint64_t>(std::ranges::count(of_.ranks, one.host, &preflight_rank::host));
+    if (std::abs(one.clock) * 1000 > what_.clock_difference)
+      of_.problems.push_back(text_of({place(rank), ": its clock differs from rank 0's by ", one.clock,
+                                      " s, expected at most ", what_.clock_difference,
+                                      " ms; synchronise the clocks, for example by chrony"}));
+    if (what_.memory > 0 && one.memory > 0 && ranks * what_.memory > one.memory)
+      of_.problems.push_back(text_of({place(rank), ": ", ranks, " ranks need ", megabytes(ranks * what_.memory),
+                                      " of memory, and ", megabytes(one.memory),
+                                      " are available; start fewer ranks on this host, or reduce the batch"}));
+    if (what_.disk > 0 && one.disk < what_.disk)
+      of_.problems.push_back(text_of({place(rank), ": ", what_.folder, " has ", megabytes(one.disk),
+                                      " free, expected ", megabytes(what_.disk), "; delete files there"}));
+    constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // of one process of Open MPI or NCCL, about
+    bool const uses_it = communicator == "mpi" || communicator == "nccl";
+    if (uses_it && ranks > 1 && one.shared_memory < ranks * segment)
+      of_.warnings.push_back(text_of({place(rank), ": /dev/shm has ", megabytes(one.shared_memory), " free, ",
+                                      ranks, " ranks use about ", megabytes(ranks * segment),
+                                      "; in a container, start it with --shm-size=1g"}));
+  }
+  /// Warns of pairs that are much slower than most pairs of their kind (on one host or on two).
+  void check_pairs() {
+    constexpr double much = 8;
+    for (bool const on_one_host : {true, false}) {
+      std::vector<preflight_pair const*> kind;
+      for (preflight_pair const& one : of_.pairs)
+        if ((host_of(one.from) == host_of(one.to)) == on_one_host) kind.push_back(&one);
+      if (kind.size() < 3) continue;
+      std::ranges::sort(kind, {}, [](preflight_pair const* one) { return one->bandwidth; });
+      double const median = kind[kind.size() / 2]->bandwidth;
+      if (kind[0]->bandwidth * much < median)
+        of_.warnings.push_back(
+            text_of({place(static_cast<std::size_t>(kind[0]->from)), " sends ",
+                     megabytes(static_cast<std::uint64_t>(kind[0]->bandwidth)), "/s to ",
+                     place(static_cast<std::size_t>(kind[0]->to)), ", and the median is ",
+                     megabytes(static_cast<std::uint64_t>(median)),
+                     "/s; check the network of these hosts, or choose another one by COHORT_INTERFACES"}));
+    }
+  }
+  std::string const& host_of(int rank) const { return of_.ranks[static_cast<std::size_t>(rank)].host; }
+
+  preflight_report& of_;
+  preflight_settings const& what_;
+};
+
+COHORT_CORE_INLINE void judge(preflight_report& of, std::vector<rank_facts> const& all,
+                              preflight_settings const& what, std::string_view communicator) {
+  preflight_rules(of, what).check(all, communicator);
+}
+
+/// A table of texts, with columns aligned at the right.
+class text_table {
+ public:
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string text() const {
+    std::string made;
+    for (std::vector<std::string> const& row : rows_) {
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        std::size_t width = 0;
+        for (std::vector<std::string> const& other : rows_)
+          if (k < other.size()) width = std::max(width, other[k].size());
+        made += std::string(width - row[k].size() + (k == 0 ? 0 : 2), ' ') + row[k];
+      }
+      made += '\n';
+    }
+    return made;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+COHORT_CORE_INLINE std::string rounded(double value) {
+  char made[32];
+  std::snprintf(made, sizeof made, value < 10 ? "%.1f" : "%.0f", value);
+  return made;
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_settings const& what) {
+  std::vector<detail::rank_facts> all;
+  for (std::string const& text : detail::texts_of_all(world, "preflight", detail::rank_facts::found(what).encoded()))
+    all.push_back(detail::rank_facts::decoded(text));
+  preflight_report made;
+  for (detail::rank_facts const& one : all) made.ranks.push_back(one.its);
+  std::vector<detail::pair_times> const times = detail::all_pairs(world, what.probe);
+  std::size_t const size = all.size();
+  for (std::size_t from = 0; from < size; ++from) {
+    made.ranks[from].clock = times[from].clock;
+    for (std::size_t to = 0; to < size; ++to)
+      if (to != from)
+        made.pairs.push_back({.from = static_cast<int>(from),
+                              .to = static_cast<int>(to),
+                              .latency = times[from * size + to].latency,
+                              .bandwidth = times[from * size + to].bandwidth});
+  }
+  detail::judge(made, all, what, world.name());
+  return made;
+}
+
+COHORT_CORE_INLINE std::string preflight_report::text() const {
+  constexpr std::size_t most_ranks = 16;
+  std::size_t const shown = std::min(ranks.size(), most_ranks);
+  detail::text_table facts;
+  facts.add({"rank", "host", "Cohort", "processors", "memory", "/dev/shm", "disk", "clock ms"});
+  for (std::size_t r = 0; r < shown; ++r) {
+    preflight_rank const& one = ranks[r];
+    facts.add({std::to_string(r), one.host, one.version, std::to_string(one.processors),
+               detail::megabytes(one.memory), detail::megabytes(one.shared_memory), detail::megabytes(one.disk),
+               detail::rounded(1000 * one.clock)});
+  }
+  std::string made = facts.text();
+  auto const matrix = [&](char const* title, auto value) {
+    detail::text_table table;
+    std::vector<std::string> head{"from \\ to"};
+    for (std::size_t to = 0; to < shown; ++to) head.push_back(std::to_string(to));
+    table.add(head);
+    for (std::size_t from = 0; from < shown; ++from) {
+      std::vector<std::string> row{std::to_string(from)};
+      for (std::size_t to = 0; to < shown; ++to)
+        row.push_back(from == to ? "-"
+                                 : detail::rounded(value(pairs[from * (ranks.size() - 1) + to - (to > from)])));
+      table.add(row);
+    }
+    made += detail::text_of({"\n", title, "\n"}) + table.text();
+  };
+  if (ranks.size() > 1) {
+    matrix("latency, µs", [](preflight_pair const& one) { return 1e6 * one.latency; });
+    matrix("bandwidth, MB/s", [](preflight_pair const& one) { return 1e-6 * one.bandwidth; });
+  }
+  if (shown < ranks.size()) made += detail::text_of({"… ", ranks.size() - shown, " more ranks\n"});
+  for (std::string const& one : warnings) made += "warning: " + one + "\n";
+  for (std::string const& one : problems) made += "problem: " + one + "\n";
+  return made;
+}
+
+COHORT_CORE_INLINE void preflight_report::require_none() const {
+  if (problems.empty()) return;
+  std::string got;
+  for (std::string const& one : problems) got += (got.empty() ? "" : ". ") + one;
+  throw setting_error({.what = "the job cannot run on these hosts",
+                       .where = "preflight",
+                       .expected = "no problem",
+                       .got = got});
+}
+
+}  // namespace cohort

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// What preflight checks.
+///
+/// Units     bytes and milliseconds. `memory` is what each rank will allocate; those of one host are added.
+struct preflight_settings {
+  std::string folder{};         ///< in which every rank must be able to write; "": not checked
+  std::uint64_t disk = 0;       ///< free bytes that `folder` must have on each host
+  std::uint64_t memory = 0;
+  std::string run{};            ///< a short text that must be equal on all ranks: settings, a checksum
+  int clock_difference = 2000;  ///< largest one between the clocks of a host and rank 0
+  std::size_t probe = std::size_t{1} << 20;  ///< message that measures the bandwidth of a pair
+};
+
+/// What preflight has found out about a rank.
+///
+/// Units     bytes; `clock` in seconds after rank 0's clock.
+struct preflight_rank {
+  std::string host{};
+  std::string version{};  ///< of Cohort
+  int processors = 0;
+  std::uint64_t memory = 0;         ///< available
+  std::uint64_t shared_memory = 0;  ///< free in /dev/shm
+  std::uint64_t disk = 0;           ///< free in the folder; 0 without one
+  double clock = 0;
+};
+
+/// A pair of ranks, from the first one to the second.
+///
+/// Units     `latency` in seconds for one direction: half of the median round trip of a small message.
+///           `bandwidth` in bytes per second.
+struct preflight_pair {
+  int from = 0;
+  int to = 0;
+  double latency = 0;
+  double bandwidth = 0;
+};
+
+/// Result of preflight, equal on all ranks.
+struct preflight_report {
+  std::vector<preflight_rank> ranks{};
+  std::vector<preflight_pair> pairs{};    ///< ordered by `from`, then by `to`
+  std::vector<std::string> problems{};    ///< what keeps the job from running, each with its remedy
+  std::vector<std::string> warnings{};    ///< what makes it slow
+
+  /// Formats the report as tables of at most 16 ranks, and the problems and warnings.
+  std::string text() const;
+  /// Errors    setting_error with all problems, if there are any.
+  void require_none() const;
+};
+
+/// Checks hosts and network before training: equal versions and settings, clocks, free memory, disk and
+/// /dev/shm, and messages in both directions between every two ranks, with their latency and bandwidth.
+///
+/// Order     collective.
+/// Moves     per rank, to each other rank: a message of `probe` bytes and 12 small ones, over P − 1 rounds of
+///           disjoint pairs. The pairs of a round share the network.
+/// Errors    communicator_error, on all ranks, if two ranks cannot exchange messages within the deadline.
+preflight_report preflight(communicator& world, preflight_settings const& what = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/preflight.ipp>
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A running job under connections of processes that are no ranks. COHORT_HOSTILE_CONNECTIONS: how many.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include "tcp_ranks.hpp"
+
+namespace hostile_test {
+
+using namespace tcp_test;
+using testing::HasSubstr;
+
+int connections() {
+  char const* const given = std::getenv("COHORT_HOSTILE_CONNECTIONS");
+  return given ? std::atoi(given) : 200;
+}
+
+/// Connects, and sends bytes as a stranger: without TLS, or with TLS and a wrong or the right secret.
+class stranger {
+ public:
+  stranger(detail::endpoint to, detail::tls_identity const& identity)
+      : stream_(detail::tcp_socket::connecting(to), detail::secure_stream::role::client, identity) {}
+
+  /// Sends the bytes, if it gets so far. Returns whether the connection is closed by the other side in time.
+  bool send_and_wait(std::span<std::byte const> bytes, std::chrono::milliseconds patience) {
+    auto const end = std::chrono::steady_clock::now() + patience;
+    std::byte answer[64];
+    bool ready = false;
+    while (std::chrono::steady_clock::now() < end) {
+      if (!ready) {
+        auto const now = stream_.advance();
+        if (now == detail::secure_stream::progress::failed) return true;
+        ready = now == detail::secure_stream::progress::ready;
+      } else if (!bytes.empty()) {
+        auto const moved = stream_.send(bytes);
+        if (!moved) return true;
+        bytes = bytes.subspan(*moved);
+      } else {
+        if (!stream_.receive(answer)) return true;
+      }
+      pollfd one{stream_.socket().descriptor(), POLLIN, 0};
+      ::poll(&one, 1, 1);
+    }
+    return false;
+  }
+
+ private:
+  detail::secure_stream stream_;
+};
+
+/// What one stranger sends.
+std::vector<std::byte> attack(int kind, tcp_job const& job, std::mt19937& random) {
+  detail::greeting hello{.token = job.members.token, .epoch = job.members.epoch, .from = 1, .to = 0, .size = 2};
+  if (kind == 1) hello.token[3] ^= std::byte{1};  // forged
+  if (kind == 2) hello.epoch += 1;                // of an earlier start
+  if (kind == 3) hello.from = 77;
+  if (kind == 4) hello.to = 1;
+  auto const greeting = hello.encoded();          // kind 0: replayed, rank 1 is connected
+  std::vector<std::byte> made(greeting.begin(), greeting.end());
+  if (kind == 5) made.resize(47);  // truncated: it never says the rest
+  if (kind == 6)
+    for (std::byte& one : made) one = std::byte(random());
+  if (kind == 7) made.assign(std::size_t{1} << 16, std::byte{255});  // oversized
+  return made;
+}
+
+TEST(hostile_connections, are_refused_while_the_job_goes_on) {
+  for (bool const encrypts : {true, false}) {
+    tcp_job job(2, encrypts ? shared_key() : detail::tls_identity());
+    detail::endpoint const target = job.members.ranks[0].front();
+    std::atomic<bool> begins = false, ends = false;
+    std::atomic<int> refused = 0;
+    std::vector<std::string> logged;
+    std::mutex mutex;
+    communicator_settings const how{.deadline = 60s, .log = [&](std::string_view line) {
+                                      std::lock_guard const lock(mutex);
+                                      logged.emplace_back(line);
+                                    }};
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    std::thread attackers([&] {
+      while (!begins) ::poll(nullptr, 0, 1);  // a stranger that knows the secret may come before a rank
+      detail::job_key wrong_key{};
+      wrong_key[5] = std::byte{1};
+      detail::tls_identity const wrong = encrypts ? detail::tls_identity(wrong_key, "test") : detail::tls_identity();
+      std::mt19937 random(1);
+      std::vector<stranger> slow;  // connections that stay
+      int const count = connections();
+      for (int k = 0; k < count; ++k) {
+        int const kind = k % 8, key = k / 8 % 3;
+        stranger one(target, key == 0 ? job.identity : key == 1 ? wrong : detail::tls_identity());
+        if (kind == 5) {
+          one.send_and_wait(attack(kind, job, random), 2ms);
+          slow.push_back(std::move(one));
+          ++refused;
+        } else if (one.send_and_wait(attack(kind, job, random), 30s)) {
+          ++refused;
+        }
+      }
+      ends = true;
+    });
+    std::int64_t steps = 0;
+    on_tcp_ranks(job, how, [&](communicator& world) {
+      std::vector<float> data(10'000);
+      for (float go = 1; go > 0;) {
+        std::ranges::fill(data, static_cast<float>(world.rank() + 1));
+        world.allreduce(std::span(data));
+        ASSERT_EQ(data[9'999], 3.0F);
+        begins = true;
+        go = world.rank() == 0 && !ends ? 1 : 0;
+        world.allreduce(std::span(&go, 1));
+        steps += world.rank() == 0;
+      }
+    });
+    attackers.join();
+    ::getrusage(RUSAGE_SELF, &after);
+    EXPECT_EQ(refused, connections());
+    EXPECT_GT(steps, 0);
+    EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 256 * 1024);  // KiB
+    std::lock_guard const lock(mutex);
+    ASSERT_GE(logged.size(), 20U);
+    EXPECT_LE(logged.size(), 30U);
+    std::string all;
+    for (std::string const& one : logged) all += one + "\n";
+    for (char const* const why : {"is connected already", "it belongs to another job", "its rank does not exist",
+                                  "further ones are only counted", "has refused 100 connections"})
+      EXPECT_THAT(all, HasSubstr(why));
+  }
+}
+
+}  // namespace hostile_test

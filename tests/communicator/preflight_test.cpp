@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <cohort/communicator/detail/preflight_facts.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/communicator/preflight.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/version.hpp>
+#include <set>
+
+namespace preflight_test {
+
+using namespace cohort;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(preflight, in_its_rounds_each_rank_meets_each_other_one_once) {
+  for (int size = 1; size <= 9; ++size) {
+    std::set<std::pair<int, int>> met;
+    for (int round = 0; round < size - 1 + size % 2; ++round)
+      for (int rank = 0; rank < size; ++rank) {
+        int const other = detail::partner_of(rank, round, size);
+        if (other < 0) continue;
+        EXPECT_EQ(detail::partner_of(other, round, size), rank) << size << " ranks, round " << round;
+        EXPECT_NE(other, rank);
+        EXPECT_TRUE(met.emplace(rank, other).second);
+      }
+    EXPECT_EQ(met.size(), static_cast<std::size_t>(size * (size - 1)));
+  }
+}
+
+TEST(preflight, measures_every_pair_in_both_directions) {
+  for (int const size : {1, 2, 3, 4})
+    launch<threads>(size, [&](communicator& world) {
+      preflight_report const report = preflight(world, {.folder = "/tmp", .disk = 1, .run = "a", .probe = 4096});
+      EXPECT_THAT(report.problems, IsEmpty());
+      EXPECT_NO_THROW(report.require_none());
+      ASSERT_EQ(report.ranks.size(), static_cast<std::size_t>(size));
+      EXPECT_EQ(report.ranks[0].version, library_version);
+      EXPECT_GT(report.ranks[0].memory, 0U);
+      EXPECT_GT(report.ranks[0].disk, 0U);
+      EXPECT_EQ(report.ranks[0].clock, 0);
+      ASSERT_EQ(report.pairs.size(), static_cast<std::size_t>(size * (size - 1)));
+      for (preflight_pair const& one : report.pairs) {
+        EXPECT_GT(one.latency, 0);
+        EXPECT_GT(one.bandwidth, 0);
+      }
+      EXPECT_THAT(report.text(), HasSubstr(report.ranks[0].host));
+      if (size > 1) EXPECT_THAT(report.text(), HasSubstr("bandwidth, MB/s"));
+    });
+}
+
+TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
+  launch<threads>(2, [](communicator& world) {
+    std::string const odd = world.rank() == 1 ? "/no such folder" : "/tmp";
+    preflight_report const report =
+        preflight(world, {.folder = odd, .disk = std::uint64_t{1} << 60, .memory = std::uint64_t{1} << 60,
+                          .run = world.rank() == 1 ? "rate 2" : "rate 1", .probe = 1});
+    std::string const all = report.text();
+    EXPECT_THAT(all, HasSubstr("different settings of the run: rate 1 on rank 0; rate 2 on rank 1"));
+    EXPECT_THAT(all, HasSubstr("cannot write in "));
+    EXPECT_THAT(all, HasSubstr("No such file"));
+    EXPECT_THAT(all, HasSubstr("2 ranks need 2305843009214 MB of memory"));
+    EXPECT_THAT(all, HasSubstr("free, expected 1152921504607 MB"));
+    EXPECT_EQ(report.problems.size(), 4U);
+    EXPECT_THROW(report.require_none(), setting_error);
+  });
+}
+
+/// Facts of ranks on hosts "a" and "b", two on each.
+std::vector<detail::rank_facts> facts_of(preflight_report& report) {
+  std::vector<detail::rank_facts> made;
+  for (char const* const host : {"a", "a", "b", "b"}) {
+    detail::rank_facts one = detail::rank_facts::found({});
+    one.its.host = host;
+    report.ranks.push_back(one.its);
+    made.push_back(one);
+  }
+  return made;
+}
+
+TEST(preflight, compares_versions_and_clocks_of_hosts) {
+  preflight_report report;
+  std::vector<detail::rank_facts> all = facts_of(report);
+  all[3].its.version = "9.9.9";
+  report.ranks[2].clock = -3.5;
+  detail::judge(report, all, {}, "tcp");
+  EXPECT_THAT(report.problems, ElementsAre(HasSubstr("9.9.9 on rank 3"), HasSubstr("rank 2 (b): its clock differs")));
+}
+
+TEST(preflight, warns_of_slow_pairs_and_of_small_shared_memory) {
+  preflight_report report;
+  std::vector<detail::rank_facts> const all = facts_of(report);
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to)
+      if (from != to) report.pairs.push_back({from, to, 1e-5, from == 3 && to == 1 ? 1e6 : 1e8});
+  for (preflight_rank& one : report.ranks) one.shared_memory = std::uint64_t{1} << 20;
+  detail::judge(report, all, {}, "mpi");
+  EXPECT_THAT(report.problems, IsEmpty());
+  EXPECT_THAT(report.warnings,
+              ElementsAre(HasSubstr("rank 0 (a): /dev/shm has 1 MB free"), HasSubstr("rank 2 (b): /dev/shm"),
+                          HasSubstr("rank 3 (b) sends 1 MB/s to rank 1 (a), and the median is 100 MB/s")));
+  report.warnings.clear();
+  detail::judge(report, all, {}, "tcp");
+  EXPECT_EQ(report.warnings.size(), 1U);
+}
+
+}  // namespace preflight_test

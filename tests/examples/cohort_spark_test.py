@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The launcher for Spark clusters, in local mode: numbers, files, outputs, restarts, and a training run. Needs PySpark and Java;
+skipped without them."""
+import json
+import os
+import pathlib
+import random
+import sys
+import tempfile
+import unittest
+
+LAUNCHERS = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "examples/launchers"
+PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/cohort-train"
+sys.path.insert(0, str(LAUNCHERS))
+os.environ["PYTHONPATH"] = f"{LAUNCHERS}:{os.environ.get('PYTHONPATH', '')}"
+os.environ["PYSPARK_PYTHON"] = sys.executable
+import cohort_spark  # noqa: E402
+
+try:
+    import pyspark
+except ImportError:
+    pyspark = None
+
+DOCUMENT = {
+    "version": 1,
+    "network": {"layers": [{"input": {"extents": [1, 4, 4]}}, {"dense": 8}, "relu", {"dense": 2}, "softmax_cross_entropy"]},
+    "data": {"idx": {"images": "images.idx", "labels": "labels.idx", "classes": 2}},
+    "training": {"batch": 8, "epochs": 3, "sharding": "local"},
+    "optimizer": {"updater": {"sgd": {"rate": 0.5}}},
+    "output": {"model": "model.cohort", "report": "report.json"},
+}
+
+
+class writers(unittest.TestCase):
+    def test_write_rows_and_images(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            cohort_spark.write_csv([(1, "a"), (2.5, "b")], folder)
+            self.assertEqual((folder / "part.csv").read_text(), "1,a\n2.5,b\n")
+            cohort_spark.write_idx([([[1, 2], [3, 4], [5, 6]], 7), ([[0, 0], [0, 0], [0, 9]], 1)], folder)
+            self.assertEqual((folder / "images.idx").read_bytes(), bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 2,
+                                                                          1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 9]))
+            self.assertEqual((folder / "labels.idx").read_bytes(), bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 1]))
+            with self.assertRaisesRegex(ValueError, r"example 1: expected an image of extents \(1, 1\), got \(1, 2\)"):
+                cohort_spark.write_idx([([[1]], 0), ([[1, 2]], 0)], folder)
+
+
+@unittest.skipUnless(pyspark, "PySpark is not installed")
+class launcher(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        cls.context = pyspark.SparkContext("local[2]", "cohort", conf=pyspark.SparkConf().set("spark.ui.enabled", "false"))
+        cls.context.setLogLevel("OFF")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.stop()
+
+    def rows(self, parts=2):
+        return self.context.parallelize([(k, k * k) for k in range(10)], parts)
+
+    def test_numbers_ranks_and_returns_outputs(self):
+        script = ('echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, local $COHORT_LOCAL_RANK" > said; wc -l < part.csv >> said; '
+                  'stat -c %a "$COHORT_SECRET_FILE" >> said; wc -c < "$COHORT_SECRET_FILE" >> said')
+        result = cohort_spark.run(self.rows(), ["sh", "-c", script], outputs=["said"])
+        self.assertEqual(result.starts, 1)
+        self.assertRegex(result.outputs["said"].decode(), r"^0 of 2 at [^ ]+:\d+, local 0\n5\n600\n64\n$")
+
+    def test_starts_again_after_lost_ranks(self):
+        lines = []
+        script = 'echo "start $COHORT_RESTARTS $*"; [ $COHORT_RESTARTS = 1 ] && touch done || exit 75'
+        result = cohort_spark.run(self.rows(), ["sh", "-c", script, "sh", "first"], outputs=["done"], restart_flags=["--resume"],
+                                  on_line=lambda rank, said: lines.append((rank, said)))
+        self.assertEqual((result.starts, result.outputs), (2, {"done": b""}))
+        self.assertEqual(sorted(lines), [(rank, ["start 0 first"]) for rank in range(2)])
+        killed = 'echo here; [ $COHORT_RANK = 0 ] || kill -9 $$; exit 75'
+        with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)lost in each of 1 starts:\nrank 0 on .*here\nrank 1 on"):
+            cohort_spark.run(self.rows(), ["sh", "-c", killed], restarts=0)
+
+    def test_reports_the_lines_of_a_rank_that_failed(self):
+        with self.assertRaisesRegex(cohort_spark.RankFailed, "(?s)rank 1 on .* has exited with status 3:\nthe disk is full$"):
+            cohort_spark.run(self.rows(), ["sh", "-c", '[ $COHORT_RANK = 0 ] && exit 75; echo "the disk is full" >&2; exit 3'])
+        with self.assertRaisesRegex(Exception, "no-such-program"):
+            cohort_spark.run(self.rows(), ["no-such-program"], restarts=0)
+        with self.assertRaisesRegex(ValueError, "3 partitions need as many slots at once, and the cluster has 2"):
+            cohort_spark.run(self.rows(3), ["true"])
+
+    def test_trains_on_the_partitions(self):
+        draw = random.Random(1)
+        examples = []
+        for k in range(101):  # the partitions have different sizes
+            label = k % 2
+            examples.append(([[draw.randrange(100) + 100 * label for _ in range(4)] for _ in range(4)], label))
+        with tempfile.TemporaryDirectory() as name:
+            document = pathlib.Path(name) / "run.json"
+            document.write_text(json.dumps(DOCUMENT))
+            result = cohort_spark.run(self.context.parallelize(examples, 2), [PROGRAM, document], write=cohort_spark.write_idx,
+                                      outputs=["model.cohort", "report.json"], environment={"OMP_NUM_THREADS": "1"})
+        report = json.loads(result.outputs["report.json"])
+        self.assertEqual((report["communicator"], report["ranks"]), ("tcp", 2))
+        self.assertGreater(len(result.outputs["model.cohort"]), 500)
+
+
+if __name__ == "__main__":
+    unittest.main()

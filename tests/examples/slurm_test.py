@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The script for Slurm, with programs of this test in place of Slurm's: numbers, secret, restarts, and the way back to the queue.
+With COHORT_SLURM=1 it also runs under a real Slurm, as sbatch."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+SCRIPT = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "examples/launchers/slurm.sbatch"
+# Starts SLURM_NTASKS processes, or one for the flag --ntasks-per-node; ends with the highest status, and passes SIGTERM on.
+SRUN = """#!/bin/bash
+tasks=$SLURM_NTASKS
+while case "$1" in --*) true ;; *) false ;; esac; do [ "${1%=*}" = --ntasks-per-node ] && tasks=1; shift; done
+trap 'kill -TERM $all 2> /dev/null' TERM
+for ((k = 0; k < tasks; ++k)); do SLURM_PROCID=$k "$@" & all="$all $!"; done
+most=0
+for one in $all; do
+  wait $one; status=$?
+  while kill -0 $one 2> /dev/null; do wait $one; status=$?; done
+  [ $status -gt $most ] && most=$status
+done
+exit $most
+"""
+
+
+class slurm(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for name, text in (("srun", SRUN), ("sbcast", '#!/bin/sh\ncp -p "$2" "$3"\n'),
+                           ("scontrol", f'#!/bin/sh\n[ "$1" = requeue ] && echo "$2" > {self.folder}/requeued && exit\necho node0\necho node1\n')):
+            (tools / name).write_text(text)
+            (tools / name).chmod(0o700)
+        self.tmp = self.folder / "tmp"
+        self.tmp.mkdir()
+        self.environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", SLURM_JOB_ID="12010", SLURM_NTASKS="3", SLURM_NNODES="2",
+                                SLURM_JOB_NODELIST="node[0-1]", SLURM_CPUS_PER_TASK="2", TMPDIR=str(self.tmp))
+
+    def start(self, script, **environment):
+        return subprocess.Popen(["bash", SCRIPT, "sh", "-c", script], env=dict(self.environment, **environment), text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder)
+
+    def run_it(self, script, expect, **environment):
+        program = self.start(script, **environment)
+        out, errors = program.communicate(timeout=60)
+        self.assertEqual(program.returncode, expect, errors)
+        self.assertEqual(list(self.tmp.iterdir()), [])  # no secret is left
+        return sorted(out.splitlines()), errors
+
+    def test_numbers_ranks_and_shares_a_secret(self):
+        out, _ = self.run_it('echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, $OMP_NUM_THREADS threads, '
+                             '$(stat -c %a "$COHORT_SECRET_FILE"), $(wc -c < "$COHORT_SECRET_FILE")"', 0)
+        self.assertEqual(out, [f"{rank} of 3 at node0:20010, 2 threads, 600, 45" for rank in range(3)])
+
+    def test_starts_again_at_another_port_after_lost_ranks(self):
+        out, errors = self.run_it('[ $COHORT_RANK = 0 ] && echo $COHORT_JOIN; [ -e done$COHORT_RANK ] || { touch done$COHORT_RANK; exit 75; }', 0)
+        self.assertEqual(out, ["node0:20010", "node0:20011"])
+        self.assertIn("ranks were lost: start 2 in 1 s", errors)
+        self.run_it("exit 75", 75, COHORT_RESTARTS="0")
+        _, errors = self.run_it("exit 3", 3)
+        self.assertNotIn("lost", errors)
+        self.assertFalse((self.folder / "requeued").exists())
+
+    def test_goes_back_to_the_queue_at_the_time_limit(self):
+        program = self.start('trap "exit 75" TERM; touch up$COHORT_RANK; while true; do sleep 0.05; done')
+        end = time.monotonic() + 30
+        while not all((self.folder / f"up{rank}").exists() for rank in range(3)):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        program.send_signal(signal.SIGTERM)
+        _, errors = program.communicate(timeout=30)
+        self.assertEqual(program.returncode, 75, errors)
+        self.assertEqual((self.folder / "requeued").read_text(), "12010\n")
+
+    @unittest.skipUnless(os.environ.get("COHORT_SLURM") and shutil.which("sbatch"), "no Slurm runs here")
+    def test_runs_under_slurm(self):
+        script = 'echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, $(stat -c %a "$COHORT_SECRET_FILE")"'
+        done = subprocess.run(["sbatch", "--wait", "--ntasks=3", "--output", self.folder / "log", SCRIPT, "sh", "-c", script],
+                              capture_output=True, text=True, timeout=120, cwd=self.folder)
+        log = (self.folder / "log").read_text()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + log)
+        for rank in range(3):
+            self.assertRegex(log, rf"{rank}: {rank} of 3 at [^ ]+:2\d{{4}}, 600")
+
+
+if __name__ == "__main__":
+    unittest.main()
