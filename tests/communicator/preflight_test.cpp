@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <cohort/communicator/detail/preflight_facts.hpp>
 #include <cohort/communicator/launch.hpp>
@@ -7,13 +6,16 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/version.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace preflight_test {
 
 using namespace cohort;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+
+void expect_text(std::string const& all, char const* part) {
+  EXPECT_NE(all.find(part), all.npos) << part << " is not in: " << all;
+}
 
 TEST(preflight, in_its_rounds_each_rank_meets_each_other_one_once) {
   for (int size = 1; size <= 9; ++size) {
@@ -34,7 +36,7 @@ TEST(preflight, measures_every_pair_in_both_directions) {
   for (int const size : {1, 2, 3, 4})
     launch<threads>(size, [&](communicator& world) {
       preflight_report const report = preflight(world, {.folder = "/tmp", .disk = 1, .run = "a", .probe = 4096});
-      EXPECT_THAT(report.problems, IsEmpty());
+      EXPECT_EQ(report.problems, std::vector<std::string>());
       EXPECT_NO_THROW(report.require_none());
       ASSERT_EQ(report.ranks.size(), static_cast<std::size_t>(size));
       EXPECT_EQ(report.ranks[0].version, library_version);
@@ -46,8 +48,8 @@ TEST(preflight, measures_every_pair_in_both_directions) {
         EXPECT_GT(one.latency, 0);
         EXPECT_GT(one.bandwidth, 0);
       }
-      EXPECT_THAT(report.text(), HasSubstr(report.ranks[0].host));
-      if (size > 1) EXPECT_THAT(report.text(), HasSubstr("bandwidth, MB/s"));
+      expect_text(report.text(), report.ranks[0].host.c_str());
+      if (size > 1) expect_text(report.text(), "bandwidth, MB/s");
     });
 }
 
@@ -58,11 +60,11 @@ TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
         preflight(world, {.folder = odd, .disk = std::uint64_t{1} << 60, .memory = std::uint64_t{1} << 60,
                           .run = world.rank() == 1 ? "rate 2" : "rate 1", .probe = 1});
     std::string const all = report.text();
-    EXPECT_THAT(all, HasSubstr("different settings of the run: rate 1 on rank 0; rate 2 on rank 1"));
-    EXPECT_THAT(all, HasSubstr("cannot write in "));
-    EXPECT_THAT(all, HasSubstr("No such file"));
-    EXPECT_THAT(all, HasSubstr("2 ranks need 2305843009214 MB of memory"));
-    EXPECT_THAT(all, HasSubstr("free, expected 1152921504607 MB"));
+    expect_text(all, "different settings of the run: rate 1 on rank 0; rate 2 on rank 1");
+    expect_text(all, "cannot write in ");
+    expect_text(all, "No such file");
+    expect_text(all, "2 ranks need 2305843009214 MB of memory");
+    expect_text(all, "free, expected 1152921504607 MB");
     EXPECT_EQ(report.problems.size(), 4U);
     EXPECT_THROW(report.require_none(), setting_error);
   });
@@ -86,7 +88,9 @@ TEST(preflight, compares_versions_and_clocks_of_hosts) {
   all[3].its.version = "9.9.9";
   report.ranks[2].clock = -3.5;
   detail::judge(report, all, {}, "tcp");
-  EXPECT_THAT(report.problems, ElementsAre(HasSubstr("9.9.9 on rank 3"), HasSubstr("rank 2 (b): its clock differs")));
+  ASSERT_EQ(report.problems.size(), 2U);
+  expect_text(report.problems[0], "9.9.9 on rank 3");
+  expect_text(report.problems[1], "rank 2 (b): its clock differs");
 }
 
 TEST(preflight, warns_of_slow_pairs_and_of_small_shared_memory) {
@@ -97,10 +101,11 @@ TEST(preflight, warns_of_slow_pairs_and_of_small_shared_memory) {
       if (from != to) report.pairs.push_back({from, to, 1e-5, from == 3 && to == 1 ? 1e6 : 1e8});
   for (preflight_rank& one : report.ranks) one.shared_memory = std::uint64_t{1} << 20;
   detail::judge(report, all, {}, "mpi");
-  EXPECT_THAT(report.problems, IsEmpty());
-  EXPECT_THAT(report.warnings,
-              ElementsAre(HasSubstr("rank 0 (a): /dev/shm has 1 MB free"), HasSubstr("rank 2 (b): /dev/shm"),
-                          HasSubstr("rank 3 (b) sends 1 MB/s to rank 1 (a), and the median is 100 MB/s")));
+  EXPECT_EQ(report.problems, std::vector<std::string>());
+  ASSERT_EQ(report.warnings.size(), 3U);
+  expect_text(report.warnings[0], "rank 0 (a): /dev/shm has 1 MB free");
+  expect_text(report.warnings[1], "rank 2 (b): /dev/shm");
+  expect_text(report.warnings[2], "rank 3 (b) sends 1 MB/s to rank 1 (a), and the median is 100 MB/s");
   report.warnings.clear();
   detail::judge(report, all, {}, "tcp");
   EXPECT_EQ(report.warnings.size(), 1U);

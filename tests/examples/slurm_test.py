@@ -11,7 +11,8 @@ import time
 import unittest
 
 SCRIPT = pathlib.Path(os.environ["COHORT_SOURCE_DIR"]) / "examples/launchers/slurm.sbatch"
-# Starts SLURM_NTASKS processes, or one for the flag --ntasks-per-node; ends with the highest status, and passes SIGTERM on.
+# Starts SLURM_NTASKS processes, or one for the flag --ntasks-per-node. Ends with the highest status, and
+# passes SIGTERM on.
 SRUN = """#!/bin/bash
 tasks=$SLURM_NTASKS
 while case "$1" in --*) true ;; *) false ;; esac; do [ "${1%=*}" = --ntasks-per-node ] && tasks=1; shift; done

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/communicator/preflight.hpp>
 #include <cohort/tcp.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include "tcp_ranks.hpp"
@@ -14,6 +16,13 @@ TEST(launch_page, shows_a_program) {
   // clang-format off
 int const status = cohort::launch<cohort::tcp>([](cohort::communicator& world) {
   world.barrier();  // here the program trains, as with launch<threads>
+});
+  // clang-format on
+  // clang-format off
+cohort::launch<cohort::tcp>([](cohort::communicator& world) {
+  cohort::preflight_report const found = cohort::preflight(world, {.folder = "/tmp", .memory = 1 << 20});
+  if (world.rank() == 0) std::fputs(found.text().c_str(), stderr);
+  found.require_none();  // throws if there is a problem
 });
   // clang-format on
   ::unsetenv("COHORT_JOIN");

@@ -24,8 +24,8 @@ struct rank_facts {
 /// rank meets each other one.
 int partner_of(int rank, int round, int size);
 
-/// Adds the problems and warnings that follow from the facts of all ranks, and from the clocks and pairs of the
-/// report. `communicator`: its name.
+/// Adds the problems and warnings that follow from the facts of all ranks, and from the clocks and pairs of
+/// the report. `communicator`: its name.
 void judge(preflight_report& of, std::vector<rank_facts> const& all, preflight_settings const& what,
            std::string_view communicator);
 

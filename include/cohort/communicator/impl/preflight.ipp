@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,18 +10,22 @@
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/version.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 namespace cohort::detail {
 
 /// Free bytes of a file system that this user can use; 0 if it does not exist.
 COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
-  struct ::statvfs found {};
-  return ::statvfs(path, &found) == 0 ? std::uint64_t{found.f_bavail} * found.f_frsize : 0;
+  std::error_code unknown;
+  std::filesystem::space_info const found = std::filesystem::space(path, unknown);
+  return unknown ? 0 : found.available;
 }
 
 /// Memory that the system can give to new programs, as /proc/meminfo says; 0 if it is unknown.
@@ -280,34 +283,6 @@ COHORT_CORE_INLINE void judge(preflight_report& of, std::vector<rank_facts> cons
   preflight_rules(of, what).check(all, communicator);
 }
 
-/// A table of texts, with columns aligned at the right.
-class text_table {
- public:
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  std::string text() const {
-    std::string made;
-    for (std::vector<std::string> const& row : rows_) {
-      for (std::size_t k = 0; k < row.size(); ++k) {
-        std::size_t width = 0;
-        for (std::vector<std::string> const& other : rows_)
-          if (k < other.size()) width = std::max(width, other[k].size());
-        made += std::string(width - row[k].size() + (k == 0 ? 0 : 2), ' ') + row[k];
-      }
-      made += '\n';
-    }
-    return made;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
-
-COHORT_CORE_INLINE std::string rounded(double value) {
-  char made[32];
-  std::snprintf(made, sizeof made, value < 10 ? "%.1f" : "%.0f", value);
-  return made;
-}
-
 }  // namespace cohort::detail
 
 namespace cohort {
@@ -336,17 +311,19 @@ COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_set
 COHORT_CORE_INLINE std::string preflight_report::text() const {
   constexpr std::size_t most_ranks = 16;
   std::size_t const shown = std::min(ranks.size(), most_ranks);
-  detail::text_table facts;
+  constexpr detail::table_layout layout{.others = detail::columns::right, .indent = 0};
+  detail::text_table facts(layout);
   facts.add({"rank", "host", "Cohort", "processors", "memory", "/dev/shm", "disk", "clock ms"});
   for (std::size_t r = 0; r < shown; ++r) {
     preflight_rank const& one = ranks[r];
     facts.add({std::to_string(r), one.host, one.version, std::to_string(one.processors),
-               detail::megabytes(one.memory), detail::megabytes(one.shared_memory), detail::megabytes(one.disk),
-               detail::rounded(1000 * one.clock)});
+               detail::megabytes(one.memory), detail::megabytes(one.shared_memory), one.disk > 0 ? detail::megabytes(one.disk) : "-",
+               detail::decimal_text(std::abs(one.clock) < 5e-5 ? 0 : 1000 * one.clock, 1)});
   }
   std::string made = facts.text();
+  auto const decimal_text = [](double value) { return detail::decimal_text(value, value < 10 ? 1 : 0); };
   auto const matrix = [&](char const* title, auto value) {
-    detail::text_table table;
+    detail::text_table table(layout);
     std::vector<std::string> head{"from \\ to"};
     for (std::size_t to = 0; to < shown; ++to) head.push_back(std::to_string(to));
     table.add(head);
@@ -354,7 +331,7 @@ COHORT_CORE_INLINE std::string preflight_report::text() const {
       std::vector<std::string> row{std::to_string(from)};
       for (std::size_t to = 0; to < shown; ++to)
         row.push_back(from == to ? "-"
-                                 : detail::rounded(value(pairs[from * (ranks.size() - 1) + to - (to > from)])));
+                                 : decimal_text(value(pairs[from * (ranks.size() - 1) + to - (to > from)])));
       table.add(row);
     }
     made += detail::text_of({"\n", title, "\n"}) + table.text();
