@@ -34,12 +34,9 @@ struct counted final : detail::tcp_receiver::events {
   void control(detail::control_message, std::span<std::byte const> bytes) override { require_small(bytes); }
   void acknowledged(detail::control_message) override {}
   void other(detail::frame_header::kind what, std::span<std::byte const> bytes) override {
-    require(what == detail::frame_header::kind::memory || what == detail::frame_header::kind::reads_memory
-            || what == detail::frame_header::kind::taken);
+    require(what == detail::frame_header::kind::ring || what == detail::frame_header::kind::maps_ring
+            || what == detail::frame_header::kind::wake);
     require_small(bytes);
-  }
-  void take(detail::message_offer const&, std::span<std::byte> into) override {
-    std::ranges::fill(into, std::byte{1});
   }
   static void require_small(std::span<std::byte const> bytes) {
     require(bytes.size() <= detail::frame_header::most_in_frame);

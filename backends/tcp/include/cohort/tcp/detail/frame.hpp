@@ -14,12 +14,12 @@ namespace cohort::detail {
 /// of data: `first`, then `more`. Other frames may come between them:
 ///
 /// control, acknowledgement   of a rank_monitor
-/// memory                     where this process has a secret number (see shared_memory_proof)
-/// reads_memory               this process can read the memory of the other one
-/// offer                      a message in memory that the other process can read: number and address
-/// taken                      the message of that number was read
+/// ring                       where this process has made a memory_ring for its frames
+/// maps_ring                  this process has mapped the ring of the other one
+/// to_ring                    all later frames are in the ring; later bytes of the connection only wake
+/// wake                       nothing: it ends the sleep of the other process
 struct frame_header {
-  enum class kind : std::uint8_t { first, more, control, acknowledgement, memory, reads_memory, offer, taken };
+  enum class kind : std::uint8_t { first, more, control, acknowledgement, ring, maps_ring, to_ring, wake };
 
   static constexpr std::size_t bytes = 20;
   static constexpr std::uint32_t most_in_frame = std::uint32_t{1} << 18;
@@ -29,7 +29,7 @@ struct frame_header {
   channel on = channel::collective;                  // of data
   control_message what = control_message::beat;      // of control and its acknowledgement
   std::uint32_t tag = 0;                             // of data
-  std::uint64_t message_bytes = 0;                   // of a message, in its first frame and its offer
+  std::uint64_t message_bytes = 0;                   // of a message, in its first frame
   std::uint32_t frame_bytes = 0;
 
   std::array<std::byte, bytes> encoded() const;
@@ -37,35 +37,18 @@ struct frame_header {
   static frame_header decoded(std::span<std::byte const, bytes> from);
 };
 
-/// A message in the memory of the process that sends it.
-struct message_offer {
-  static constexpr std::size_t bytes = 16;
-
-  std::uint64_t number = 0;  // of the sender's offers
-  std::uint64_t address = 0;
-
-  std::array<std::byte, bytes> encoded() const;
-  static message_offer decoded(std::span<std::byte const, bytes> from);
-};
-
-/// Shows whether two processes are on one host and may read each other's memory: a process tells its number,
-/// and where it has a random number. The other one reads it there.
-struct shared_memory_proof {
-  static constexpr std::size_t bytes = 28;
-  using nonce = std::array<std::byte, 16>;
-
-  std::uint32_t process = 0;
-  std::uint64_t address = 0;
-  nonce number{};
-
-  std::array<std::byte, bytes> encoded() const;
-  static shared_memory_proof decoded(std::span<std::byte const, bytes> from);
-  /// Whether this process can read the number of the other one.
-  bool holds() const;
-};
-
-/// Reads memory of another process. Returns whether all of it was read.
-bool read_memory(std::uint32_t process, std::uint64_t address, std::span<std::byte> into);
+/// Writes or reads numbers in little-endian order.
+template <class Number>
+void put_number(std::byte* to, Number number) {
+  for (std::size_t k = 0; k < sizeof number; ++k) to[k] = std::byte(number >> 8 * k & 0xff);
+}
+template <class Number>
+Number number_at(std::byte const* from) {
+  Number made = 0;
+  for (std::size_t k = 0; k < sizeof made; ++k)
+    made = static_cast<Number>(made | static_cast<Number>(std::to_integer<Number>(from[k]) << 8 * k));
+  return made;
+}
 
 /// The first bytes on a connection: who connects to whom, in which job.
 struct greeting {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/tcp/detail/frame.hpp>
+#include <cohort/tcp/detail/memory_ring.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -28,17 +30,20 @@ class tcp_receiver {
     virtual void received(ticket one, std::uint64_t bytes) = 0;
     virtual void control(control_message what, std::span<std::byte const> bytes) = 0;
     virtual void acknowledged(control_message what) = 0;
-    /// Another frame: memory, reads_memory or taken.
+    /// Another frame: ring, maps_ring or wake.
     virtual void other(frame_header::kind what, std::span<std::byte const> bytes) = 0;
-    /// Reads an offered message. Tells the sender that it was read.
-    ///
-    /// Errors    communicator_error if its memory cannot be read.
-    virtual void take(message_offer const& from, std::span<std::byte> into) = 0;
   };
 
   void connect(secure_stream stream);
   bool is_connected() const { return stream_.has_value(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
+  /// The ring of the other process, which is used after a frame to_ring.
+  void attach(memory_ring ring) { ring_ = std::move(ring); }
+  bool reads_ring() const { return reads_ring_; }
+  /// Marks the ring: this process is going to sleep, or is awake. Returns whether there is nothing to read.
+  bool sleeps(bool now) { return !reads_ring_ || ring_->reader_sleeps(now); }
+  /// Whether the other process waits until it can write; the answer is true once.
+  bool must_wake_writer() { return reads_ring_ && ring_->must_wake_writer(); }
   bool has_buffered() const { return stream_ && stream_->has_buffered(); }
 
   /// Begins a receive.
@@ -52,6 +57,8 @@ class tcp_receiver {
   ///
   /// Errors    communicator_error for damaged bytes.
   bool advance(events& of);
+  /// Receives what is in the ring.
+  void advance_ring(events& of);
   /// Takes bytes that have arrived.
   ///
   /// Errors    as advance.
@@ -64,6 +71,7 @@ class tcp_receiver {
 
  private:
   static constexpr std::size_t staging = std::size_t{64} << 10;
+  static constexpr std::size_t most_at_once = std::size_t{128} << 10;  // then the writer gets the space
   static constexpr std::size_t least_direct = std::size_t{16} << 10;
 
   struct wanted {
@@ -81,12 +89,12 @@ class tcp_receiver {
     bool discards = false;        // its size is wrong, or it was given up
     std::span<std::byte> into{};  // of its receive
     std::vector<std::byte> kept{};
-    std::optional<message_offer> offer{};  // it is in the memory of the other process
   };
 
   void begin_frame(events& of);
   void begin_message();
-  void offered(events& of);
+  /// Receives from the connection; false if it is closed.
+  bool advance_stream(events& of);
   /// Ends a message whose receive has begun.
   void end_message(std::list<message>::iterator one, events& of);
   /// Where the next bytes of the frame go; empty: they are discarded.
@@ -96,6 +104,8 @@ class tcp_receiver {
   void claim(message& one, wanted const& by);
 
   std::optional<secure_stream> stream_;
+  std::optional<memory_ring> ring_;
+  bool reads_ring_ = false;
   std::string failure_;
   std::vector<std::byte> staged_ = std::vector<std::byte>(staging);
   std::vector<std::byte> head_;  // a part of a header

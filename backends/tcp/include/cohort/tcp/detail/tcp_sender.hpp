@@ -3,11 +3,13 @@
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/tcp/detail/frame.hpp>
+#include <cohort/tcp/detail/memory_ring.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,19 +33,24 @@ class tcp_sender {
   int descriptor() const { return stream_.is_open() ? stream_.socket().descriptor() : -1; }
   /// Whether bytes wait until the socket is writable.
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
+  /// Whether it waits for the socket.
+  bool waits_for_socket() const { return wants_to_write() && !writes_ring_; }
   bool is_handshaking() const { return opened_ && !ready_; }
 
   void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
   void send_control(control_message what, std::span<std::byte const> bytes);
   void acknowledge(control_message what);
-  /// Sends a proof, so that the other process may read this one's memory.
-  void prove(shared_memory_proof const& proof);
-  /// Tells that this process can read the other one's memory, or that it has read a message there.
-  void tell(frame_header::kind what, std::uint64_t number = 0);
-  /// From now on, large messages are offered.
-  void share_memory() { shares_memory_ = true; }
-  /// The other rank has read an offered message. Returns its ticket, 0 for an unknown number.
-  ticket taken(std::uint64_t number);
+  /// Makes a ring, and tells the other process where it is. Does nothing if the system does not allow it.
+  void offer_ring();
+  /// The other process has mapped the ring: later frames are written there.
+  void use_ring();
+  bool writes_ring() const { return writes_ring_; }
+  /// Whether there is space in the ring. If there is none, the other process will wake this one.
+  bool can_write() { return writes_ring_ && !ring_->writer_waits(); }
+  /// Tells that this process has mapped the ring of the other one.
+  void tell_mapped();
+  /// Ends the sleep of the other process.
+  void wake();
   /// Whether a control frame of this kind is not sent, or not acknowledged if it must be.
   bool is_sending(control_message what) const;
   void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
@@ -62,7 +69,6 @@ class tcp_sender {
  private:
   static constexpr auto time_to_connect = std::chrono::seconds(10);  // to one address, with the handshake
   static constexpr std::size_t most_copied = std::size_t{16} << 10;
-  static constexpr std::size_t least_offered = std::size_t{16} << 10;
 
   struct message {
     ticket its = 0;
@@ -102,9 +108,8 @@ class tcp_sender {
   std::deque<control_message> control_kinds_;
   std::deque<message> messages_;
   bool awaits_[4] = {};  // an acknowledgement of failure and farewell
-  bool shares_memory_ = false;
-  std::uint64_t offers_ = 0;
-  std::vector<std::pair<std::uint64_t, ticket>> offered_;  // not taken yet
+  std::optional<memory_ring> ring_;
+  bool writes_ring_ = false, goes_to_ring_ = false;
 };
 
 }  // namespace cohort::detail

@@ -29,8 +29,8 @@ struct tcp_membership {
 };
 
 /// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction;
-/// the sender opens it. Between processes of one host that may read each other's memory, messages of 16 KiB
-/// and more are only offered: the receiver reads them in the sender's memory.
+/// the sender opens it. Between processes of one host the bytes go through memory that both map, if the system
+/// allows it; the connections then only wake the other process, and show its end.
 ///
 /// Order     only the constructor, the destructor and the progress thread use the sockets.
 /// Errors    communicator_error for a message of the wrong size. A closed connection, a damaged frame or a
@@ -124,7 +124,6 @@ class tcp_transport final : public transport {
     void control(control_message what, std::span<std::byte const> bytes) override;
     void acknowledged(control_message what) override { sender.acknowledged(what); }
     void other(frame_header::kind what, std::span<std::byte const> bytes) override;
-    void take(message_offer const& from, std::span<std::byte> into) override;
 
     tcp_transport& over;
     int rank;
@@ -132,9 +131,8 @@ class tcp_transport final : public transport {
     tcp_receiver receiver{};
     bool closed = false;    // the connection from this rank
     bool reported = false;  // a failure to send
-    bool proved = false;    // this process has told where its secret number is
+    bool offered = false;   // this process has told where its ring is, if it is one of the same host
     int watched = -1;       // the descriptor of the sender, while it is awaited
-    std::uint32_t process = 0;  // whose memory this one can read
   };
 
   /// A connection whose rank is not known yet.
@@ -160,9 +158,13 @@ class tcp_transport final : public transport {
   bool greet(unknown& one);
   void refuse(unknown const& one, std::string const& why);
   void receive_from(other_rank& one);
+  void read_ring(other_rank& one);
+  void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);
-  /// Tells a rank of this host where the secret number is.
-  void prove_memory(other_rank& one);
+  /// Tells a rank of this host where the ring for it is.
+  void offer_ring(other_rank& one);
+  /// Marks all rings, see tcp_receiver::sleeps. Returns whether this process may sleep.
+  bool announce_sleep(bool sleeps);
   /// Reports when a descriptor can be read. `id`: of the events.
   void watch(int descriptor, std::uint64_t id, int how = EPOLL_CTL_ADD);
   /// Reports when the sockets of waiting senders can be written.
@@ -185,7 +187,6 @@ class tcp_transport final : public transport {
   bool listens_ = true;
   std::int64_t refused_ = 0, next_count_ = 100;
   std::shared_ptr<std::optional<std::string>> last_trouble_;
-  std::unique_ptr<shared_memory_proof> proof_;  // its number has a stable address
   monitor monitor_;
 };
 

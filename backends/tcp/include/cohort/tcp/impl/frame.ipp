@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <openssl/crypto.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cohort/detail/config.hpp>
@@ -11,19 +10,6 @@
 #include <string_view>
 
 namespace cohort::detail {
-
-/// Writes or reads numbers in little-endian order.
-template <class Number>
-void put_number(std::byte* to, Number number) {
-  for (std::size_t k = 0; k < sizeof number; ++k) to[k] = std::byte(number >> 8 * k & 0xff);
-}
-template <class Number>
-Number number_at(std::byte const* from) {
-  Number made = 0;
-  for (std::size_t k = 0; k < sizeof made; ++k)
-    made = static_cast<Number>(made | static_cast<Number>(std::to_integer<Number>(from[k]) << 8 * k));
-  return made;
-}
 
 COHORT_TCP_INLINE std::array<std::byte, frame_header::bytes> frame_header::encoded() const {
   std::array<std::byte, bytes> made{};
@@ -43,7 +29,7 @@ COHORT_TCP_INLINE frame_header frame_header::decoded(std::span<std::byte const, 
                     .tag = number_at<std::uint32_t>(from.data() + 4),
                     .message_bytes = number_at<std::uint64_t>(from.data() + 8),
                     .frame_bytes = number_at<std::uint32_t>(from.data() + 16)};
-  bool const valid = made.is <= kind::taken && made.on <= channel::peer
+  bool const valid = made.is <= kind::wake && made.on <= channel::peer
                      && made.what <= control_message::farewell && from[3] == std::byte{0}
                      && made.tag < std::uint32_t{1} << transport::tag_bits
                      && made.message_bytes <= most_in_message && made.frame_bytes <= most_in_frame
@@ -53,48 +39,6 @@ COHORT_TCP_INLINE frame_header frame_header::decoded(std::span<std::byte const, 
                               .expected = "a frame that a rank sends",
                               .got = {"kind ", static_cast<int>(from[0]), ", ", made.frame_bytes, " bytes"}});
   return made;
-}
-
-COHORT_TCP_INLINE std::array<std::byte, message_offer::bytes> message_offer::encoded() const {
-  std::array<std::byte, bytes> made{};
-  put_number(made.data(), number);
-  put_number(made.data() + 8, address);
-  return made;
-}
-
-COHORT_TCP_INLINE message_offer message_offer::decoded(std::span<std::byte const, bytes> from) {
-  return {number_at<std::uint64_t>(from.data()), number_at<std::uint64_t>(from.data() + 8)};
-}
-
-COHORT_TCP_INLINE std::array<std::byte, shared_memory_proof::bytes> shared_memory_proof::encoded() const {
-  std::array<std::byte, bytes> made{};
-  put_number(made.data(), process);
-  put_number(made.data() + 4, address);
-  std::ranges::copy(number, made.begin() + 12);
-  return made;
-}
-
-COHORT_TCP_INLINE shared_memory_proof shared_memory_proof::decoded(std::span<std::byte const, bytes> from) {
-  shared_memory_proof made{number_at<std::uint32_t>(from.data()), number_at<std::uint64_t>(from.data() + 4)};
-  std::copy_n(from.begin() + 12, made.number.size(), made.number.begin());
-  return made;
-}
-
-COHORT_TCP_INLINE bool read_memory(std::uint32_t process, std::uint64_t address, std::span<std::byte> into) {
-  while (!into.empty()) {
-    iovec const here{into.data(), into.size()};
-    iovec const there{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), into.size()};
-    ssize_t const count = ::process_vm_readv(static_cast<pid_t>(process), &here, 1, &there, 1, 0);
-    if (count <= 0) return false;
-    address += static_cast<std::uint64_t>(count);
-    into = into.subspan(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
-COHORT_TCP_INLINE bool shared_memory_proof::holds() const {
-  nonce found{};
-  return read_memory(process, address, found) && found == number;
 }
 
 inline constexpr std::string_view greeting_mark = "cohort 1";

@@ -16,7 +16,7 @@ COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
   one.discards = by.into.size() != one.bytes;
   if (one.discards) return;
   one.into = by.into;
-  if (!one.offer) std::copy_n(one.kept.begin(), one.filled, one.into.begin());
+  std::copy_n(one.kept.begin(), one.filled, one.into.begin());
   one.kept = {};
 }
 
@@ -30,14 +30,13 @@ COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32
     return;
   }
   claim(*found, by);
-  if (found->offer || found != arriving_ || found->filled == found->bytes) end_message(found, of);
+  if (found != arriving_ || found->filled == found->bytes) end_message(found, of);
 }
 
 COHORT_TCP_INLINE void tcp_receiver::end_message(std::list<message>::iterator one, events& of) {
   message const ended = std::move(*one);
   if (one == arriving_) arriving_ = messages_.end();
   messages_.erase(one);
-  if (ended.offer) of.take(*ended.offer, ended.into);  // none of it if the size is wrong
   if (ended.its != 0) of.received(ended.its, ended.bytes);
 }
 
@@ -48,16 +47,33 @@ COHORT_TCP_INLINE std::optional<std::uint64_t> tcp_receiver::waiting(channel on,
 }
 
 COHORT_TCP_INLINE bool tcp_receiver::advance(events& of) {
+  bool const open = advance_stream(of);
+  advance_ring(of);  // also what a process has written before it ended
+  return open;
+}
+
+COHORT_TCP_INLINE void tcp_receiver::advance_ring(events& of) {
+  while (reads_ring_) {
+    std::span<std::byte const> const bytes = ring_->readable();
+    if (bytes.empty()) return;
+    std::size_t const now = std::min(bytes.size(), most_at_once);
+    use(bytes.first(now), of);
+    ring_->consume(now);
+  }
+}
+
+COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
   while (true) {
     // A large part of a message is received in its memory, without a copy.
     std::span<std::byte> direct{};
-    if (frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more) direct = destination();
+    if (!reads_ring_ && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more) direct = destination();
     std::optional<std::size_t> const moved = stream_->receive(direct.empty() ? std::span<std::byte>(staged_) : direct);
     if (!moved) {
       failure_ = stream_->failure();
       return false;
     }
     if (*moved == 0) return true;
+    if (reads_ring_) continue;  // it only wakes
     if (direct.empty())
       use(std::span<std::byte const>(staged_).first(*moved), of);
     else
@@ -66,7 +82,8 @@ COHORT_TCP_INLINE bool tcp_receiver::advance(events& of) {
 }
 
 COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, events& of) {
-  while (!bytes.empty()) {
+  bool const from_ring = reads_ring_;
+  while (!bytes.empty() && reads_ring_ == from_ring) {  // the bytes after to_ring only wake
     if (!frame_) {
       std::size_t const taken = std::min(bytes.size(), frame_header::bytes - head_.size());
       head_.insert(head_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
@@ -148,28 +165,16 @@ COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
   frame_header const ended = *std::exchange(frame_, std::nullopt);
   if (ended.is == frame_header::kind::control) return of.control(ended.what, control_);
   if (ended.is == frame_header::kind::acknowledgement) return of.acknowledged(ended.what);
-  if (ended.is == frame_header::kind::offer) {
-    frame_ = ended;
-    offered(of);
-    frame_.reset();
+  if (ended.is == frame_header::kind::to_ring) {
+    if (!ring_ || reads_ring_)
+      throw communicator_error({.what = "a message is damaged", .expected = "a ring that is mapped", .got = "none"});
+    reads_ring_ = true;
     return;
   }
   if (ended.is > frame_header::kind::acknowledgement) return of.other(ended.is, control_);
   if (arriving_->filled < arriving_->bytes) return;
   auto const one = std::exchange(arriving_, messages_.end());
   if (one->its != 0 || one->discards) end_message(one, of);  // otherwise it waits for its receive
-}
-
-COHORT_TCP_INLINE void tcp_receiver::offered(events& of) {
-  if (control_.size() != message_offer::bytes)
-    throw communicator_error({.what = "a message is damaged",
-                              .expected = {message_offer::bytes, " bytes of an offer"},
-                              .got = {control_.size()}});
-  auto const under_way = arriving_;
-  begin_message();
-  auto const one = std::exchange(arriving_, under_way);
-  one->offer = message_offer::decoded(std::span<std::byte const>(control_).first<message_offer::bytes>());
-  if (one->its != 0) end_message(one, of);
 }
 
 COHORT_TCP_INLINE void tcp_receiver::abandon() {

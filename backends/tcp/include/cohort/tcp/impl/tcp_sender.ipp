@@ -61,22 +61,23 @@ COHORT_TCP_INLINE void tcp_sender::acknowledge(control_message what) {
   add_control({.is = frame_header::kind::acknowledgement, .what = what}, {}, control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::prove(shared_memory_proof const& proof) {
-  add_control({.is = frame_header::kind::memory}, proof.encoded(), control_message::beat);
+COHORT_TCP_INLINE void tcp_sender::offer_ring() {
+  ring_ = memory_ring::made();
+  if (ring_) add_control({.is = frame_header::kind::ring}, ring_->location().encoded(), control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::tell(frame_header::kind what, std::uint64_t number) {
-  std::array<std::byte, sizeof number> bytes{};
-  put_number(bytes.data(), number);
-  add_control({.is = what}, bytes, control_message::beat);
+COHORT_TCP_INLINE void tcp_sender::use_ring() {
+  if (ring_) add_control({.is = frame_header::kind::to_ring}, {}, control_message::beat);
 }
 
-COHORT_TCP_INLINE tcp_sender::ticket tcp_sender::taken(std::uint64_t number) {
-  auto const found = std::ranges::find(offered_, number, &std::pair<std::uint64_t, ticket>::first);
-  if (found == offered_.end()) return 0;
-  ticket const its = found->second;
-  offered_.erase(found);
-  return its;
+COHORT_TCP_INLINE void tcp_sender::tell_mapped() {
+  add_control({.is = frame_header::kind::maps_ring}, {}, control_message::beat);
+}
+
+COHORT_TCP_INLINE void tcp_sender::wake() {
+  if (!writes_ring_) return add_control({.is = frame_header::kind::wake}, {}, control_message::beat);
+  static constexpr std::byte any{0};
+  stream_.send(std::span(&any, 1));  // if the socket is full, other bytes wake the process
 }
 
 COHORT_TCP_INLINE bool tcp_sender::is_sending(control_message what) const {
@@ -88,7 +89,7 @@ COHORT_TCP_INLINE bool tcp_sender::is_sending(control_message what) const {
 /// Copies a header and the begin of its frame, so that small messages need one call of the system.
 COHORT_TCP_INLINE void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
   auto const begin = header.encoded();
-  std::size_t const copied = std::min(payload.size(), most_copied - frame_header::bytes);
+  std::size_t const copied = writes_ring_ ? 0 : std::min(payload.size(), most_copied - frame_header::bytes);
   staged_.insert(staged_.end(), begin.begin(), begin.end());
   staged_.insert(staged_.end(), payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(copied));
   direct_ = payload.subspan(copied);
@@ -102,22 +103,11 @@ COHORT_TCP_INLINE bool tcp_sender::next_frame() {
     staged_ = std::move(control_.front());
     control_.pop_front();
     control_kinds_.pop_front();
+    goes_to_ring_ = staged_[0] == std::byte(frame_header::kind::to_ring);
     return true;
   }
   if (messages_.empty()) return false;
   message& one = messages_.front();
-  if (shares_memory_ && one.framed == 0 && one.data.size() >= least_offered) {
-    message_offer const offer{++offers_, reinterpret_cast<std::uintptr_t>(one.data.data())};
-    offered_.emplace_back(offer.number, one.its);
-    stage({.is = frame_header::kind::offer,
-           .on = one.on,
-           .tag = one.tag,
-           .message_bytes = one.data.size(),
-           .frame_bytes = message_offer::bytes},
-          offer.encoded());
-    messages_.pop_front();
-    return true;
-  }
   std::uint64_t const rest = one.data.size() - one.framed;
   auto const bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, frame_header::most_in_frame));
   bool const begins = one.framed == 0;
@@ -136,7 +126,14 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
   bool const from_staged = begin_ < staged_.size();
   std::span<std::byte const> const bytes =
       from_staged ? std::span<std::byte const>(staged_).subspan(begin_) : direct_;
-  std::optional<std::size_t> const moved = stream_.send(bytes);
+  std::optional<std::size_t> moved;
+  if (writes_ring_) {
+    moved = ring_->write(bytes);
+    if (*moved == 0 && !ring_->writer_waits()) moved = ring_->write(bytes);
+    if (*moved > 0 && ring_->must_wake_reader()) wake();
+  } else {
+    moved = stream_.send(bytes);
+  }
   if (!moved) {
     failure_ = stream_.failure().empty() ? "the connection was closed" : stream_.failure();
     return false;
@@ -170,6 +167,7 @@ COHORT_TCP_INLINE void tcp_sender::advance(std::function<void(ticket)> const& se
   while (true) {
     while (begin_ < staged_.size() || !direct_.empty())
       if (!send_bytes()) return;
+    if (std::exchange(goes_to_ring_, false)) writes_ring_ = true;
     if (std::exchange(ends_message_, false)) {
       ticket const ended = messages_.front().its;
       messages_.pop_front();
@@ -184,7 +182,6 @@ COHORT_TCP_INLINE void tcp_sender::abandon() {
   direct_ = kept_;
   ends_message_ = false;
   messages_.clear();
-  offered_.clear();
 }
 
 }  // namespace cohort::detail

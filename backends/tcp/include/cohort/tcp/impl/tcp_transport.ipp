@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <openssl/rand.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,32 +57,16 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::control(control_message what, 
 
 COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
                                                         std::span<std::byte const> bytes) {
-  auto const require = [&](std::size_t size) {
-    if (bytes.size() != size)
-      throw communicator_error({.what = "a message is damaged", .expected = {size, " bytes"}, .got = {bytes.size()}});
-  };
-  if (what == frame_header::kind::memory) {
-    require(shared_memory_proof::bytes);
-    shared_memory_proof const proof = shared_memory_proof::decoded(bytes.first<shared_memory_proof::bytes>());
-    if (!proof.holds()) return;
-    process = proof.process;
-    sender.tell(frame_header::kind::reads_memory);
-    return;
-  }
-  require(sizeof(std::uint64_t));
-  if (what == frame_header::kind::reads_memory) return sender.share_memory();
-  ticket const its = sender.taken(number_at<std::uint64_t>(bytes.data()));
-  if (its != 0) over.operations_[its - 1].ended = true;
-}
-
-COHORT_TCP_INLINE void tcp_transport::other_rank::take(message_offer const& from, std::span<std::byte> into) {
-  if (!into.empty() && (process == 0 || !read_memory(process, from.address, into)))
-    throw communicator_error({.what = "cannot read a message in the memory of another process",
-                              .where = {"rank ", rank},
-                              .expected = {into.size(), " bytes"},
-                              .got = "fewer"});
-  sender.tell(frame_header::kind::taken, from.number);
-  over.send_to(*this);
+  if (what == frame_header::kind::maps_ring) return sender.use_ring();
+  if (what != frame_header::kind::ring) return;
+  if (bytes.size() != ring_location::bytes)
+    throw communicator_error({.what = "a message is damaged",
+                              .expected = {ring_location::bytes, " bytes"},
+                              .got = {bytes.size()}});
+  std::optional<memory_ring> ring = memory_ring::mapped(ring_location::decoded(bytes.first<ring_location::bytes>()));
+  if (!ring || receiver.reads_ring()) return;
+  receiver.attach(*std::move(ring));
+  sender.tell_mapped();
 }
 
 COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
@@ -111,17 +93,12 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
   }
   for (tcp_socket const& one : listening_) watch(one.descriptor(), listening_event);
   watch(waker_.descriptor(), other_event);
-  proof_ = std::make_unique<shared_memory_proof>();
-  proof_->process = static_cast<std::uint32_t>(::getpid());
-  proof_->address = reinterpret_cast<std::uintptr_t>(proof_->number.data());
-  ::RAND_bytes(reinterpret_cast<unsigned char*>(proof_->number.data()), static_cast<int>(proof_->number.size()));
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // otherwise Yama lets only parents read this memory
 }
 
-COHORT_TCP_INLINE void tcp_transport::prove_memory(other_rank& one) {
-  if (std::exchange(one.proved, true)) return;
+COHORT_TCP_INLINE void tcp_transport::offer_ring(other_rank& one) {
+  if (std::exchange(one.offered, true)) return;
   auto const host_of = [&](int r) { return members_.hosts[static_cast<std::size_t>(r)]; };
-  if (host_of(one.rank) == host_of(rank())) one.sender.prove(*proof_);
+  if (host_of(one.rank) == host_of(rank())) one.sender.offer_ring();
 }
 
 COHORT_TCP_INLINE void tcp_transport::watch(int descriptor, std::uint64_t id, int how) {
@@ -158,7 +135,7 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, 
     operations_[made - 1].ended = true;
     return made;
   }
-  prove_memory(one);
+  offer_ring(one);
   one.sender.send(made, on, tag, data);
   send_to(one);
   return made;
@@ -200,14 +177,25 @@ COHORT_TCP_INLINE void tcp_transport::make_progress() {
 
 COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds longest) {
   sleeps_ = true;
-  if (!woken_.exchange(false)) {
+  if (!woken_.exchange(false) && announce_sleep(true)) {
     watch_senders();
     auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest);
     epoll_event ready;
     ::epoll_wait(readable_.descriptor(), &ready, 1, static_cast<int>(milliseconds.count()));  // bounded: longest
   }
+  announce_sleep(false);
   sleeps_ = false;
   woken_ = false;
+}
+
+COHORT_TCP_INLINE bool tcp_transport::announce_sleep(bool sleeps) {
+  bool may_sleep = true;
+  for (std::unique_ptr<other_rank> const& one : peers_) {
+    bool const nothing_to_read = one->receiver.sleeps(sleeps);
+    bool const nothing_to_write = !one->sender.wants_to_write() || !one->sender.can_write();
+    may_sleep = may_sleep && nothing_to_read && nothing_to_write;
+  }
+  return may_sleep;
 }
 
 COHORT_TCP_INLINE void tcp_transport::wake() noexcept {
@@ -219,7 +207,7 @@ COHORT_TCP_INLINE void tcp_transport::wake() noexcept {
 
 COHORT_TCP_INLINE void tcp_transport::watch_senders() {
   for (std::unique_ptr<other_rank> const& one : peers_) {
-    int const wanted = one->sender.wants_to_write() ? one->sender.descriptor() : -1;
+    int const wanted = one->sender.waits_for_socket() ? one->sender.descriptor() : -1;
     if (wanted == one->watched) continue;
     if (one->watched >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one->watched, nullptr);
     one->watched = wanted;
@@ -252,8 +240,10 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
     unknown_.pop_front();
   }
   limit_rate();
-  for (std::unique_ptr<other_rank> const& one : peers_)
+  for (std::unique_ptr<other_rank> const& one : peers_) {
+    read_ring(*one);
     if (one->sender.wants_to_write()) send_to(*one);
+  }
 }
 
 COHORT_TCP_INLINE void tcp_transport::accept_connections() {
@@ -344,6 +334,20 @@ COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
   } catch (communicator_error const& damaged) {
     why = damaged.what();
   }
+  end_connection(one, why);
+}
+
+COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
+  if (!one.receiver.reads_ring() || one.closed) return;
+  try {
+    one.receiver.advance_ring(one);
+    if (one.receiver.must_wake_writer()) one.sender.wake();
+  } catch (communicator_error const& damaged) {
+    end_connection(one, damaged.what());
+  }
+}
+
+COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::string const& why) {
   one.closed = true;
   ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.receiver.descriptor(), nullptr);
   monitor_.report_lost(one.rank, why.empty() ? std::string("has closed its connection")

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace cohort::detail {
+
+/// Where another process of the same host finds a ring.
+struct ring_location {
+  static constexpr std::size_t bytes = 24;
+  using nonce = std::array<std::byte, 16>;
+
+  std::uint32_t process = 0;
+  std::uint32_t descriptor = 0;
+  nonce number{};  // random; also in the ring, so that a process of another host finds nothing
+
+  std::array<std::byte, bytes> encoded() const;
+  static ring_location decoded(std::span<std::byte const, bytes> from);
+};
+
+/// Bytes that one process writes and another one of the same host reads, in memory that both map.
+///
+/// Order     one thread writes and one thread reads.
+/// Errors    communicator_error if the positions in the memory are impossible.
+class memory_ring {
+ public:
+  static constexpr std::size_t capacity = std::size_t{1} << 20;
+
+  /// Makes the ring of a writer; nullopt if the system does not allow it.
+  static std::optional<memory_ring> made();
+  /// Maps the ring of another process; nullopt if it is on another host, or not readable.
+  static std::optional<memory_ring> mapped(ring_location const& at);
+
+  ring_location const& location() const { return where_; }
+
+  /// Writes as many bytes as there is space for, and returns their number.
+  std::size_t write(std::span<std::byte const> bytes);
+  /// The first bytes that can be read; more may follow them.
+  std::span<std::byte const> readable() const;
+  /// Gives the space of the first `count` readable bytes to the writer.
+  void consume(std::size_t count);
+
+  /// The reader is going to sleep, or is awake again. Returns whether there is nothing to read.
+  bool reader_sleeps(bool sleeps);
+  /// The writer waits for space. Returns whether there is none.
+  bool writer_waits();
+  /// Whether the reader must be woken after a write; the answer is true once.
+  bool must_wake_reader();
+  /// Whether the writer must be woken after a consume; the answer is true once.
+  bool must_wake_writer();
+
+ private:
+  struct header;
+  struct mapping;
+
+  explicit memory_ring(std::shared_ptr<mapping> memory, ring_location const& where);
+  header& head() const;
+  std::byte* data() const;
+  std::size_t used() const;
+
+  std::shared_ptr<mapping> memory_;
+  ring_location where_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/memory_ring.ipp>
+#endif

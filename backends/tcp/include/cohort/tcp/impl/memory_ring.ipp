@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <fcntl.h>
+#include <openssl/rand.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tcp/detail/frame.hpp>
+#include <cohort/tcp/detail/memory_ring.hpp>
+#include <cstring>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_TCP_INLINE std::array<std::byte, ring_location::bytes> ring_location::encoded() const {
+  std::array<std::byte, bytes> made{};
+  put_number(made.data(), process);
+  put_number(made.data() + 4, descriptor);
+  std::ranges::copy(number, made.begin() + 8);
+  return made;
+}
+
+COHORT_TCP_INLINE ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
+  ring_location made{number_at<std::uint32_t>(from.data()), number_at<std::uint32_t>(from.data() + 4)};
+  std::copy_n(from.begin() + 8, made.number.size(), made.number.begin());
+  return made;
+}
+
+/// The begin of the memory. Each position has a cache line of its own.
+struct memory_ring::header {
+  ring_location::nonce number{};
+  alignas(64) std::atomic<std::uint64_t> written{0};
+  alignas(64) std::atomic<std::uint64_t> read{0};
+  alignas(64) std::atomic<std::uint32_t> reader_sleeps{0};
+  alignas(64) std::atomic<std::uint32_t> writer_waits{0};
+};
+
+struct memory_ring::mapping {
+  static constexpr std::size_t data_at = 4096;
+  static constexpr std::size_t bytes = data_at + capacity;
+  static_assert(sizeof(header) <= data_at && std::atomic<std::uint64_t>::is_always_lock_free);
+
+  mapping(int descriptor, void* at) : descriptor(descriptor), at(at) {}
+  mapping(mapping const&) = delete;
+  ~mapping() {
+    ::munmap(at, bytes);
+    ::close(descriptor);
+  }
+  /// Maps the file; closes it if that fails.
+  static std::shared_ptr<mapping> of(int descriptor) {
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (at != MAP_FAILED) return std::make_shared<mapping>(descriptor, at);
+    ::close(descriptor);
+    return nullptr;
+  }
+
+  int descriptor;
+  void* at;
+};
+
+COHORT_TCP_INLINE memory_ring::memory_ring(std::shared_ptr<mapping> memory, ring_location const& where)
+    : memory_(std::move(memory)), where_(where) {}
+
+COHORT_TCP_INLINE memory_ring::header& memory_ring::head() const { return *static_cast<header*>(memory_->at); }
+COHORT_TCP_INLINE std::byte* memory_ring::data() const {
+  return static_cast<std::byte*>(memory_->at) + mapping::data_at;
+}
+
+COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::made() {
+  int const file = ::memfd_create("cohort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return std::nullopt;
+  // Sealed, so that the reader can rely on the memory: a shorter file would end it by SIGBUS.
+  bool const ready = ::ftruncate(file, static_cast<off_t>(mapping::bytes)) == 0
+                     && ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  if (!ready) {
+    ::close(file);
+    return std::nullopt;
+  }
+  std::shared_ptr<mapping> memory = mapping::of(file);
+  if (!memory) return std::nullopt;
+  auto* const at = new (memory->at) header;
+  ring_location where{static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(file)};
+  if (::RAND_bytes(reinterpret_cast<unsigned char*>(where.number.data()), static_cast<int>(where.number.size())) != 1)
+    return std::nullopt;
+  at->number = where.number;
+  return memory_ring(std::move(memory), where);
+}
+
+COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::mapped(ring_location const& at) {
+  std::string const path = text_of({"/proc/", at.process, "/fd/", at.descriptor});
+  int const file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return std::nullopt;
+  struct stat found {};
+  int const seals = ::fcntl(file, F_GET_SEALS);
+  bool const is_ring = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(file, &found) == 0
+                       && found.st_size == static_cast<off_t>(mapping::bytes);
+  if (!is_ring) {
+    ::close(file);
+    return std::nullopt;
+  }
+  std::shared_ptr<mapping> memory = mapping::of(file);
+  if (!memory || static_cast<header*>(memory->at)->number != at.number) return std::nullopt;
+  return memory_ring(std::move(memory), at);
+}
+
+COHORT_TCP_INLINE std::size_t memory_ring::used() const {
+  std::uint64_t const read = head().read.load(std::memory_order_acquire);
+  std::uint64_t const bytes = head().written.load(std::memory_order_acquire) - read;
+  if (bytes > capacity)
+    throw communicator_error({.what = "the memory shared with another process is damaged",
+                              .expected = {"at most ", capacity, " bytes"},
+                              .got = {bytes}});
+  return bytes;
+}
+
+COHORT_TCP_INLINE std::size_t memory_ring::write(std::span<std::byte const> bytes) {
+  std::size_t const count = std::min(bytes.size(), capacity - used());
+  std::uint64_t const from = head().written.load(std::memory_order_relaxed);
+  std::size_t const at = from % capacity, first = std::min(count, capacity - at);
+  std::memcpy(data() + at, bytes.data(), first);
+  if (first < count) std::memcpy(data(), bytes.data() + first, count - first);
+  head().written.store(from + count, std::memory_order_release);
+  return count;
+}
+
+COHORT_TCP_INLINE std::span<std::byte const> memory_ring::readable() const {
+  std::size_t const at = head().read.load(std::memory_order_relaxed) % capacity;
+  return {data() + at, std::min(used(), capacity - at)};
+}
+
+COHORT_TCP_INLINE void memory_ring::consume(std::size_t count) {
+  head().read.store(head().read.load(std::memory_order_relaxed) + count, std::memory_order_release);
+}
+
+// Each side sets its flag, then looks at the position of the other side. The other side moves its position, then
+// looks at the flag. All four in one total order: one of them sees the other.
+COHORT_TCP_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
+  head().reader_sleeps.store(sleeps ? 1 : 0);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return used() == 0;
+}
+COHORT_TCP_INLINE bool memory_ring::writer_waits() {
+  head().writer_waits.store(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return used() == capacity;
+}
+COHORT_TCP_INLINE bool memory_ring::must_wake_reader() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return head().reader_sleeps.load(std::memory_order_relaxed) != 0 && head().reader_sleeps.exchange(0) != 0;
+}
+COHORT_TCP_INLINE bool memory_ring::must_wake_writer() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return head().writer_waits.load(std::memory_order_relaxed) != 0 && head().writer_waits.exchange(0) != 0;
+}
+
+}  // namespace cohort::detail
