@@ -51,9 +51,11 @@ void use_frames(std::span<std::byte const> bytes) {
   bytes = bytes.subspan(1);
   counted events;
   detail::tcp_receiver from;
-  std::vector<std::byte> small(8), large(20'000);
-  from.receive(++events.begun, channel::collective, 1, small, events);
-  from.receive(++events.begun, channel::peer, 2, large, events);
+  std::vector<std::uint8_t> small(8), large(20'000);
+  std::vector<float> sums(5'000);
+  from.receive(++events.begun, channel::collective, 1, std::span(small), std::nullopt, events);
+  from.receive(++events.begun, channel::peer, 2, std::span(large), std::nullopt, events);
+  from.receive(++events.begun, channel::collective, 5, std::span(sums), reduction::sum, events);
   try {
     while (!bytes.empty()) {
       std::size_t const now = std::min(piece, bytes.size());
@@ -62,10 +64,10 @@ void use_frames(std::span<std::byte const> bytes) {
     }
   } catch (communicator_error const&) {
   }
-  from.receive(++events.begun, channel::peer, 3, small, events);
+  from.receive(++events.begun, channel::peer, 3, std::span(small), std::nullopt, events);
   if (auto const waiting = from.waiting(channel::peer, 4); waiting && *waiting < 1 << 20) {
-    std::vector<std::byte> rest(*waiting);
-    from.receive(++events.begun, channel::peer, 4, rest, events);
+    std::vector<std::uint8_t> rest(*waiting);
+    from.receive(++events.begun, channel::peer, 4, std::span(rest), std::nullopt, events);
     from.abandon();
   }
   from.abandon();

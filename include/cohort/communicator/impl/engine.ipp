@@ -282,11 +282,17 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
   std::uint64_t last_moves = 0;
   poll_rhythm polls;
   constexpr auto longest_sleep = std::chrono::milliseconds(1);
+  // A thread that waits for an operation leaves its processor to this one, and a message may be near. Waking
+  // this thread costs the sender more than the polls.
+  constexpr auto polling = std::chrono::microseconds(100);
+  auto last_move = clock::now();
   for (bool leaving = false; !leaving;) {
     make_progress();
     std::unique_lock lock(state_mutex_);
     bool const is_awaited = waiters_ > 0;
-    polls.after_poll(std::exchange(last_moves, moves) != moves, is_awaited);
+    bool const moved = std::exchange(last_moves, moves) != moves;
+    polls.after_poll(moved, is_awaited);
+    if (wire->can_wake() && moved) last_move = clock::now();
     bool const is_idle = poisoned() || active_.empty();
     if (is_idle) polls.idle();
     auto const nap = is_idle ? longest_sleep : polls.nap(is_awaited);
@@ -297,6 +303,7 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
     if (nap.count() == 0 || has_work()) continue;
     if (wire->can_wake()) {
       lock.unlock();
+      if (is_awaited && !is_idle && !oversubscribed_ && clock::now() - last_move < polling) continue;
       wire->wait_for_event(longest_sleep);
     } else {
       work_.wait_for(lock, nap, has_work);

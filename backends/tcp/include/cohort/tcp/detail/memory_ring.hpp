@@ -29,7 +29,7 @@ struct ring_location {
 /// Errors    communicator_error if the positions in the memory are impossible.
 class memory_ring {
  public:
-  static constexpr std::size_t capacity = std::size_t{1} << 20;
+  static constexpr std::size_t capacity = std::size_t{256} << 10;
 
   /// Makes the ring of a writer; nullopt if the system does not allow it.
   static std::optional<memory_ring> made();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/communicator/detail/combine.hpp>
 #include <cohort/communicator/detail/transport.hpp>
+#include <cohort/execution/isa.hpp>
 #include <cohort/tcp/detail/frame.hpp>
 #include <cohort/tcp/detail/memory_ring.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
@@ -18,7 +20,8 @@ namespace cohort::detail {
 /// The connection on which this rank receives from one other rank, and the messages that have arrived before
 /// their receive began.
 ///
-/// Moves     a message whose receive has begun is received in its memory; another one is kept and copied.
+/// Moves     a message whose receive has begun is received in its memory, or combined with it in pieces that stay
+///           in the processor's cache; another one is kept and copied.
 class tcp_receiver {
  public:
   using ticket = transport::ticket;
@@ -46,8 +49,8 @@ class tcp_receiver {
   bool must_wake_writer() { return reads_ring_ && ring_->must_wake_writer(); }
   bool has_buffered() const { return stream_ && stream_->has_buffered(); }
 
-  /// Begins a receive.
-  void receive(ticket one, channel on, std::uint32_t tag, std::span<std::byte> into, events& of);
+  /// Begins a receive. `how`: its elements are combined with those of `into`.
+  void receive(ticket one, channel on, std::uint32_t tag, elements into, std::optional<reduction> how, events& of);
   /// Receives a message of this rank to itself.
   void deliver(channel on, std::uint32_t tag, std::span<std::byte const> data, events& of);
   /// The size of the first message with this channel and tag whose receive has not begun.
@@ -70,15 +73,17 @@ class tcp_receiver {
   void abandon();
 
  private:
+  static constexpr std::size_t folded = std::size_t{32} << 10;
   static constexpr std::size_t staging = std::size_t{64} << 10;
-  static constexpr std::size_t most_at_once = std::size_t{128} << 10;  // then the writer gets the space
+  static constexpr std::size_t most_at_once = std::size_t{32} << 10;  // then the writer gets the space
   static constexpr std::size_t least_direct = std::size_t{16} << 10;
 
   struct wanted {
     ticket its = 0;
     channel on = channel::collective;
     std::uint32_t tag = 0;
-    std::span<std::byte> into{};
+    elements into{};
+    std::optional<reduction> how{};
   };
   /// A message that is arriving, or has arrived.
   struct message {
@@ -87,7 +92,8 @@ class tcp_receiver {
     std::uint64_t bytes = 0, filled = 0;
     ticket its = 0;               // 0: its receive has not begun
     bool discards = false;        // its size is wrong, or it was given up
-    std::span<std::byte> into{};  // of its receive
+    elements into{};              // of its receive
+    std::optional<reduction> how{};
     std::vector<std::byte> kept{};
   };
 
@@ -102,12 +108,19 @@ class tcp_receiver {
   void filled(std::size_t bytes, events& of);
   void end_frame(events& of);
   void claim(message& one, wanted const& by);
+  /// Combines bytes that are aligned, without a copy. Returns how many.
+  std::size_t combine_in_place(std::span<std::byte const> bytes, events& of);
+  /// Combines the whole elements of fold_ with those of the message's receive.
+  void fold(message& one);
 
   std::optional<secure_stream> stream_;
   std::optional<memory_ring> ring_;
   bool reads_ring_ = false;
   std::string failure_;
   std::vector<std::byte> staged_ = std::vector<std::byte>(staging);
+  std::vector<std::byte> fold_ = std::vector<std::byte>(folded);  // bytes of elements that are not combined yet
+  std::size_t fold_bytes_ = 0;
+  isa isa_ = best_isa();
   std::vector<std::byte> head_;  // a part of a header
   std::optional<frame_header> frame_;
   std::size_t frame_left_ = 0;

@@ -51,6 +51,8 @@ class tcp_transport final : public transport {
 
   ticket send(int to, channel on, std::uint32_t tag, std::span<std::byte const> data) override;
   ticket receive(int from, channel on, std::uint32_t tag, std::span<std::byte> data) override;
+  bool combines() const override { return true; }
+  ticket receive_combining(int from, channel on, std::uint32_t tag, elements into, reduction how) override;
   bool done(ticket one) override;
   std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override;
 
@@ -149,6 +151,8 @@ class tcp_transport final : public transport {
   other_rank const& at(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
   ticket begin(operation one);
   void exchange_bytes();
+  /// Handles the events of the sockets.
+  void poll_sockets();
   void accept_connections();
   /// Stops to listen after many connections in a row, and begins again later.
   void limit_rate();
@@ -181,6 +185,8 @@ class tcp_transport final : public transport {
   std::deque<unknown> unknown_;
   std::vector<operation> operations_;
   std::vector<ticket> unused_;
+  bool has_rings_ = false;
+  unsigned polls_ = 0;
   std::uint64_t next_unknown_ = first_unknown;
   double may_accept_ = 0;  // connections
   clock::time_point may_accept_at_{};

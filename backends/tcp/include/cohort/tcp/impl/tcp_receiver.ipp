@@ -13,16 +13,25 @@ COHORT_TCP_INLINE void tcp_receiver::connect(secure_stream stream) { stream_.emp
 
 COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
   one.its = by.its;
-  one.discards = by.into.size() != one.bytes;
+  one.discards = by.into.bytes() != one.bytes;
   if (one.discards) return;
   one.into = by.into;
-  std::copy_n(one.kept.begin(), one.filled, one.into.begin());
+  one.how = by.how;
+  if (one.how) {
+    std::size_t const size = bytes_of(by.into.type), whole = one.filled / size;
+    combine(isa_, elements(by.into.data, by.into.type, whole), one.kept.data(), *one.how);
+    std::size_t const rest = one.filled - whole * size;  // 0, unless the message is arriving
+    if (rest > 0) std::memcpy(fold_.data(), one.kept.data() + whole * size, rest);
+    if (&one == (arriving_ == messages_.end() ? nullptr : &*arriving_)) fold_bytes_ = rest;
+  } else if (one.filled > 0) {
+    std::memcpy(one.into.data, one.kept.data(), one.filled);
+  }
   one.kept = {};
 }
 
-COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32_t tag, std::span<std::byte> into,
-                                             events& of) {
-  wanted const by{.its = one, .on = on, .tag = tag, .into = into};
+COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32_t tag, elements into,
+                                             std::optional<reduction> how, events& of) {
+  wanted const by{.its = one, .on = on, .tag = tag, .into = into, .how = how};
   auto const found = std::ranges::find_if(
       messages_, [&](message const& m) { return m.its == 0 && !m.discards && m.on == on && m.tag == tag; });
   if (found == messages_.end()) {
@@ -97,7 +106,7 @@ COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, event
       frame_left_ -= taken;
       if (frame_left_ == 0) end_frame(of);
     } else {
-      for (std::size_t done = 0; done < taken;) {
+      for (std::size_t done = combine_in_place(bytes.first(taken), of); done < taken;) {
         std::span<std::byte> const to = destination();
         std::size_t const now = to.empty() ? taken - done : std::min(to.size(), taken - done);
         if (!to.empty()) std::memcpy(to.data(), bytes.data() + done, now);
@@ -132,11 +141,18 @@ COHORT_TCP_INLINE void tcp_receiver::deliver(channel on, std::uint32_t tag, std:
   frame_ = frame_header{.on = on, .tag = tag, .message_bytes = data.size()};
   begin_message();
   frame_left_ = data.size();
-  if (std::span<std::byte> const to = destination(); !to.empty()) std::ranges::copy(data, to.begin());
-  frame_left_ == 0 ? end_frame(of) : filled(frame_left_, of);
+  if (data.empty()) return end_frame(of);
+  while (!data.empty()) {
+    std::span<std::byte> const to = destination();
+    std::size_t const now = to.empty() ? data.size() : std::min(to.size(), data.size());
+    if (!to.empty()) std::memcpy(to.data(), data.data(), now);
+    data = data.subspan(now);
+    filled(now, of);
+  }
 }
 
 COHORT_TCP_INLINE void tcp_receiver::begin_message() {
+  fold_bytes_ = 0;
   message one{.on = frame_->on, .tag = frame_->tag, .bytes = frame_->message_bytes};
   auto const found = std::ranges::find_if(
       wanted_, [&](wanted const& w) { return w.on == one.on && w.tag == one.tag; });
@@ -150,14 +166,40 @@ COHORT_TCP_INLINE void tcp_receiver::begin_message() {
 COHORT_TCP_INLINE std::span<std::byte> tcp_receiver::destination() {
   message& one = *arriving_;
   if (one.discards) return {};
-  if (one.its != 0) return one.into.subspan(one.filled, std::min<std::size_t>(frame_left_, one.into.size() - one.filled));
+  if (one.how) return std::span(fold_).subspan(fold_bytes_, std::min(frame_left_, fold_.size() - fold_bytes_));
+  if (one.its != 0)
+    return {one.into.data + one.filled, std::min<std::size_t>(frame_left_, one.into.bytes() - one.filled)};
   if (one.kept.size() < one.filled + frame_left_) one.kept.resize(one.filled + frame_left_);
   return std::span(one.kept).subspan(one.filled, frame_left_);
 }
 
+COHORT_TCP_INLINE std::size_t tcp_receiver::combine_in_place(std::span<std::byte const> bytes, events& of) {
+  message& one = *arriving_;
+  if (!one.how || one.discards || fold_bytes_ > 0) return 0;
+  std::size_t const size = bytes_of(one.into.type), whole = bytes.size() / size;
+  if (whole == 0 || reinterpret_cast<std::uintptr_t>(bytes.data()) % size != 0) return 0;
+  combine(isa_, elements(one.into.data + one.filled, one.into.type, whole), bytes.data(), *one.how);
+  one.filled += whole * size;
+  frame_left_ -= whole * size;
+  if (frame_left_ == 0) end_frame(of);
+  return whole * size;
+}
+
+COHORT_TCP_INLINE void tcp_receiver::fold(message& one) {
+  std::size_t const size = bytes_of(one.into.type), whole = fold_bytes_ / size;
+  combine(isa_, elements(one.into.data + one.filled - fold_bytes_, one.into.type, whole), fold_.data(), *one.how);
+  fold_bytes_ -= whole * size;
+  std::memmove(fold_.data(), fold_.data() + whole * size, fold_bytes_);
+}
+
 COHORT_TCP_INLINE void tcp_receiver::filled(std::size_t bytes, events& of) {
-  arriving_->filled += bytes;
+  message& one = *arriving_;
+  one.filled += bytes;
   frame_left_ -= bytes;
+  if (one.how && !one.discards) {
+    fold_bytes_ += bytes;
+    if (fold_bytes_ == fold_.size() || frame_left_ == 0) fold(one);
+  }
   if (frame_left_ == 0) end_frame(of);
 }
 

@@ -66,6 +66,7 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
   std::optional<memory_ring> ring = memory_ring::mapped(ring_location::decoded(bytes.first<ring_location::bytes>()));
   if (!ring || receiver.reads_ring()) return;
   receiver.attach(*std::move(ring));
+  over.has_rings_ = true;
   sender.tell_mapped();
 }
 
@@ -144,7 +145,14 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, 
 COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive(int from, channel on, std::uint32_t tag,
                                                                std::span<std::byte> data) {
   ticket const made = begin({.from = from, .tag = tag, .expected = data.size()});
-  at(from).receiver.receive(made, on, tag, data, at(from));
+  at(from).receiver.receive(made, on, tag, {data.data(), element_type::u8, data.size()}, std::nullopt, at(from));
+  return made;
+}
+
+COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive_combining(int from, channel on, std::uint32_t tag,
+                                                                         elements into, reduction how) {
+  ticket const made = begin({.from = from, .tag = tag, .expected = into.bytes()});
+  at(from).receiver.receive(made, on, tag, into, how, at(from));
   return made;
 }
 
@@ -184,6 +192,7 @@ COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds l
     ::epoll_wait(readable_.descriptor(), &ready, 1, static_cast<int>(milliseconds.count()));  // bounded: longest
   }
   announce_sleep(false);
+  polls_ = -1U;  // the next poll asks the system
   sleeps_ = false;
   woken_ = false;
 }
@@ -219,6 +228,15 @@ COHORT_TCP_INLINE void tcp_transport::watch_senders() {
 }
 
 COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
+  constexpr unsigned polls_per_call = 16;  // of the system, while the messages are in rings
+  if (!has_rings_ || ++polls_ % polls_per_call == 0) poll_sockets();
+  for (std::unique_ptr<other_rank> const& one : peers_) {
+    read_ring(*one);
+    if (one->sender.wants_to_write()) send_to(*one);
+  }
+}
+
+COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
   epoll_event ready[64];
   int const count = ::epoll_wait(readable_.descriptor(), ready, 64, 0);  // bounded: returns at once
   for (int k = 0; k < count; ++k) {
@@ -240,10 +258,6 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
     unknown_.pop_front();
   }
   limit_rate();
-  for (std::unique_ptr<other_rank> const& one : peers_) {
-    read_ring(*one);
-    if (one->sender.wants_to_write()) send_to(*one);
-  }
 }
 
 COHORT_TCP_INLINE void tcp_transport::accept_connections() {
