@@ -112,6 +112,7 @@ class pages(unittest.TestCase):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
         for program in ("train", "data", "run"):
             flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
+        flags |= {"logdir"}  # of tensorboard
         for page, text in PAGES.items():
             for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):
                 self.assertIn(flag, flags, page)
