@@ -110,6 +110,8 @@ class tensorboard(unittest.TestCase):
         self.assertIn("allreduce", start.hparams["strategy"].string_value)
         experiment = self.hparams(metadata.EXPERIMENT_TAG).experiment
         self.assertEqual({info.name for info in experiment.hparam_infos}, SETTINGS)
+        types = {info.name: info.type for info in experiment.hparam_infos}
+        self.assertEqual((types["updater"], types["learning_rate"]), (1, 3))  # DATA_TYPE_STRING, DATA_TYPE_FLOAT64
         self.assertEqual([info.name.tag for info in experiment.metric_infos], ["epoch/loss", "validation/loss", "validation/accuracy"])
         self.assertEqual(self.hparams(metadata.SESSION_END_INFO_TAG).session_end_info.status, 1)  # STATUS_SUCCESS
 
