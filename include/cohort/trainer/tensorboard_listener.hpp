@@ -2,8 +2,8 @@
 #pragma once
 #include <cohort/execution/sink.hpp>
 #include <cohort/io/event_file.hpp>
+#include <cohort/trainer/detail/dense_parameters.hpp>
 #include <cohort/trainer/listener.hpp>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -65,7 +65,7 @@ class tensorboard_listener final : public listener {
   void begin(training& run, step_report const& done);
   void write_scalars(training& run, step_report const& done);
   void write_parameters(training& run, std::int64_t step);
-  void write_filters(training& run, std::int64_t step);
+  void write_filters(training& run, detail::dense_parameters const& now);
   /// Runs a function that writes. A file_error ends all writing.
   template <class F>
   void attempt(F const& write);
@@ -75,9 +75,8 @@ class tensorboard_listener final : public listener {
   std::unique_ptr<io::event_file> file_{};
   std::vector<io::hyperparameter> hyperparameters_{};
   std::string last_error_{};
-  bool has_compared_ = false;        // whether the tags of the HParams page are written
-  std::vector<std::byte> before_{};  // parameters before the step with number before_step_ + 1
-  std::int64_t before_step_ = -1;
+  bool has_compared_ = false;              // whether the tags of the HParams page are written
+  detail::dense_parameters before_{};      // before the step whose update is shown
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
   double loss_ = 0, step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
   std::uint64_t bytes_before_ = 0;

@@ -6,7 +6,6 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
-#include <cohort/plan/parameter_set.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/tensorboard_listener.hpp>
@@ -15,35 +14,6 @@
 #include <utility>
 
 namespace cohort::detail {
-
-/// Calls f with the numbers of a dense array, as a span of float or double.
-template <class F>
-auto with_numbers(element_type type, std::span<std::byte const> dense, F f) {
-  if (type == element_type::f64)
-    return f(std::span(reinterpret_cast<double const*>(dense.data()), dense.size() / sizeof(double)));
-  return f(std::span(reinterpret_cast<float const*>(dense.data()), dense.size() / sizeof(float)));
-}
-
-/// All parameters as dense tensors in canonical order.
-COHORT_CORE_INLINE std::vector<std::byte> dense_parameters(training& run) {
-  parameter_set const& all = run.parameters();
-  std::vector<std::byte> dense(static_cast<std::size_t>(all.elements()) * bytes_of(all.type()));
-  all.read_all(all.master(), dense.data());
-  return dense;
-}
-
-/// The tensor of a parameter in the dense tensors of all parameters.
-COHORT_CORE_INLINE std::span<std::byte const> dense_of(parameter const& one, element_type type,
-                                                       std::span<std::byte const> all) {
-  return all.subspan(static_cast<std::size_t>(one.first) * bytes_of(type),
-                     static_cast<std::size_t>(one.spec.dims.elements()) * bytes_of(type));
-}
-
-COHORT_CORE_INLINE double norm_of(std::span<double const> numbers) {
-  double sum = 0;
-  for (double const one : numbers) sum += one * one;
-  return std::sqrt(sum);
-}
 
 COHORT_CORE_INLINE std::string code_block(std::string const& text) {
   return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
@@ -107,10 +77,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
     exchange_seconds_ += done.exchange_seconds;
     if (step % settings_.every == 0) write_scalars(run, done);
     if (every > 0 && step % every == 0) write_parameters(run, step);
-    if (every > 0 && (step + 1) % every == 0) {
-      before_ = detail::dense_parameters(run);
-      before_step_ = step;
-    }
+    if (every > 0 && (step + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step);
     if (step % settings_.every == 0) file_->flush();
   });
 }
@@ -156,32 +123,26 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
 }
 
 COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, std::int64_t step) {
-  std::vector<std::byte> const now = detail::dense_parameters(run);
-  parameter_set const& all = run.parameters();
-  element_type const type = all.type();
-  bool const has_update = before_step_ == step - 1 && before_.size() == now.size();
-  std::vector<double> update, old;
-  for (parameter const& one : all.table()) {
+  detail::dense_parameters const now(run.parameters(), step);
+  bool const has_update = before_.step() == step - 1;
+  for (parameter const& one : run.parameters().table()) {
     if (!one.trains()) continue;
-    std::span<std::byte const> const dense = detail::dense_of(one, type, now);
-    file_->histogram("parameters/" + one.name, step,
-                     detail::with_numbers(type, dense, [](auto n) { return io::histogram_of(n); }));
+    std::vector<double> const numbers = now.of(one);
+    file_->histogram("parameters/" + one.name, step, io::histogram_of(std::span(numbers)));
     if (!has_update) continue;
-    detail::with_numbers(type, dense, [&](auto n) { update.assign(n.begin(), n.end()); });
-    detail::with_numbers(type, detail::dense_of(one, type, before_),
-                         [&](auto n) { old.assign(n.begin(), n.end()); });
-    for (std::size_t i = 0; i < update.size(); ++i) update[i] -= old[i];
-    file_->histogram("updates/" + one.name, step, io::histogram_of(std::span<double const>(update)));
-    if (double const norm = detail::norm_of(old); norm > 0)
-      file_->scalar("update_ratio/" + one.name, step, detail::norm_of(update) / norm);
+    std::vector<double> const old = before_.of(one), update = detail::difference(numbers, old);
+    file_->histogram("updates/" + one.name, step, io::histogram_of(std::span(update)));
+    if (double const norm = detail::euclidean_norm(old); norm > 0)
+      file_->scalar("update_ratio/" + one.name, step, detail::euclidean_norm(update) / norm);
   }
-  write_filters(run, step);
+  write_filters(run, now);
   file_->flush();
 }
 
 /// The filters of the first convolution in rows of about as many columns, with a margin of one pixel. Grey or
 /// colours are relative to the smallest and the largest weight; of other than 3 channels the first is shown.
-COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run, std::int64_t step) {
+COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run,
+                                                            detail::dense_parameters const& now) {
   graph_view const net = run.network();
   parameter_set const& all = run.parameters();
   auto const found = std::ranges::find_if(all.table(), [&](parameter const& one) {
@@ -194,26 +155,23 @@ COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run, std::
   int const rows = (dims[0] + columns - 1) / columns;
   int const height = rows * (dims[2] + 1) + 1, width = columns * (dims[3] + 1) + 1;
   if (std::int64_t{height} * width > std::int64_t{1} << 20) return;
-  std::vector<std::byte> dense(static_cast<std::size_t>(dims.elements()) * bytes_of(all.type()));
-  all.read(static_cast<int>(found - all.table().begin()), all.master(), dense.data());
+  std::vector<double> const weights = now.of(*found);
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(height) * static_cast<std::size_t>(width)
                                    * static_cast<std::size_t>(channels));
-  detail::with_numbers(all.type(), dense, [&](auto weights) {
-    auto const [low, high] = std::ranges::minmax(weights);
-    double const range = high > low ? static_cast<double>(high) - static_cast<double>(low) : 1;
-    for (int k = 0; k < dims[0]; ++k)
-      for (int c = 0; c < channels; ++c)
-        for (int y = 0; y < dims[2]; ++y)
-          for (int x = 0; x < dims[3]; ++x) {
-            double const weight = static_cast<double>(
-                weights[static_cast<std::size_t>(((k * dims[1] + c) * dims[2] + y) * dims[3] + x)]);
-            double const grey = 255 * (weight - static_cast<double>(low)) / range;
-            int const row = k / columns * (dims[2] + 1) + 1 + y, column = k % columns * (dims[3] + 1) + 1 + x;
-            pixels[static_cast<std::size_t>((row * width + column) * channels + c)] =
-                static_cast<std::uint8_t>(is_finite(grey) ? std::clamp(grey, 0.0, 255.0) : 0);
-          }
-  });
-  file_->image("filters/" + found->name, step, height, width, channels, pixels);
+  auto const [low, high] = std::ranges::minmax(weights);
+  double const range = high > low ? high - low : 1;
+  for (int k = 0; k < dims[0]; ++k)
+    for (int c = 0; c < channels; ++c)
+      for (int y = 0; y < dims[2]; ++y)
+        for (int x = 0; x < dims[3]; ++x) {
+          double const weight =
+              weights[static_cast<std::size_t>(((k * dims[1] + c) * dims[2] + y) * dims[3] + x)];
+          double const grey = 255 * (weight - low) / range;
+          int const row = k / columns * (dims[2] + 1) + 1 + y, column = k % columns * (dims[3] + 1) + 1 + x;
+          pixels[static_cast<std::size_t>((row * width + column) * channels + c)] =
+              static_cast<std::uint8_t>(is_finite(grey) ? std::clamp(grey, 0.0, 255.0) : 0);
+        }
+  file_->image("filters/" + found->name, now.step(), height, width, channels, pixels);
 }
 
 COHORT_CORE_INLINE void tensorboard_listener::on_epoch(training& run, epoch_report const& done) {
