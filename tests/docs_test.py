@@ -113,6 +113,7 @@ class pages(unittest.TestCase):
         for program in ("train", "data", "run"):
             flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
         flags |= set(re.findall(r"--([a-z][\w-]*)", (ROOT / "examples/launchers/slurm.sbatch").read_text(encoding="utf-8")))  # sbatch's
+        flags |= {"logdir"}  # of tensorboard
         for page, text in PAGES.items():
             for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):
                 self.assertIn(flag, flags, page)

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).r
 # A header may include its own folder and the folders before it in this list.
 FOLDERS = ("tensor error random execution io data records text optimizer layer graph backend plan codec communicator transform strategy "
            "checkpoint evaluation trainer interchange configuration").split()
-SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "sys/file.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
+SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "sys/file.h", "sys/ioctl.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
                   "sys/types.h", "sys/wait.h", "time.h", "unistd.h"}
 SLOW_HEADERS = {"chrono", "filesystem", "fstream", "future", "iomanip", "iostream", "locale", "random", "ranges", "regex", "sstream"}
 COMMENT_COLUMNS = 110

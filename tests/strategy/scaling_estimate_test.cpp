@@ -48,6 +48,23 @@ static_assert(near(step(with(ring, 2, 1), 4), 1 + 4.012 + 0.5));
 static_assert(near(step(with(ring, 100, 1), 4), 1 + 0.5));
 static_assert(near(step(with(ring, 0, 5), 4), 1 + 6.512 / 5));
 
+// The example of Deeplearning4j's documentation: 550, 50, 5 and 20 ms.
+constexpr deeplearning4j_costs documented{
+    .step_seconds = 0.55, .encode_seconds = 0.05, .decode_seconds = 0.005, .server_seconds = 0.02};
+constexpr scaling_estimate of_documented = estimate_scaling(documented, 8, 4);
+static_assert(of_documented.ranks == 32);
+static_assert(near(of_documented.step_seconds, 0.78));
+static_assert(of_documented.efficiency > 0.70512 && of_documented.efficiency < 0.70513);
+static_assert(of_documented.speed_up > 22.564 && of_documented.speed_up < 22.565);
+
+TEST(scaling_estimate, of_deeplearning4j_gets_the_costs_of_a_step) {
+  deeplearning4j_costs const costs = as_deeplearning4j_costs(with(to_all, 0.5, 2));
+  EXPECT_EQ(costs.step_seconds, 1);
+  EXPECT_EQ(costs.encode_seconds, 0.05);
+  EXPECT_EQ(costs.decode_seconds, 0.005);
+  EXPECT_DOUBLE_EQ(costs.server_seconds, (2e-3 + 2e-3) / 2);
+}
+
 TEST(scaling_estimate, of_one_rank_is_the_step_itself) {
   for (scaling_costs const& of : {ring, halving, doubling, to_all, merged}) {
     scaling_estimate const one = estimate_scaling(of, 1);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // covers: trainer/listener trainer/performance_listener trainer/progress_listener trainer/score_listener
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <array>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
@@ -12,6 +15,7 @@
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/score_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cstdlib>
 #include <string>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
@@ -173,7 +177,8 @@ TEST(listeners_of_ranks, only_rank_0_writes_and_counts_the_samples_of_all_ranks)
   EXPECT_EQ(said[1].lines, texts());
   EXPECT_EQ(said[2].lines, texts());
   ASSERT_EQ(said[0].lines.size(), 4U);
-  EXPECT_NE(said[0].lines[1].find(" 24 samples/s"), std::string::npos) << said[0].lines[1];
+  EXPECT_NE(said[0].lines[1].find(", 24 samples/s by 3 ranks, 4 s left"), std::string::npos)
+      << said[0].lines[1];
   EXPECT_EQ(said[0].lines[3], "epoch 1: loss 0.5000, 96 examples in 4.0 s, 24 samples/s");
 }
 
@@ -232,6 +237,34 @@ TEST_F(listeners, a_bar_is_removed_if_training_is_interrupted) {
   }
   ASSERT_EQ(drawn.lines.size(), 2U);
   EXPECT_EQ(drawn.lines[1], "");
+}
+
+TEST(progress_bar, is_cut_to_the_width_of_the_terminal) {
+  int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(::grantpt(terminal), 0);
+  ASSERT_EQ(::unlockpt(terminal), 0);
+  int const screen = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);
+  ASSERT_GE(screen, 0);
+  winsize const window{.ws_row = 5, .ws_col = 8, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(::ioctl(screen, TIOCSWINSZ, &window), 0);
+  int const before = ::dup(2);
+  ::dup2(screen, 2);
+  sink const bar = stderr_bar();
+  for (char const* text : {"123456789", "1234567", "ää34567ä9", ""}) bar(text);
+  ::dup2(before, 2);
+  ::close(before);
+  std::array<char, 256> shown;
+  std::string const expected = "\r1234567\x1b[K\r1234567\x1b[K\rää34567\x1b[K\r\x1b[K\r";
+  std::string all;
+  while (all.size() < expected.size()) {
+    auto const count = ::read(terminal, shown.data(), shown.size());
+    ASSERT_GT(count, 0);
+    all.append(shown.data(), static_cast<std::size_t>(count));
+  }
+  EXPECT_EQ(all, expected);
+  ::close(screen);
+  ::close(terminal);
 }
 
 TEST_F(listeners, are_notified_by_fit_in_order) {

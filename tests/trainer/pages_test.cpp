@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/prediction.md, docs/data.md, docs/sequences.md and docs/own_loop.md, identical to the
-// pages (checked by tests/docs_test.py).
+// The programs of docs/prediction.md, docs/data.md, docs/sequences.md, docs/own_loop.md and
+// docs/monitoring.md, identical to the pages (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <chrono>
@@ -10,14 +10,18 @@
 #include <cohort/data/sequences.hpp>
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/find_rate.hpp>
+#include <cohort/trainer/tensorboard_listener.hpp>
 #include <cohort/trainer/training_loop.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
+#include "../checkpoint/scratch_folder.hpp"
 
 namespace trainer_pages_test {
 
@@ -291,3 +295,25 @@ TEST(pages, of_sequences_run) {
 }
 
 }  // namespace trainer_pages_test::own_loop
+
+namespace trainer_pages_test::monitoring {
+
+using namespace cohort;
+
+void train_with_tensorboard(training& training, dataset const& data) {
+  tensorboard_listener board("runs/first", {.hyperparameters = {{"width", 200.0}}});
+  training.fit(data, {.epochs = 5, .listeners = {&board}});
+}
+
+/// Runs in a scratch folder.
+TEST(pages, of_monitoring_write_their_files) {
+  scratch_folder const folder;
+  std::string const before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  auto training = trainer<reference<float>>(digits, {.updater = adam{}});
+  train_with_tensorboard(training, drawn_digits(64, 1));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator("runs/first"), {}), 1);
+  std::filesystem::current_path(before);
+}
+
+}  // namespace trainer_pages_test::monitoring

@@ -108,6 +108,42 @@ constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) 
   return {ranks, step, ranks * efficiency, efficiency};
 }
 
+/// Costs in the scaling estimate of Deeplearning4j.
+///
+/// Units     seconds. `step_seconds`: a step of one worker without exchange; `encode_seconds`: once a step;
+///           `decode_seconds`: each worker's message; `server_seconds`: once a step, the parameter server.
+struct deeplearning4j_costs {
+  double step_seconds = 0;
+  double encode_seconds = 0;
+  double decode_seconds = 0;
+  double server_seconds = 0;
+};
+
+/// Estimates the speed of nodes·workers workers as Deeplearning4j's documentation does, for comparison:
+///
+///     speed_up = nodes · workers · step / (step + encode + decode · nodes · workers + server)
+///
+/// Units     `ranks` of the result is nodes·workers.
+/// Exact     the documentation's example (550, 50, 5 and 20 ms, 8 nodes, 4 workers) has an efficiency of
+///           70.51 %. The formula hides nothing behind compute and does not know the bandwidth of the links.
+///           One worker has the costs of an exchange, too.
+/// Source    Deeplearning4j, Distributed Training, "Scalability".
+constexpr scaling_estimate estimate_scaling(deeplearning4j_costs const& of, int nodes, int workers) {
+  int const all = nodes * workers;
+  double const step = of.step_seconds + of.encode_seconds + of.decode_seconds * all + of.server_seconds;
+  double const efficiency = step > 0 ? of.step_seconds / step : 1;
+  return {all, step, all * efficiency, efficiency};
+}
+
+/// Returns the costs of an exchange for Deeplearning4j's estimate, per step. The server's time is that of a
+/// message to a server and of one back.
+constexpr deeplearning4j_costs as_deeplearning4j_costs(scaling_costs const& of) {
+  return {.step_seconds = of.step_seconds,
+          .encode_seconds = of.encode_seconds / of.every,
+          .decode_seconds = of.decode_seconds / of.every,
+          .server_seconds = of.link.seconds(2, 2 * of.bytes) / of.every};
+}
+
 /// Returns the costs of a run from its strategy's measurements (strategy::report) in `steps` steps of `ranks`
 /// ranks.
 ///

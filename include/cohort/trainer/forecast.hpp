@@ -10,8 +10,11 @@ namespace cohort {
 ///
 ///     forecast for ranks with separate processors: 2.31 ms of compute a step, 271.1 kB exchanged,
 ///     0.052 ms a message, 11.8 MB/s
-///       ranks  ms a step  samples/s  efficiency
-///           2      14.10       4539      16.4 %
+///       ranks  ms a step  samples/s  efficiency  Deeplearning4j
+///           2      14.10       4539      16.4 %           4.8 %
+///
+/// The last column is the efficiency by Deeplearning4j's formula (deeplearning4j_costs), for comparison: it
+/// depends on the number of ranks only if messages are decoded, and assumes a parameter server.
 ///
 /// Units     `examples`: per rank and step.
 std::string forecast(scaling_costs const& costs, double examples, std::span<int const> ranks);

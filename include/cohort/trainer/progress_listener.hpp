@@ -9,7 +9,8 @@
 
 namespace cohort {
 
-/// A sink for one line of the terminal: each text replaces the previous one, "" removes it.
+/// A sink for one line of the terminal: each text replaces the previous one, "" removes it. A text that is
+/// wider than the terminal is cut.
 sink stderr_bar();
 
 /// Settings of a progress_listener.
@@ -26,6 +27,7 @@ struct progress_settings {
 /// Shows the progress of training: a bar if the standard error stream is a terminal, otherwise lines.
 ///
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 26290 samples/s, 1 s left
+///     epoch 2 [==========>         ]  52 %, loss 0.0612, 51310 samples/s by 2 ranks, 1 s left
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, validation loss 0.0612
 ///
 /// The line at the end of an epoch also contains the metrics of fit_settings, if any.
@@ -55,7 +57,7 @@ class progress_listener final : public listener {
 
   void remove_bar();
 
-  /// ", loss 0.0612, 26290 samples/s, 1 s left"
+  /// ", loss 0.0612, 51310 samples/s by 2 ranks, 1 s left"
   std::string numbers(step_report const& now) const;
   /// Remaining steps of the epoch / completed steps.
   static double remaining_ratio(step_report const& now);

@@ -3,6 +3,7 @@
 #include <cohort/detail/build_check.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,9 @@ class protobuf_writer {
  public:
   void integer(std::uint32_t field, std::int64_t value);
   void real(std::uint32_t field, float value);
+  void f64(std::uint32_t field, double value);
+  /// Appends a repeated field, packed.
+  void f64s(std::uint32_t field, std::span<double const> values);
   /// Appends a string, or a message: the text of another writer.
   void bytes(std::uint32_t field, std::string_view value);
   std::string const& text() const { return text_; }

@@ -157,6 +157,17 @@ COHORT_CORE_INLINE void protobuf_writer::real(std::uint32_t field, float value) 
   text_.append(raw, 4);
 }
 
+COHORT_CORE_INLINE void protobuf_writer::f64(std::uint32_t field, double value) {
+  varint(field << 3 | 1);
+  char raw[8];
+  std::memcpy(raw, &value, 8);
+  text_.append(raw, 8);
+}
+
+COHORT_CORE_INLINE void protobuf_writer::f64s(std::uint32_t field, std::span<double const> values) {
+  bytes(field, {reinterpret_cast<char const*>(values.data()), values.size_bytes()});
+}
+
 COHORT_CORE_INLINE void protobuf_writer::bytes(std::uint32_t field, std::string_view value) {
   varint(field << 3 | 2);
   varint(value.size());

@@ -2,11 +2,10 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/crc32c.hpp>
+#include <cohort/io/detail/tfrecord_frame.hpp>
 #include <cohort/records/record_writer.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 namespace cohort::detail {
@@ -94,19 +93,10 @@ COHORT_CORE_INLINE void webdataset_writer::commit() {
 }
 
 COHORT_CORE_INLINE void tfrecord_writer::add(std::span<std::byte const> content) {
-  auto const checksum = [](std::span<std::byte const> of) {
-    std::uint32_t const crc = io::crc32c(machine_isa(), of);
-    return (crc >> 15 | crc << 17) + 0xa282ead8U;
-  };
-  char head[12], tail[4];
-  std::uint64_t const bytes = content.size();
-  std::memcpy(head, &bytes, sizeof bytes);
-  std::uint32_t const of_length = checksum(std::as_bytes(std::span(head, 8))), of_content = checksum(content);
-  std::memcpy(head + 8, &of_length, sizeof of_length);
-  std::memcpy(tail, &of_content, sizeof of_content);
-  file_.write(head, sizeof head);
+  detail::tfrecord_frame const around = detail::frame_of(content);
+  file_.write(around.head.data(), around.head.size());
   file_.write(reinterpret_cast<char const*>(content.data()), content.size());
-  file_.write(tail, sizeof tail);
+  file_.write(around.tail.data(), around.tail.size());
 }
 
 }  // namespace cohort

@@ -2,22 +2,14 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/crc32c.hpp>
 #include <cohort/io/detail/gzip_magic.hpp>
 #include <cohort/io/detail/protobuf.hpp>
+#include <cohort/io/detail/tfrecord_frame.hpp>
 #include <cohort/records/detail/forward_reader.hpp>
 #include <cohort/records/tfrecord.hpp>
 #include <cstring>
 
 namespace cohort::detail {
-
-inline constexpr std::uint64_t tfrecord_head = 12, tfrecord_tail = 4;  // bytes around a record
-
-/// The CRC-32C as TFRecord stores it.
-COHORT_CORE_INLINE std::uint32_t masked_crc32c(std::span<std::byte const> bytes) {
-  std::uint32_t const crc = io::crc32c(best_isa(), bytes);
-  return (crc >> 15 | crc << 17) + 0xa282ead8U;
-}
 
 COHORT_CORE_INLINE std::uint32_t word_at(std::byte const* from) {
   std::uint32_t word;

@@ -12,12 +12,14 @@ COHORT_CORE_INLINE std::string forecast(scaling_costs const& costs, double examp
                                         std::span<int const> ranks) {
   using detail::decimal_text;
   detail::text_table table({.others = detail::columns::right, .left = 0});
-  table.add({"ranks", "ms a step", "samples/s", "efficiency"});
+  table.add({"ranks", "ms a step", "samples/s", "efficiency", "Deeplearning4j"});
   for (int const count : ranks) {
     scaling_estimate const at = estimate_scaling(costs, count);
+    scaling_estimate const theirs = estimate_scaling(as_deeplearning4j_costs(costs), count, 1);
     double const each_second = at.step_seconds > 0 ? count * examples / at.step_seconds : 0;
     table.add({count, decimal_text(1e3 * at.step_seconds, 2), decimal_text(each_second, 0),
-               decimal_text(100 * at.efficiency, 1) + " %"});
+               decimal_text(100 * at.efficiency, 1) + " %",
+               decimal_text(count > 1 ? 100 * theirs.efficiency : 100, 1) + " %"});
   }
   return detail::text_of(
       {"forecast for ranks with separate processors: ", decimal_text(1e3 * costs.step_seconds, 2),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <sys/ioctl.h>
+
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
@@ -12,8 +14,26 @@
 
 namespace cohort {
 
+namespace detail {
+
+/// The longest text that fits on one line of a terminal: a wrapped line could not be replaced. If `file` is
+/// not a terminal, or has no width, the whole text.
+COHORT_CORE_INLINE std::string_view cut_to_terminal(std::string_view text, int file) {
+  winsize window{};
+  if (::ioctl(file, TIOCGWINSZ, &window) != 0 || window.ws_col < 2) return text;
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    bool const begins = (static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U;  // a character of UTF-8
+    if (begins && ++characters == window.ws_col) return text.substr(0, at);
+  }
+  return text;
+}
+
+}  // namespace detail
+
 COHORT_CORE_INLINE sink stderr_bar() {
   return [](std::string_view text) {
+    text = detail::cut_to_terminal(text, 2);
     std::string const whole = "\r" + std::string(text) + "\x1b[K" + (text.empty() ? "\r" : "");
     std::fwrite(whole.data(), 1, whole.size(), stderr);
     std::fflush(stderr);
@@ -68,6 +88,7 @@ COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now
   if (seconds_ <= 0) return text;
   text +=
       ", " + detail::decimal_text(static_cast<double>(examples_) * now.ranks / seconds_, 0) + " samples/s";
+  if (now.ranks > 1) text += " by " + std::to_string(now.ranks) + " ranks";
   if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * remaining_ratio(now)) + " left";
   return text;
 }

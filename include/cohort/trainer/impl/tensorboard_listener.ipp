@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/graph/summary.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/tensorboard_listener.hpp>
+#include <cohort/trainer/training.hpp>
+#include <span>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::string code_block(std::string const& text) {
+  return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
+}
+
+/// The settings of a run that programs usually compare.
+COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& run, int batch) {
+  training_settings const& s = run.settings();
+  return {{"updater", std::string(s.updater.name())},
+          {"learning_rate", s.updater.rate().value(0, 0)},
+          {"l1", s.l1},
+          {"l2", s.l2},
+          {"batch_per_rank", static_cast<double>(batch)},
+          {"ranks", static_cast<double>(run.world().size())},
+          {"workers", static_cast<double>(s.workers)},
+          {"seed", static_cast<double>(s.seed)},
+          {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
+          {"strategy", run.state().exchange_strategy->describe()},
+          {"backend", run.backend()}};
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder,
+                                                              tensorboard_settings settings)
+    : folder_(std::move(folder)), settings_(std::move(settings)) {
+  if (settings_.every < 1 || settings_.histograms_every < 0)
+    throw setting_error({.what = "invalid interval",
+                         .where = "tensorboard_listener",
+                         .expected = "every ≥ 1 step, histograms_every ≥ 0",
+                         .got = {settings_.every, " and ", settings_.histograms_every}});
+  if (!settings_.lines) settings_.lines = silent_sink();
+}
+
+COHORT_CORE_INLINE tensorboard_listener::~tensorboard_listener() = default;
+
+template <class F>
+void tensorboard_listener::attempt(F const& write) {
+  if (!last_error_.empty()) return;
+  try {
+    write();
+  } catch (file_error const& error) {
+    last_error_ = error.what();
+    file_.reset();
+    settings_.lines("tensorboard_listener: " + last_error_);
+  }
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report const& done) {
+  if (run.world().rank() != 0 || !last_error_.empty()) return;
+  std::int64_t const step = done.step + 1, every = settings_.histograms_every;
+  attempt([&] {
+    if (!file_) begin(run, done);
+    ++steps_;
+    examples_ += done.examples;
+    loss_ += done.loss * done.examples;
+    step_seconds_ += done.step_seconds;
+    wait_seconds_ += done.wait_seconds;
+    exchange_seconds_ += done.exchange_seconds;
+    if (step % settings_.every == 0) write_scalars(run, done);
+    if (every > 0 && step % every == 0) write_parameters(run, step);
+    if (every > 0 && (step + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step);
+    if (step % settings_.every == 0) file_->flush();
+  });
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report const& done) {
+  file_ = std::make_unique<io::event_file>(folder_);
+  bytes_before_ = 0;
+  hyperparameters_ = detail::hyperparameters_of(run, done.examples);
+  for (io::hyperparameter const& one : settings_.hyperparameters) {
+    auto const same = std::ranges::find(hyperparameters_, one.name, &io::hyperparameter::name);
+    if (same == hyperparameters_.end())
+      hyperparameters_.push_back(one);
+    else
+      *same = one;
+  }
+  file_->text("network", done.step, detail::code_block(summary(run.network())));
+  file_->text("settings", done.step, detail::code_block(detail::describe(run.settings())));
+  file_->begin_run(hyperparameters_);
+  file_->flush();
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_report const& done) {
+  std::int64_t const step = done.step + 1;
+  auto const steps = static_cast<double>(steps_);
+  double const seconds = step_seconds_ + wait_seconds_;
+  if (examples_ > 0) file_->scalar("train/loss", step, loss_ / static_cast<double>(examples_));
+  file_->scalar("train/learning_rate", step,
+                run.settings().updater.rate().value(done.step, done.epoch) * run.state().rate_plateau.factor);
+  if (seconds > 0)
+    file_->scalar("speed/samples_per_second", step, static_cast<double>(examples_) * done.ranks / seconds);
+  file_->scalar("speed/step_ms", step, 1e3 * step_seconds_ / steps);
+  file_->scalar("speed/wait_for_data_ms", step, 1e3 * wait_seconds_ / steps);
+  if (done.ranks > 1) {
+    file_->scalar("exchange/wait_ms", step, 1e3 * exchange_seconds_ / steps);
+    file_->scalar("exchange/bytes_per_step", step,
+                  static_cast<double>(done.bytes_sent - bytes_before_) / steps);
+    for (measurement const& one : run.exchange_report())
+      if (!one.is_sum) file_->scalar("exchange/" + std::string(one.name), step, one.value);
+  }
+  bytes_before_ = done.bytes_sent;
+  steps_ = examples_ = 0;
+  loss_ = step_seconds_ = wait_seconds_ = exchange_seconds_ = 0;
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, std::int64_t step) {
+  detail::dense_parameters const now(run.parameters(), step);
+  bool const has_update = before_.step() == step - 1;
+  for (parameter const& one : run.parameters().table()) {
+    if (!one.trains()) continue;
+    std::vector<double> const numbers = now.of(one);
+    file_->histogram("parameters/" + one.name, step, io::histogram_of(std::span(numbers)));
+    if (!has_update) continue;
+    std::vector<double> const old = before_.of(one), update = detail::difference(numbers, old);
+    file_->histogram("updates/" + one.name, step, io::histogram_of(std::span(update)));
+    if (double const norm = detail::euclidean_norm(old); norm > 0)
+      file_->scalar("update_ratio/" + one.name, step, detail::euclidean_norm(update) / norm);
+  }
+  write_filters(run, now);
+  file_->flush();
+}
+
+/// The filters of the first convolution in rows of about as many columns, with a margin of one pixel. Grey or
+/// colours are relative to the smallest and the largest weight; of other than 3 channels the first is shown.
+COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run,
+                                                            detail::dense_parameters const& now) {
+  graph_view const net = run.network();
+  parameter_set const& all = run.parameters();
+  auto const found = std::ranges::find_if(all.table(), [&](parameter const& one) {
+    return net.kind(one.node).name == std::string_view("conv2d") && one.spec.role == parameter_role::weights;
+  });
+  if (found == all.table().end() || found->spec.dims.rank != 4) return;
+  shape const& dims = found->spec.dims;  // filters × channels × height × width
+  int const channels = dims[1] == 3 ? 3 : 1;
+  int const columns = static_cast<int>(std::ceil(std::sqrt(dims[0])));
+  int const rows = (dims[0] + columns - 1) / columns;
+  int const height = rows * (dims[2] + 1) + 1, width = columns * (dims[3] + 1) + 1;
+  if (std::int64_t{height} * width > std::int64_t{1} << 20) return;
+  std::vector<double> const weights = now.of(*found);
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(height) * static_cast<std::size_t>(width)
+                                   * static_cast<std::size_t>(channels));
+  auto const [low, high] = std::ranges::minmax(weights);
+  double const range = high > low ? high - low : 1;
+  for (int k = 0; k < dims[0]; ++k)
+    for (int c = 0; c < channels; ++c)
+      for (int y = 0; y < dims[2]; ++y)
+        for (int x = 0; x < dims[3]; ++x) {
+          double const weight =
+              weights[static_cast<std::size_t>(((k * dims[1] + c) * dims[2] + y) * dims[3] + x)];
+          double const grey = 255 * (weight - low) / range;
+          int const row = k / columns * (dims[2] + 1) + 1 + y, column = k % columns * (dims[3] + 1) + 1 + x;
+          pixels[static_cast<std::size_t>((row * width + column) * channels + c)] =
+              static_cast<std::uint8_t>(is_finite(grey) ? std::clamp(grey, 0.0, 255.0) : 0);
+        }
+  file_->image("filters/" + found->name, now.step(), height, width, channels, pixels);
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::on_epoch(training& run, epoch_report const& done) {
+  if (run.world().rank() != 0) return;
+  attempt([&] {
+    if (!file_) return;
+    constexpr std::string_view prefix = "validation ";
+    std::vector<std::string> tags{"epoch/loss"};
+    file_->scalar(tags[0], run.step(), done.loss);
+    for (metric_value const& one : done.validation) {
+      bool const is_loss = one.name.starts_with(prefix);
+      tags.push_back("validation/" + (is_loss ? one.name.substr(prefix.size()) : one.name));
+      file_->scalar(tags.back(), run.step(), one.value);
+    }
+    if (!std::exchange(has_compared_, true)) file_->compare_runs(hyperparameters_, tags);
+    file_->flush();
+  });
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::on_end(training& run) {
+  if (run.world().rank() != 0) return;
+  attempt([&] {
+    if (!file_) return;
+    file_->end_run();
+    file_->flush();
+  });
+}
+
+}  // namespace cohort

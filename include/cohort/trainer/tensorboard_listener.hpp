@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/sink.hpp>
+#include <cohort/io/event_file.hpp>
+#include <cohort/trainer/detail/dense_parameters.hpp>
+#include <cohort/trainer/listener.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Settings of a tensorboard_listener.
+///
+/// Units     `every`: steps between two points of the curves. `histograms_every`: steps between histograms,
+///           update ratios and images of filters; 0: never. `hyperparameters`: shown beside those of the
+///           training_settings. `lines` receives the error if the files cannot be written.
+struct tensorboard_settings {
+  std::int64_t every = 100;
+  std::int64_t histograms_every = 1000;
+  std::vector<io::hyperparameter> hyperparameters{};
+  sink lines = stderr_sink();
+};
+
+/// Writes event files that TensorBoard shows: `tensorboard --logdir runs`, with the folder "runs/first".
+///
+///     train/loss, train/learning_rate          scalars every `every` steps
+///     speed/…, exchange/…                      samples/s, ms a step, waits, bytes; values of the strategy
+///     epoch/loss, validation/…                 scalars after each epoch
+///     parameters/…, updates/…                  histograms of each trained tensor and of its last update
+///     update_ratio/…                           norm of the last update / norm of the tensor before it
+///     filters/…                                image of the first convolution's weights
+///     network, settings                        text
+///     HParams                                  settings, and the metrics of the epochs
+///
+/// Only rank 0 writes, so every rank can have a tensorboard_listener.
+///
+/// Units     steps count updates from 1, over all epochs; values after an epoch have its last step. Losses
+///           and samples as in progress_listener. The learning rate is that of training_settings::updater,
+///           with the factor of `plateau`.
+/// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
+/// Errors    setting_error unless `every` ≥ 1 and `histograms_every` ≥ 0. If a file cannot be written, the
+///           listener logs the error and writes nothing more; training continues.
+/// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, and the
+///           time of some passes over them. See docs/monitoring.md for measurements.
+class tensorboard_listener final : public listener {
+ public:
+  explicit tensorboard_listener(std::string folder, tensorboard_settings settings = {});
+  tensorboard_listener(tensorboard_listener const&) = delete;
+  tensorboard_listener& operator=(tensorboard_listener const&) = delete;
+  ~tensorboard_listener() override;
+
+  void on_step(training& run, step_report const& done) override;
+  void on_epoch(training& run, epoch_report const& done) override;
+  void on_end(training& run) override;
+
+  /// The file, for images, texts and curves of the program. Null on other ranks, before the first step, and
+  /// after an error.
+  io::event_file* file() { return file_.get(); }
+  /// Error that ended the writing; empty: none.
+  std::string const& last_error() const { return last_error_; }
+
+ private:
+  void begin(training& run, step_report const& done);
+  void write_scalars(training& run, step_report const& done);
+  void write_parameters(training& run, std::int64_t step);
+  void write_filters(training& run, detail::dense_parameters const& now);
+  /// Runs a function that writes. A file_error ends all writing.
+  template <class F>
+  void attempt(F const& write);
+
+  std::string folder_;
+  tensorboard_settings settings_;
+  std::unique_ptr<io::event_file> file_{};
+  std::vector<io::hyperparameter> hyperparameters_{};
+  std::string last_error_{};
+  bool has_compared_ = false;              // whether the tags of the HParams page are written
+  detail::dense_parameters before_{};      // before the step whose update is shown
+  std::int64_t steps_ = 0, examples_ = 0;  // since the last point
+  double loss_ = 0, step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
+  std::uint64_t bytes_before_ = 0;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/tensorboard_listener.ipp>
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <array>
+#include <cohort/backend/reference.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/io/detail/protobuf.hpp>
+#include <cohort/records/record_set.hpp>
+#include <cohort/records/tfrecord.hpp>
+#include <cohort/trainer/tensorboard_listener.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+#include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
+
+namespace tensorboard_listener_test {
+
+using namespace cohort;
+
+constexpr auto tiny =
+    network<[](builder& net) { return net.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
+
+using reader = cohort::detail::protobuf_reader;
+
+/// Tag → step → scalar, of a folder with one event file; other kinds have the value 0.
+std::map<std::string, std::map<std::int64_t, float>> values_of(scratch_folder const& folder) {
+  std::string const path = folder / folder.names().at(0);
+  std::map<std::string, std::map<std::int64_t, float>> found;
+  record_set const records({path}, tfrecord(), {.cache = ""});
+  std::vector<std::byte> memory;
+  for (std::int64_t i = 0; i < records.size(); ++i) {
+    std::span<std::byte const> const content = records.read(i, records.field("record"), memory);
+    std::int64_t step = 0;
+    std::string tag;
+    float value = 0;
+    for (reader of({reinterpret_cast<char const*>(content.data()), content.size()}, path, "cannot read");
+         of.next();) {
+      if (of.field() == 2) step = of.integer();
+      if (of.field() != 5) continue;
+      reader summary(of, "summary");
+      summary.next();
+      for (reader one(summary, "value"); one.next();) {
+        if (one.field() == 1) tag = one.bytes();
+        if (one.field() == 2) value = one.real();
+      }
+    }
+    if (!tag.empty()) found[tag][step] = value;
+  }
+  return found;
+}
+
+/// Trains 2 epochs of 4 examples and returns the checksum of the parameters.
+std::string train(std::vector<listener*> listeners, int batch = 1) {
+  auto run = trainer<reference<float>>(tiny, {.updater = sgd{.rate = 0.5}, .seed = 3});
+  std::array const inputs{0.F, 1.F, 1.F, 0.F, 0.5F, 1.F, 1.F, 0.25F};
+  std::array const labels{0, 1, 0, 1};
+  run.fit(arrays(inputs, {2}, labels, 2), {.batch = batch, .epochs = 2, .listeners = std::move(listeners)});
+  return run.checksum();
+}
+
+TEST(tensorboard_listener, writes_the_mean_loss_of_each_period_and_of_each_epoch) {
+  scratch_folder const folder;
+  tensorboard_listener board(folder.path(), {.every = 2, .histograms_every = 0});
+  train({&board}, 3);  // 3 examples, then 1
+  auto values = values_of(folder);
+  ASSERT_EQ(values["train/loss"].size(), 2U);
+  EXPECT_FLOAT_EQ(values["train/loss"][2], values["epoch/loss"][2]);  // a period is an epoch here
+  EXPECT_FLOAT_EQ(values["train/loss"][4], values["epoch/loss"][4]);
+  EXPECT_EQ(values["train/learning_rate"][4], 0.5F);
+  for (auto const& [tag, steps] : values)
+    EXPECT_TRUE(tag.find("parameters/") == tag.npos && tag.find("update") == tag.npos) << tag;
+}
+
+TEST(tensorboard_listener, compares_each_step_with_the_one_before_it) {
+  for (std::int64_t const every : {1, 3}) {
+    scratch_folder const folder;
+    tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = every});
+    train({&board});
+    auto values = values_of(folder);
+    std::set<std::int64_t> steps;
+    for (auto const& [step, ratio] : values["update_ratio/dense_1.weights"]) {
+      steps.insert(step);
+      EXPECT_GT(ratio, 0);
+      EXPECT_LT(ratio, 1);
+    }
+    EXPECT_EQ(steps,
+              every == 1 ? (std::set<std::int64_t>{2, 3, 4, 5, 6, 7, 8}) : (std::set<std::int64_t>{3, 6}));
+  }
+}
+
+TEST(tensorboard_listener, does_not_change_the_run) {
+  scratch_folder const folder;
+  tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 1});
+  EXPECT_EQ(train({&board}), train({}));
+}
+
+TEST(tensorboard_listener, logs_an_error_once_and_training_continues) {
+  std::vector<std::string> lines;
+  tensorboard_listener board("/dev/null/runs",
+                             {.every = 1, .lines = [&](std::string_view line) { lines.emplace_back(line); }});
+  EXPECT_EQ(train({&board}), train({}));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].find("tensorboard_listener: "), 0U) << lines[0];
+  EXPECT_NE(lines[0].find("/dev/null"), std::string::npos) << lines[0];
+  EXPECT_FALSE(board.last_error().empty());
+  EXPECT_EQ(board.file(), nullptr);
+}
+
+TEST(tensorboard_listener, refuses_invalid_intervals) {
+  EXPECT_EQ(refusal_of<setting_error>([] { tensorboard_listener("runs", {.every = 0}); }),
+            "invalid interval (tensorboard_listener): expected every ≥ 1 step, histograms_every ≥ 0, got 0 "
+            "and 1000");
+  EXPECT_THROW(tensorboard_listener("runs", {.histograms_every = -1}), setting_error);
+}
+
+}  // namespace tensorboard_listener_test
