@@ -10,37 +10,82 @@ namespace cudnn_channel_sums_on_gpu_test {
 
 using namespace cohort;
 
-TEST(channel_sums_on_gpu, are_sums_of_chunks_in_their_order) {
-  fake_machine machine;
-  auto const stream =
-      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
-  struct row {
-    shape dims;
-    bool last;
-    unsigned blocks;
-  };
-  for (auto const& [dims, last, blocks] : {row{{3, 5, 30, 100}, false, 15},
-                                           {{2, 4, 7}, false, 4},
-                                           {{9, 6}, false, 1},
-                                           {{3, 70, 30, 100}, true, 3 * 71},
-                                           {{2, 4, 7}, true, 1}}) {
-    detail::gpu_layout const lies(dims, last, element_type::f32);
-    std::vector<float> x(static_cast<std::size_t>(dims.elements()));
+/// A tensor, and the blocks of the two steps of its sums.
+struct row {
+  shape dims;
+  bool last;
+  unsigned chunks, totals;
+};
+
+class channel_sums_on_gpu : public testing::TestWithParam<row> {
+ protected:
+  channel_sums_on_gpu() {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) - 4;
-    auto const channels = static_cast<std::size_t>(dims[1]);
-    std::vector<double> wanted(channels);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      wanted[i / lies.area() % channels] += static_cast<double>(x[i]);
-    detail::channel_sums_on_gpu const sums(stream, lies);
-    std::vector<double> scratch(sums.scratch_bytes() / sizeof(double) + 1, 77);
-    std::vector<float> got(channels);
     machine.blocks.clear();
-    sums.run(detail::kernels::channel_sums{sums.terms(), x.data(), scratch.data()}, got.data(), 2);
-    stream->wait();
-    for (std::size_t c = 0; c < channels; ++c) EXPECT_EQ(got[c], static_cast<float>(wanted[c] / 2)) << c;
-    EXPECT_EQ(scratch.back(), 77);
-    EXPECT_EQ(machine.blocks, (std::vector{blocks, static_cast<unsigned>((dims[1] + 31) / 32)}));
   }
+  std::size_t channel_of(std::size_t i) const { return i / layout.area() % channels; }
+  std::vector<double> scratch(std::size_t per_channel) const {
+    return std::vector<double>(sums.scratch_bytes(per_channel) / sizeof(double) + 1, 77);
+  }
+
+  fake_machine machine;
+  detail::shared_stream const stream =
+      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
+  detail::gpu_layout const layout{GetParam().dims, GetParam().last, element_type::f32};
+  std::size_t const channels = layout.channels();
+  detail::channel_sums_on_gpu const sums{stream, layout};
+  std::vector<float> x = std::vector<float>(layout.elements());
+};
+
+TEST_P(channel_sums_on_gpu, add_the_elements_of_each_channel) {
+  std::vector<double> wanted(channels), chunks = scratch(1);
+  for (std::size_t i = 0; i < x.size(); ++i) wanted[channel_of(i)] += static_cast<double>(x[i]);
+  std::vector<float> got(channels + 1, -1);
+  sums.sum(x.data(), chunks.data(), got.data());
+  stream->wait();
+  for (std::size_t c = 0; c < channels; ++c) EXPECT_EQ(got[c], static_cast<float>(wanted[c])) << c;
+  EXPECT_EQ(got.back(), -1);
+  EXPECT_EQ(chunks.back(), 77);
+  EXPECT_EQ(machine.blocks, (std::vector{GetParam().chunks, GetParam().totals}));
 }
+
+/// In f32, the squares would lose the variance of elements near 1000.
+TEST_P(channel_sums_on_gpu, find_means_and_variances) {
+  std::vector<double> chunks = scratch(2), mean(channels), variance(channels);
+  auto const count = static_cast<double>(sums.elements_per_channel());
+  for (float& one : x) one = 1000 + one / 64;
+  for (std::size_t i = 0; i < x.size(); ++i) mean[channel_of(i)] += static_cast<double>(x[i]) / count;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double const apart = static_cast<double>(x[i]) - mean[channel_of(i)];
+    variance[channel_of(i)] += apart * apart / count;
+  }
+  std::vector<float> means(channels), variances(channels);
+  sums.find_statistics(x.data(), chunks.data(), means.data(), variances.data());
+  stream->wait();
+  for (std::size_t c = 0; c < channels; ++c) {
+    EXPECT_FLOAT_EQ(means[c], static_cast<float>(mean[c])) << c;
+    EXPECT_NEAR(variances[c], variance[c], 1e-8) << c;
+  }
+  EXPECT_EQ(chunks.back(), 77);
+}
+
+TEST_P(channel_sums_on_gpu, find_no_variance_of_equal_elements) {
+  std::vector<double> chunks = scratch(2);
+  x.assign(x.size(), -3.5F);
+  std::vector<float> means(channels), variances(channels, 5);
+  sums.find_statistics(x.data(), chunks.data(), means.data(), variances.data());
+  stream->wait();
+  EXPECT_EQ(means, std::vector<float>(channels, -3.5F));
+  EXPECT_EQ(variances, std::vector<float>(channels));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    tensors, channel_sums_on_gpu,
+    testing::Values(row{{3, 5, 30, 100}, false, 5 * 3, 2},                  // several chunks
+                    row{{2, 4, 7}, false, 4, 1}, row{{9, 6}, false, 1, 2},  // a row per example
+                    row{{300, 3, 7, 7}, false, 3 * 4, 1},                   // runs shorter than a block
+                    row{{3, 70, 30, 100}, true, 3 * 71, 18},
+                    row{{3, 72, 30, 100}, true, 2 * 18, 18},  // eight channels per thread
+                    row{{5, 16, 3, 3}, true, 1, 4}, row{{2, 4, 7}, true, 1, 1}));
 
 }  // namespace cudnn_channel_sums_on_gpu_test

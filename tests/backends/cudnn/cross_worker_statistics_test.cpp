@@ -31,8 +31,7 @@ class cross_worker_statistics : public testing::Test {
   detail::shared_stream stream =
       std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
   /// Two channels; this part has 6 elements of each.
-  detail::cross_worker_statistics const parts{stream,
-                                              detail::channel_sums_on_gpu(stream, shape{3, 2, 2}).terms()};
+  detail::cross_worker_statistics const parts{stream, detail::channel_sums_on_gpu(stream, shape{3, 2, 2})};
 };
 
 TEST_F(cross_worker_statistics, are_computed_over_all_elements) {

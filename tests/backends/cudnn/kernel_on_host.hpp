@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cohort/cudnn/detail/kernels.hpp>
 #include <functional>
 #include <string>
@@ -13,7 +14,23 @@ template <class Kernel>
 void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long blocks) {
   unsigned long long const threads = detail::block_threads;
   for (unsigned long long block = 0; block < blocks; ++block) {
-    if constexpr (detail::summing_kernel<Kernel>) {
+    if constexpr (detail::walking_sums<Kernel>) {
+      detail::kernels::channel_walk const& walked = kernel.walked;
+      std::vector<std::array<double, Kernel::sum_count>> sums(threads);
+      for (unsigned t = 0; t < threads; ++t)
+        detail::kernels::walk(kernel, static_cast<unsigned>(block), t, sums[t].data());
+      for (std::size_t half = threads / 2; half >= walked.lanes(); half /= 2)
+        for (std::size_t t = 0; t < half; ++t)
+          for (std::size_t s = 0; s < sums[t].size(); ++s) sums[t][s] += sums[t + half][s];
+      for (unsigned t = 0; t < walked.lanes(); ++t)
+        if (auto const channel = (block / walked.chunks.value * walked.lanes() + t) * Kernel::width;
+            channel < walked.channels)
+          kernel.finish(channel, block % walked.chunks.value, sums[t].data());
+    } else if constexpr (detail::walking_kernel<Kernel>) {
+      detail::kernels::no_state none;
+      for (unsigned t = 0; t < threads; ++t)
+        detail::kernels::walk(kernel, static_cast<unsigned>(block), t, &none);
+    } else if constexpr (detail::summing_kernel<Kernel>) {
       auto const& terms = detail::kernels::terms_of(kernel, n, 0);
       unsigned long long const begin = block * detail::sum_chunk, end = terms.end(begin);
       double sums[detail::block_threads] = {};
@@ -44,7 +61,7 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
 /// Runs it with as many blocks as the elements need.
 template <class Kernel>
 void run_on_host(Kernel const& kernel, unsigned long long n) {
-  unsigned long long const share = detail::summing_kernel<Kernel> ? detail::sum_chunk : detail::block_threads;
+  unsigned long long const share = detail::calls_per_block<Kernel>;
   run_on_host(kernel, n, (n + share - 1) / share);
 }
 

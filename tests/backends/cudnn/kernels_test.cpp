@@ -78,9 +78,10 @@ TEST(kernels, drop_the_same_elements_as_the_layers) {
     EXPECT_EQ(got, area == 1 ? on_the_processor(dropout{.rate = rate}, dims, x, now)
                              : on_the_processor(spatial_dropout{.rate = rate}, dims, x, now));
     std::vector<float> last(x.size()), dropped(x.size()), back(x.size());
-    run_on_host(detail::kernels::reorder{x.data(), last.data(), 103, places, true}, x.size());
+    std::size_t const calls = detail::kernels::reorder::calls_of(examples, 103, places);
+    run_on_host(detail::kernels::reorder(x.data(), last.data(), 103, places, true), calls);
     drop(last, dropped, true);
-    run_on_host(detail::kernels::reorder{dropped.data(), back.data(), 103, places, false}, x.size());
+    run_on_host(detail::kernels::reorder(dropped.data(), back.data(), 103, places, false), calls);
     EXPECT_EQ(back, got) << "channels last";
     EXPECT_NEAR(
         static_cast<double>(std::count(got.begin(), got.end(), 0.F)) / static_cast<double>(got.size()), rate,
@@ -99,68 +100,49 @@ TEST(kernels, add_the_noise_that_the_layer_adds) {
   }
 }
 
-/// Chunks of several channels, long and short.
-TEST(kernels, sum_only_existing_terms) {
-  for (auto const& [rows, count] : {std::pair{3, 4096 + 17}, {5, 4096}, {7, 9}, {2, 1}}) {
-    auto const each = static_cast<std::size_t>(count), all = static_cast<std::size_t>(rows) * each;
-    std::vector<float> const x(all, 1);
-    std::size_t const chunks = (each + detail::sum_chunk - 1) / detail::sum_chunk;
-    std::vector<double> sums(static_cast<std::size_t>(rows) * chunks, -1);
-    detail::kernels::channel_terms const terms{static_cast<std::size_t>(rows), each, each, chunks, 1};
-    run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()}, sums.size() * detail::sum_chunk);
-    for (std::size_t k = 0; k < sums.size(); ++k)
-      EXPECT_EQ(sums[k], static_cast<double>(
-                             std::min<std::size_t>(each - k / static_cast<std::size_t>(rows) * 4096, 4096)))
-          << k;
-  }
-}
-
-/// Up to 32 channels share a chunk. The last chunk may have fewer channels, and fewer rows.
-TEST(kernels, sum_adjacent_channels) {
-  struct row {
-    std::size_t channels, count, lanes;
-  };
-  for (auto const& [channels, count, lanes] :
-       {row{3, 3000, 4}, row{32, 128, 32}, row{70, 129, 32}, row{1, 5, 1}, row{17, 300, 32}}) {
-    std::vector<float> x(channels * count);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % channels + 1);
-    std::size_t const rows = detail::sum_chunk / lanes, chunks = (count + rows - 1) / rows;
-    std::vector<double> sums(channels * chunks + 1, -1);
-    detail::kernels::channel_terms const terms{channels, 1, count, chunks, lanes};
-    run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()},
-                (channels + lanes - 1) / lanes * chunks * detail::sum_chunk);
-    for (std::size_t c = 0; c < channels; ++c)
-      for (std::size_t k = 0; k < chunks; ++k)
-        EXPECT_EQ(sums[k * channels + c],
-                  static_cast<double>((c + 1) * std::min<std::size_t>(count - rows * k, rows)))
-            << "channel " << c << ", chunk " << k;
-    EXPECT_EQ(sums.back(), -1) << "written behind the sums";
-  }
-}
-
-/// More chunks than a block has rows of 32 channels.
-TEST(kernels, finish_the_sums_of_many_chunks) {
-  for (std::size_t const channels : {1, 32, 45})
-    for (std::size_t const chunks : {1, 128, 300}) {
-      std::vector<double> sums(channels * chunks);
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<double>(i % channels);
-      std::vector<float> got(channels + 1, -1);
-      run_on_host(detail::kernels::finish_channels{{channels, chunks}, sums.data(), got.data(), 2},
-                  (channels + 31) / 32 * detail::sum_chunk);
-      for (std::size_t c = 0; c < channels; ++c)
-        EXPECT_EQ(got[c], static_cast<float>(c * chunks) / 2) << channels << ' ' << chunks << ' ' << c;
-      EXPECT_EQ(got.back(), -1);
+TEST(kernels, divide_by_multiplication) {
+  using detail::kernels::operator/, detail::kernels::operator%;
+  for (unsigned long long const d : {1ULL, 2ULL, 3ULL, 7ULL, 49ULL, 64ULL, 641ULL, 3136ULL, 65'535ULL,
+                                     12'845'056ULL, (1ULL << 32) + 1, (1ULL << 40) - 1}) {
+    detail::kernels::divisor const by(d);
+    for (unsigned long long const n :
+         {0ULL, d - 1, d, d + 1, 5 * d - 1, 5 * d, (1ULL << 32) - 1, (1ULL << 32) + 17, (1ULL << 62) / d * d,
+          (1ULL << 62) / d * d - 1, (1ULL << 63) - 1}) {
+      EXPECT_EQ(n / by, n / d) << n << " / " << d;
+      EXPECT_EQ(n % by, n % d) << n << " / " << d;
     }
+    if (d >= 1ULL << 31) continue;
+    detail::kernels::small_divisor const by_small(d);
+    auto const small = static_cast<unsigned>(d);
+    for (unsigned const n :
+         {0U, small - 1, small, small + 1, (1U << 31) / small * small - 1, (1U << 31) - 1}) {
+      EXPECT_EQ(n / by_small, n / small) << n << " / " << d;
+      EXPECT_EQ(n % by_small, n % small) << n << " / " << d;
+    }
+  }
 }
 
+/// Channels that fill vectors and channels that do not, in both types.
 TEST(kernels, reorder_elements) {
-  std::vector<float> const first{0,  1,  2,  3,  10, 11,
-                                 12, 13, 20, 21, 22, 23};  // 2 examples × 3 channels × 2 positions
-  std::vector<float> last(12), back(12);
-  run_on_host(detail::kernels::reorder{first.data(), last.data(), 3, 2, true}, 12);
-  EXPECT_EQ(last, (std::vector<float>{0, 2, 10, 1, 3, 11, 12, 20, 22, 13, 21, 23}));
-  run_on_host(detail::kernels::reorder{last.data(), back.data(), 3, 2, false}, 12);
-  EXPECT_EQ(back, first);
+  for (std::size_t const channels : {3, 8, 13, 24})
+    for (std::size_t const places : {1, 2, 35})
+      for (bool const narrow : {false, true}) {
+        constexpr std::size_t images = 3;
+        std::vector<float> x(images * channels * places), wide(x.size()), last(x.size()), back(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 251);
+        std::vector<detail::kernels::eight_patterns> bf16_last(x.size() / 8 + 1);
+        detail::kernels::values const between{narrow ? static_cast<void*>(bf16_last.data()) : wide.data(),
+                                              narrow};
+        std::size_t const calls = detail::kernels::reorder::calls_of(images, channels, places);
+        run_on_host(detail::kernels::reorder(x.data(), between, channels, places, true), calls);
+        run_on_host(detail::kernels::reorder(between, back.data(), channels, places, false), calls);
+        EXPECT_EQ(back, x) << channels << " channels, " << places << " places";
+        run_on_host(detail::kernels::convert{between, last.data()}, x.size());
+        for (std::size_t i = 0; i < x.size(); ++i)
+          ASSERT_EQ(last[(i / channels / places * places + i % places) * channels + i / places % channels],
+                    x[i])
+              << i;
+      }
 }
 
 TEST(kernels, add_up_more_chunks_than_a_block_has_terms) {

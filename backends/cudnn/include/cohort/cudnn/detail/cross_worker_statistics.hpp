@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/layer/batch_sums.hpp>
 #include <cstddef>
 #include <vector>
@@ -16,7 +16,7 @@ namespace cohort::detail {
 /// Exact     sums are computed in double, from each part's f32 values.
 class cross_worker_statistics {
  public:
-  cross_worker_statistics(shared_stream on, kernels::channel_terms const& terms);
+  cross_worker_statistics(shared_stream on, channel_sums_on_gpu const& sums);
 
   /// Replaces this part's statistics with those of all parts. The sums are centred on `running_mean` to limit
   /// cancellation.

@@ -20,11 +20,11 @@ class kernel_module {
   kernel_module& operator=(kernel_module const&) = delete;
   ~kernel_module();
 
-  /// Enqueues a kernel over n elements. A summing kernel has one block for each chunk of sum_chunk elements.
+  /// Enqueues n calls of a kernel, calls_per_block of them per block.
   template <class Kernel>
   void launch(Kernel kernel, unsigned long long n, CUstream stream) const {
     if (n == 0) return;
-    unsigned long long const share = summing_kernel<Kernel> ? sum_chunk : block_threads;
+    unsigned long long const share = calls_per_block<Kernel>;
     void* arguments[]{&kernel, &n};
     driver_functions const& driver = on_->driver();
     driver.check(

@@ -12,6 +12,9 @@
 /// `term(i)`        returns the term of element i in its chunk's sum; finish(slot, sum) receives the sum.
 ///                  `terms`, if present, defines the layout of the terms and the addresses of their sums;
 ///                  otherwise each chunk has one sum (channels.inc).
+/// `add(state, at, sums)`  processes the elements at a position of a walk over a tensor's channels
+///                  (channels.inc) and adds terms to `sums`; finish(channel, chunk, sums) receives their
+///                  totals. A kernel without `sum_count` writes elements instead.
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
 /// Exceptions: several calls may write to one word by or_into, or write the same value. The source may use
@@ -51,6 +54,11 @@ inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcoun
 inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
 inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
 inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
+// Upper 64 bits of the product.
+inline size high_product(size a, size b) {
+  __extension__ using wide = unsigned __int128;
+  return static_cast<size>(static_cast<wide>(a) * b >> 64);
+}
 
 #define COHORT_FORMULA(...) __VA_ARGS__
 #include <cohort/codec/detail/coding_formulas.inc>
@@ -111,6 +119,7 @@ inline constexpr char kernel_text[] =
     "inline unsigned lowest_bit(unsigned x) { return (unsigned)__ffs((int)x) - 1; }\n"
     "inline unsigned highest_bit(unsigned x) { return 31 - (unsigned)__clz((int)x); }\n"
     "inline void or_into(unsigned* to, unsigned bits) { atomicOr(to, bits); }\n"
+    "inline size high_product(size a, size b) { return __umul64hi(a, b); }\n"
 #define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
 #include <cohort/codec/detail/coding_formulas.inc>
 #include <cohort/codec/detail/residual_formulas.inc>

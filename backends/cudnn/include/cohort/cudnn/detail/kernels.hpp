@@ -26,6 +26,27 @@ concept marking_kernel = requires(Kernel const& k) {
   { k.marks(0ULL) } -> std::same_as<unsigned>;
 };
 
+/// A kernel that walks over the channels of a tensor: kernels/channels.inc. Its launch has one call per
+/// block.
+template <class Kernel>
+concept walking_kernel = requires(Kernel const& k) {
+  k.walked.lanes();
+};
+
+/// A walking kernel that adds up sum_count terms per thread.
+///
+/// Exact     the threads of a block with the same channels add their sums in a binary tree, halves first.
+template <class Kernel>
+concept walking_sums = walking_kernel<Kernel> && requires {
+  Kernel::sum_count;
+};
+
+/// Number of a launch's calls that one block processes.
+template <class Kernel>
+inline constexpr unsigned long long calls_per_block = walking_kernel<Kernel>   ? 1
+                                                      : summing_kernel<Kernel> ? sum_chunk
+                                                                               : block_threads;
+
 namespace kernels {
 
 /// Calls visit.operator()<Kernel>(type) for each kernel; `type` is the kernel's type name in the source.
@@ -45,16 +66,23 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<add_noise>("add_noise");
   visit.template operator()<rectify>("rectify");
   visit.template operator()<rectify_gradient>("rectify_gradient");
-  visit.template operator()<sum_columns>("sum_columns");
   visit.template operator()<add_and_rectify>("add_and_rectify");
   visit.template operator()<scale_channels>("scale_channels");
-  visit.template operator()<channel_sums>("channel_sums");
   visit.template operator()<channel_product_sums>("channel_product_sums");
-  visit.template operator()<channel_square_sums>("channel_square_sums");
-  visit.template operator()<finish_channels>("finish_channels");
-  visit.template operator()<normalise_groups>("normalise_groups");
-  visit.template operator()<norm_gradient_sums>("norm_gradient_sums");
-  visit.template operator()<normalise_groups_gradient>("normalise_groups_gradient");
+  visit.template operator()<finish_channels<1>>("finish_channels<1>");
+  visit.template operator()<finish_channels<2>>("finish_channels<2>");
+  visit.template operator()<finish_statistics>("finish_statistics");
+  visit.template operator()<place_gradient_sums>("place_gradient_sums");
+  visit.template operator()<channel_sums<1>>("channel_sums<1>");
+  visit.template operator()<channel_sums<8>>("channel_sums<8>");
+  visit.template operator()<channel_statistics<1>>("channel_statistics<1>");
+  visit.template operator()<channel_statistics<8>>("channel_statistics<8>");
+  visit.template operator()<normalise_groups<1>>("normalise_groups<1>");
+  visit.template operator()<normalise_groups<8>>("normalise_groups<8>");
+  visit.template operator()<norm_gradient_sums<1>>("norm_gradient_sums<1>");
+  visit.template operator()<norm_gradient_sums<8>>("norm_gradient_sums<8>");
+  visit.template operator()<normalise_groups_gradient<1>>("normalise_groups_gradient<1>");
+  visit.template operator()<normalise_groups_gradient<8>>("normalise_groups_gradient<8>");
   visit.template operator()<shift_statistics>("shift_statistics");
   visit.template operator()<normalise_response>("normalise_response");
   visit.template operator()<normalise_response_gradient>("normalise_response_gradient");
@@ -67,10 +95,14 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<add_vectors>("add_vectors");
   visit.template operator()<take_larger>("take_larger");
   visit.template operator()<larger_gradient>("larger_gradient");
-  visit.template operator()<max_pool>("max_pool");
-  visit.template operator()<max_pool_gradient>("max_pool_gradient");
-  visit.template operator()<average_pool>("average_pool");
-  visit.template operator()<average_pool_gradient>("average_pool_gradient");
+  visit.template operator()<max_pool<1>>("max_pool<1>");
+  visit.template operator()<max_pool<8>>("max_pool<8>");
+  visit.template operator()<max_pool_gradient<1>>("max_pool_gradient<1>");
+  visit.template operator()<max_pool_gradient<8>>("max_pool_gradient<8>");
+  visit.template operator()<average_pool<1>>("average_pool<1>");
+  visit.template operator()<average_pool<8>>("average_pool<8>");
+  visit.template operator()<average_pool_gradient<1>>("average_pool_gradient<1>");
+  visit.template operator()<average_pool_gradient<8>>("average_pool_gradient<8>");
   visit.template operator()<softmax>("softmax");
   visit.template operator()<softmax_gradient>("softmax_gradient");
   visit.template operator()<softmax_loss>("softmax_loss");

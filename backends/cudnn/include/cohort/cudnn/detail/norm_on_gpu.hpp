@@ -13,10 +13,9 @@ template <class Layer>
 inline constexpr bool sums_across_parts = std::same_as<Layer, synchronised_batch_norm>;
 
 /// Returns the kernels' arguments for a norm over channels.
-inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& terms, double epsilon,
-                                                float const* means, float const* variances,
+inline kernels::norm_of_groups norm_of_channels(double epsilon, float const* means, float const* variances,
                                                 float const* scale, float const* shift) {
-  return {means, variances, scale, shift, static_cast<float>(epsilon), terms.channels, terms.area, false};
+  return {means, variances, scale, shift, static_cast<float>(epsilon), false};
 }
 
 /// Returns the operation of a norm, without its kernels. A fused sum may overwrite the summand, which
@@ -36,7 +35,7 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   using enum operand_role;
   gpu_layout const layout = request.inputs[0];
   shape const each{request.output_shape[0]};
-  kernels::channel_terms const terms = channel_sums_on_gpu(on, layout).terms();
+  channel_sums_on_gpu const channels(on, layout);
   std::size_t const n = layout.elements();
   fused_epilogue const epilogue(request);
   gpu_operation made = begin_norm(request, epilogue);
@@ -45,13 +44,15 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   if (epilogue.sums) operands.push_back({input, 1, layout});
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         on->launch(
-             kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4), tensor_at(a, 5),
-                                                        tensor_at(a, 2), tensor_at(a, 3)),
-                                       values_at(a, 0, layout),
-                                       epilogue.sums ? values_at(a, 6, layout) : nullptr,
-                                       values_at(a, 1, layout), epilogue.slope},
-             n);
+         channels.run([&]<int width>() {
+           return kernels::normalise_groups<width>{
+               channels.walked(),
+               norm_of_channels(epsilon, tensor_at(a, 4), tensor_at(a, 5), tensor_at(a, 2), tensor_at(a, 3)),
+               values_at(a, 0, layout),
+               epilogue.sums ? values_at(a, 6, layout) : nullptr,
+               values_at(a, 1, layout),
+               epilogue.slope};
+         });
        },
        std::move(operands), "nvrtc", layer.flops(request.input_shapes.first(1)) * request.batch});
   if (!request.training) return made;
@@ -59,16 +60,17 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   if (request.wants_diff_input[0])
     made.backward.push_back(
         {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-           on->launch(
-               kernels::normalise_groups_gradient{
-                   norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0), nullptr),
-                   nullptr,
-                   {values_at(a, 2, layout)},
-                   nullptr,
-                   nullptr,
-                   values_at(a, 3, layout),
-                   1},
-               n);
+           channels.run([&]<int width>() {
+             return kernels::normalise_groups_gradient<width>{
+                 channels.walked(),
+                 norm_of_channels(epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0), nullptr),
+                 nullptr,
+                 {values_at(a, 2, layout)},
+                 nullptr,
+                 nullptr,
+                 values_at(a, 3, layout),
+                 1};
+           });
          },
          {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, layout}, {diff_input, 0, layout}},
          "nvrtc",
@@ -92,12 +94,10 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   gpu_layout const layout = request.inputs[0];
   shape const each{request.output_shape[0]}, statistics{2 * request.output_shape[0]};
   channel_sums_on_gpu const sums(on, layout);
-  kernels::channel_terms const terms = sums.terms();
-  cross_worker_statistics const parts(on, terms);
-  std::size_t const n = layout.elements();
-  auto const count = static_cast<double>(terms.count);
+  cross_worker_statistics const parts(on, sums);
+  auto const count = static_cast<double>(sums.elements_per_channel());
   double const flops = layer.flops(request.input_shapes.first(1)) * request.batch;
-  shape const room = shape_for_bytes(sums.scratch_bytes());
+  shape const room = shape_for_bytes(sums.scratch_bytes(2));
   auto const shared = [](step_scalars const& now) { return sums_across_parts<Layer> ? now.sums : nullptr; };
   fused_epilogue const epilogue(request);
   gpu_operation made = begin_norm(request, epilogue);
@@ -113,17 +113,19 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
          kernels::values const x = values_at(a, 0, layout);
-         float *const means = tensor_at(a, 5), *const variances = means + terms.channels;
-         auto* const partial = static_cast<double*>(a[7]);
-         sums.run(kernels::channel_sums{terms, x, partial}, means, count);
-         sums.run(kernels::channel_square_sums{terms, x, means, partial}, variances, count);
+         float *const means = tensor_at(a, 5), *const variances = means + sums.channels();
+         sums.find_statistics(x, a[7], means, variances);
          if (auto* const over = shared(*static_cast<step_scalars const*>(a[6])))
            parts.join_statistics(*over, means, tensor_at(a, 4));
-         on->launch(
-             kernels::normalise_groups{
-                 norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2), tensor_at(a, 3)), x,
-                 epilogue.sums ? values_at(a, 8, layout) : nullptr, values_at(a, 1, layout), epilogue.slope},
-             n);
+         sums.run([&]<int width>() {
+           return kernels::normalise_groups<width>{
+               sums.walked(),
+               norm_of_channels(epsilon, means, variances, tensor_at(a, 2), tensor_at(a, 3)),
+               x,
+               epilogue.sums ? values_at(a, 8, layout) : nullptr,
+               values_at(a, 1, layout),
+               epilogue.slope};
+         });
        },
        std::move(forward), "nvrtc", flops});
 
@@ -147,28 +149,37 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
          kernels::values const x = values_at(a, 0, layout);
          kernels::gradient_of_norm const dy{values_at(a, 5, layout), separate_backward ? 1 : epilogue.slope};
-         float *const means = tensor_at(a, 3), *const variances = means + terms.channels,
+         float *const means = tensor_at(a, 3), *const variances = means + sums.channels(),
                       *const diff_scale = tensor_at(a, 6), *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
-         auto* const partial = static_cast<double*>(a[10]);
          kernels::norm_of_groups const norm =
-             norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 1), tensor_at(a, 12));
-         sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false, false}, diff_shift);
-         sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false, true}, diff_scale);
+             norm_of_channels(epsilon, means, variances, tensor_at(a, 1), tensor_at(a, 12));
+         sums.run([&]<int width>() {
+           return kernels::norm_gradient_sums<width>{
+               sums.walked(), norm, x, dy, {static_cast<double*>(a[10])}};
+         });
+         sums.finish(a[10], 1, diff_shift, diff_scale);
          on->launch(kernels::shift_statistics{means, variances, tensor_at(a, 2), tensor_at(a, 8),
                                               tensor_at(a, 9), constants_of(now)},
-                    terms.channels);
+                    sums.channels());
          float const *along = diff_scale, *sum = diff_shift;
          double over_elements = count;
          if (auto* const over = shared(now)) {
            float* const joined = tensor_at(a, 11);
            over_elements = parts.join_gradients(*over, now.gradient_scale, diff_shift, diff_scale, joined);
-           sum = joined, along = joined + terms.channels;
+           sum = joined, along = joined + sums.channels();
          }
          if (a.size() > 13)
-           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, values_at(a, 13, layout),
-                                                         static_cast<float>(over_elements)},
-                      n);
+           sums.run([&]<int width>() {
+             return kernels::normalise_groups_gradient<width>{sums.walked(),
+                                                              norm,
+                                                              x,
+                                                              dy,
+                                                              along,
+                                                              sum,
+                                                              values_at(a, 13, layout),
+                                                              static_cast<float>(over_elements)};
+           });
        },
        std::move(operands), "nvrtc", 2 * flops});
   return made;

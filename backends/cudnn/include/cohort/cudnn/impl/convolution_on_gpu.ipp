@@ -180,8 +180,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
   if (has_bias && !request.frozen)
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           sums.run(kernels::channel_sums{sums.terms(), values_at(a, 0, to), static_cast<double*>(a[2])},
-                    tensor_at(a, 1));
+           sums.sum(values_at(a, 0, to), a[2], tensor_at(a, 1));
          },
          {{diff_output, 0, to},
           {diff_parameter, 1, made.parameters[1]},

@@ -7,8 +7,10 @@
 namespace cohort::detail {
 
 COHORT_CUDNN_INLINE cross_worker_statistics::cross_worker_statistics(shared_stream on,
-                                                                     kernels::channel_terms const& terms)
-    : on_(std::move(on)), channels_(terms.channels), count_(static_cast<double>(terms.count)) {}
+                                                                     channel_sums_on_gpu const& sums)
+    : on_(std::move(on)),
+      channels_(sums.channels()),
+      count_(static_cast<double>(sums.elements_per_channel())) {}
 
 COHORT_CUDNN_INLINE void cross_worker_statistics::join_statistics(batch_sums& over, float* statistics,
                                                                   float const* running_mean) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/detail/dense_on_gpu.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
 #include <cohort/detail/config.hpp>
@@ -10,7 +11,6 @@ namespace cohort::detail {
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                                           dense const& layer) {
   using enum operand_role;
-  shared_stream const on = where.stream;
   int const rows = request.batch, inputs = static_cast<int>(request.input_shapes[0].elements()),
             units = layer.units;
   double const flops = layer.flops(request.input_shapes) * rows;
@@ -44,16 +44,16 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                            {{input, 0, from}, {diff_output, 0, to}, {diff_parameter, 0, weights.dims}},
                            where.implementation("cublaslt"),
                            flops});
-  if (layer.bias)
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(kernels::sum_columns{values_at(a, 0, to), tensor_at(a, 1),
-                                                               static_cast<kernels::size>(rows),
-                                                               static_cast<kernels::size>(units)},
-                                          static_cast<std::size_t>(units));
-                             },
-                             {{diff_output, 0, to}, {diff_parameter, 1, bias.dims}},
-                             "nvrtc",
-                             static_cast<double>(to.elements())});
+  if (layer.bias) {
+    channel_sums_on_gpu const columns(where.stream, shape{rows, units});
+    made.backward.push_back(
+        {[=](std::span<void* const> a) { columns.sum(values_at(a, 0, to), a[2], tensor_at(a, 1)); },
+         {{diff_output, 0, to},
+          {diff_parameter, 1, bias.dims},
+          {scratch, 0, shape_for_bytes(columns.scratch_bytes())}},
+         "nvrtc",
+         static_cast<double>(to.elements())});
+  }
   if (request.wants_diff_input[0])
     made.backward.push_back({[run = product({.m = inputs, .n = rows, .k = units, .result = from.type})](
                                  std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },

@@ -58,8 +58,9 @@ COHORT_CUDNN_INLINE host_function reorder_on_gpu(shared_stream const& on, gpu_la
     if (from.channels_last == to.channels_last)
       on->launch(kernels::convert{source, target}, to.elements());
     else
-      on->launch(kernels::reorder{source, target, to.channels(), to.places(), to.channels_last},
-                 to.elements());
+      on->launch(kernels::reorder(source, target, to.channels(), to.places(), to.channels_last),
+                 kernels::reorder::calls_of(to.elements() / to.channels() / to.places(), to.channels(),
+                                            to.places()));
   };
 }
 

@@ -50,14 +50,42 @@ void run_sums(Kernel const& k, size n) {
   }
   if (threadIdx.x < terms.lanes && terms.has(own)) k.finish(terms.slot(own), sums[threadIdx.x]);
 }
+
+template <class Kernel>
+void run_walk(Kernel const& k) {
+  no_state none;
+  walk(k, blockIdx.x, threadIdx.x, &none);
+}
+
+template <class Kernel>
+void run_walk_sums(Kernel const& k) {
+  __shared__ double sums[Kernel::sum_count][block_threads];
+  double own[Kernel::sum_count] = {};
+  walk(k, blockIdx.x, threadIdx.x, own);
+  for (int s = 0; s < Kernel::sum_count; ++s) sums[s][threadIdx.x] = own[s];
+  __syncthreads();
+  int const lanes = k.walked.lanes();
+  for (int half = block_threads / 2; half >= lanes; half /= 2) {
+    if (threadIdx.x < half)
+      for (int s = 0; s < Kernel::sum_count; ++s)
+        sums[s][threadIdx.x] = own[s] += sums[s][threadIdx.x + half];
+    __syncthreads();
+  }
+  unsigned const group = blockIdx.x / k.walked.chunks;
+  size const channel = (size{group} * lanes + threadIdx.x) * Kernel::width;
+  if (threadIdx.x < lanes && channel < k.walked.channels)
+    k.finish(channel, blockIdx.x - group * k.walked.chunks.value, own);
+}
 )";
   each_kernel([&]<class Kernel>(char const* type) {
     program += "extern \"C\" __global__ void __launch_bounds__(block_threads) " + kernel_symbol(type) + '('
                + type + " const k, size n) { "
-               + (summing_kernel<Kernel>   ? "run_sums"
-                  : marking_kernel<Kernel> ? "run_marks"
-                                           : "run_elements")
-               + "(k, n); }\n";
+               + (walking_sums<Kernel>     ? "run_walk_sums(k)"
+                  : walking_kernel<Kernel> ? "run_walk(k)"
+                  : summing_kernel<Kernel> ? "run_sums(k, n)"
+                  : marking_kernel<Kernel> ? "run_marks(k, n)"
+                                           : "run_elements(k, n)")
+               + "; }\n";
   });
   return program + "}\n";
 }

@@ -13,19 +13,12 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   shape const layout = batched_output(request), each = layer.last_axes(request.output_shape);
   std::size_t const n = elements_of(layout);
   int const places = static_cast<int>(each.elements()), rows = static_cast<int>(n / elements_of(each));
-  channel_sums_on_gpu const by_rows(on, shape{1, rows, places}), by_places(on, shape{rows, places});
-  shape const statistics{2 * rows}, room = shape_for_bytes(by_rows.scratch_bytes());
+  channel_sums_on_gpu const by_rows(on, shape{1, rows, places}, 1), by_places(on, shape{rows, places}, 1);
+  shape const statistics{2 * rows}, room = shape_for_bytes(by_rows.scratch_bytes(2));
   double const flops = layer.flops(request.input_shapes) * request.batch;
   auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale,
                                                                      float const* shift = nullptr) {
-    return kernels::norm_of_groups{found,
-                                   found + rows,
-                                   scale,
-                                   shift,
-                                   epsilon,
-                                   static_cast<kernels::size>(rows),
-                                   static_cast<kernels::size>(places),
-                                   true};
+    return kernels::norm_of_groups{found, found + rows, scale, shift, epsilon, true};
   };
   gpu_operation made;
   made.output = layout;
@@ -33,12 +26,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   made.forward.push_back(
       {[=](std::span<void* const> a) {
          float *const x = tensor_at(a, 0), *const means = tensor_at(a, 4), *const variances = means + rows;
-         auto* const partial = static_cast<double*>(a[5]);
-         by_rows.run(kernels::channel_sums{by_rows.terms(), x, partial}, means, places);
-         by_rows.run(kernels::channel_square_sums{by_rows.terms(), x, means, partial}, variances, places);
-         on->launch(kernels::normalise_groups{norm(means, tensor_at(a, 2), tensor_at(a, 3)), x, nullptr,
-                                              tensor_at(a, 1)},
-                    n);
+         by_rows.find_statistics(x, a[5], means, variances);
+         by_rows.launch(kernels::normalise_groups<1>{
+             by_rows.walked(), norm(means, tensor_at(a, 2), tensor_at(a, 3)), x, nullptr, tensor_at(a, 1)});
        },
        {{input, 0, layout},
         {output, 0, layout},
@@ -52,19 +42,16 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   made.backward.push_back(
       {[=](std::span<void* const> a) {
          float *const x = tensor_at(a, 0), *const dy = tensor_at(a, 2);
-         auto* const partial = static_cast<double*>(a[5]);
-         by_places.run(kernels::channel_sums{by_places.terms(), dy, partial}, tensor_at(a, 4));
-         by_places.run(
-             kernels::norm_gradient_sums{
-                 by_places.terms(), norm(tensor_at(a, 1), nullptr), x, {dy}, partial, false, true},
-             tensor_at(a, 3));
+         by_places.launch(kernels::place_gradient_sums{
+             by_places.walked(), norm(tensor_at(a, 1), nullptr), x, dy, {static_cast<double*>(a[5])}});
+         by_places.finish(a[5], 1, tensor_at(a, 4), tensor_at(a, 3));
        },
        {{input, 0, layout},
         {workspace, 0, statistics},
         {diff_output, 0, layout},
         {diff_parameter, 0, each},
         {diff_parameter, 1, each},
-        {scratch, 0, shape_for_bytes(by_places.scratch_bytes())}},
+        {scratch, 0, shape_for_bytes(by_places.scratch_bytes(2))}},
        "nvrtc",
        flops});
   if (request.wants_diff_input[0])
@@ -72,14 +59,12 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
         {[=](std::span<void* const> a) {
            float *const x = tensor_at(a, 0), *const dy = tensor_at(a, 3), *const along = tensor_at(a, 5),
                         *const sum = along + rows;
-           auto* const partial = static_cast<double*>(a[6]);
            kernels::norm_of_groups const by = norm(tensor_at(a, 2), tensor_at(a, 1));
-           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, {dy}, partial, true, false}, sum);
-           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, {dy}, partial, true, true}, along);
-           on->launch(
-               kernels::normalise_groups_gradient{
-                   by, x, {dy}, along, sum, tensor_at(a, 4), static_cast<float>(places)},
-               n);
+           by_rows.launch(
+               kernels::norm_gradient_sums<1>{by_rows.walked(), by, x, {dy}, {static_cast<double*>(a[6])}});
+           by_rows.finish(a[6], 1, sum, along);
+           by_rows.launch(kernels::normalise_groups_gradient<1>{
+               by_rows.walked(), by, x, {dy}, along, sum, tensor_at(a, 4), static_cast<float>(places)});
          },
          {{input, 0, layout},
           {parameter, 0, each},

@@ -6,10 +6,10 @@
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernels::moving_window window_of(sliding_window const& moving,
+COHORT_CUDNN_INLINE kernels::divided_window window_of(sliding_window const& moving,
                                                      gpu_request const& request) {
   shape const in = request.input_shapes[0], out = request.output_shape;
-  return {moving.size.height,
+  return kernels::moving_window{moving.size.height,
           moving.size.width,
           moving.stride.height,
           moving.stride.width,
@@ -23,9 +23,18 @@ COHORT_CUDNN_INLINE kernels::moving_window window_of(sliding_window const& movin
 }
 
 /// One window over the whole plane, treated as one row.
-COHORT_CUDNN_INLINE kernels::moving_window whole_plane(gpu_request const& request) {
+COHORT_CUDNN_INLINE kernels::divided_window whole_plane(gpu_request const& request) {
   auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
-  return {1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
+  return kernels::moving_window{1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
+}
+
+/// Enqueues the pool kernel that `make` returns for the width of the window's calls, for n elements.
+template <class Make>
+void launch_pool(shared_stream const& on, kernels::divided_window const& w, std::size_t n, Make const& make) {
+  if (w.call_width == 8)
+    on->launch(make.template operator()<8>(), n / 8);
+  else
+    on->launch(make.template operator()<1>(), n);
 }
 
 template <class Layer>
@@ -35,7 +44,7 @@ double flops_of(gpu_request const& request, Layer const& layer) {
 
 /// Forward stores the position of each window's largest element in the workspace.
 COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
-                                                   kernels::moving_window const& w, double flops) {
+                                                   kernels::divided_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
   gpu_layout const from = request.inputs[0], to = from.with_dims(batched_output(request));
@@ -46,17 +55,20 @@ COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_
   shape const places = shape_for_bytes(outputs * sizeof(int));
   if (request.training) operands.push_back({workspace, 0, places});
   made.forward.push_back({[=](std::span<void* const> a) {
-                            on->launch(kernels::max_pool{values_at(a, 0, from), values_at(a, 1, to),
-                                                         a.size() > 2 ? static_cast<int*>(a[2]) : nullptr, w},
-                                       outputs);
+                            launch_pool(on, w, outputs, [&]<int width>() {
+                              return kernels::max_pool<width>{
+                                  values_at(a, 0, from), values_at(a, 1, to),
+                                  a.size() > 2 ? static_cast<int*>(a[2]) : nullptr, w};
+                            });
                           },
                           std::move(operands), "nvrtc", flops});
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(kernels::max_pool_gradient{values_at(a, 0, to),
-                                                                     static_cast<int const*>(a[1]),
-                                                                     values_at(a, 2, from), w},
-                                          inputs);
+                               launch_pool(on, w, inputs, [&]<int width>() {
+                                 return kernels::max_pool_gradient<width>{values_at(a, 0, to),
+                                                                          static_cast<int const*>(a[1]),
+                                                                          values_at(a, 2, from), w};
+                               });
                              },
                              {{diff_output, 0, to}, {workspace, 0, places}, {diff_input, 0, from}},
                              "nvrtc",
@@ -65,7 +77,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_
 }
 
 COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, gpu_request const& request,
-                                                       kernels::moving_window const& w, double flops) {
+                                                       kernels::divided_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
   gpu_layout const from = request.inputs[0], to = from.with_dims(batched_output(request));
@@ -74,7 +86,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, 
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::average_pool{values_at(a, 0, from), values_at(a, 1, to), w, true}, outputs);
+         launch_pool(on, w, outputs, [&]<int width>() {
+           return kernels::average_pool<width>{values_at(a, 0, from), values_at(a, 1, to), w, true};
+         });
        },
        {{input, 0, from}, {output, 0, to}},
        "nvrtc",
@@ -82,8 +96,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, 
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool_gradient{values_at(a, 0, to), values_at(a, 1, from), w, true},
-                      inputs);
+           launch_pool(on, w, inputs, [&]<int width>() {
+           return kernels::average_pool_gradient<width>{values_at(a, 0, to), values_at(a, 1, from), w, true};
+         });
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",
@@ -118,15 +133,16 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   extent2 const by = layer.factor;
   shape const small = request.input_shapes[0], large = request.output_shape;
   gpu_layout const from = request.inputs[0], to = from.with_dims(large.batched(request.batch));
-  kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,           0,
-                                 large[1],  large[2], small[1],  small[2], from.depth()};
+  kernels::divided_window const w(kernels::moving_window{
+      by.height, by.width, by.height, by.width, 0, 0, large[1], large[2], small[1], small[2], from.depth()});
   std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::average_pool_gradient{values_at(a, 0, from), values_at(a, 1, to), w, false},
-                    outputs);
+         launch_pool(on, w, outputs, [&]<int width>() {
+           return kernels::average_pool_gradient<width>{values_at(a, 0, from), values_at(a, 1, to), w, false};
+         });
        },
        {{input, 0, from}, {output, 0, to}},
        "nvrtc",
@@ -134,7 +150,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool{values_at(a, 0, to), values_at(a, 1, from), w, false}, inputs);
+           launch_pool(on, w, inputs, [&]<int width>() {
+           return kernels::average_pool<width>{values_at(a, 0, to), values_at(a, 1, from), w, false};
+         });
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",

@@ -13,10 +13,10 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   shape const layout = batched_output(request), each{layer.per_channel ? request.output_shape[0] : 1};
   std::size_t const n = elements_of(layout);
   channel_sums_on_gpu const sums(
-      on, shape{request.batch, each[0], static_cast<int>(request.output_shape.elements()) / each[0]});
-  kernels::channel_terms const terms = sums.terms();
-  auto const slopes = [terms](float const* learned) {
-    return kernels::rectifier_slopes{0, learned, terms.channels, terms.area};
+      on, shape{request.batch, each[0], static_cast<int>(request.output_shape.elements()) / each[0]}, 1);
+  auto const slopes = [channels = kernels::divisor(sums.channels()),
+                       area = kernels::divisor(sums.walked().area)](float const* learned) {
+    return kernels::rectifier_slopes{0, learned, channels, area};
   };
   gpu_operation made;
   made.output = layout;

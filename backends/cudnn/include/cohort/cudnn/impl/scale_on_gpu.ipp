@@ -11,8 +11,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   using enum operand_role;
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);
-  channel_sums_on_gpu const sums(on, layout);
-  kernels::channel_terms const terms = sums.terms();
+  channel_sums_on_gpu const sums(on, layout, 1);
+  kernels::divisor const channels = sums.channels(), area = sums.walked().area;
   std::size_t const n = elements_of(layout);
   auto const flops = static_cast<double>(n);
   gpu_operation made;
@@ -21,8 +21,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
     on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), factor}, n);
   };
   host_function const by_channels = [=](std::span<void* const> a) {
-    on->launch(kernels::scale_channels{tensor_at(a, 0), tensor_at(a, 2), tensor_at(a, 1), terms.channels,
-                                       terms.area},
+    on->launch(kernels::scale_channels{tensor_at(a, 0), tensor_at(a, 2), tensor_at(a, 1), channels, area},
                n);
   };
   shape const each{request.output_shape[0]};
