@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <cohort/detail/build_check.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -20,8 +20,8 @@ namespace cohort::detail {
 /// The connection on which this rank receives from one other rank, and the messages that have arrived before
 /// their receive began.
 ///
-/// Moves     a message whose receive has begun is received in its memory, or combined with it in pieces that stay
-///           in the processor's cache; another one is kept and copied.
+/// Moves     a message whose receive has begun is received in its memory, or combined with it in pieces that
+///           stay in the processor's cache; another one is kept and copied.
 class tcp_receiver {
  public:
   using ticket = transport::ticket;

@@ -29,8 +29,8 @@ struct tcp_membership {
 };
 
 /// Transport over TCP. Each pair of ranks that exchanges messages has two connections, one in each direction;
-/// the sender opens it. Between processes of one host the bytes go through memory that both map, if the system
-/// allows it; the connections then only wake the other process, and show its end.
+/// the sender opens it. Between processes of one host the bytes go through memory that both map, if the
+/// system allows it; the connections then only wake the other process, and show its end.
 ///
 /// Order     only the constructor, the destructor and the progress thread use the sockets.
 /// Errors    communicator_error for a message of the wrong size. A closed connection, a damaged frame or a

@@ -136,8 +136,8 @@ COHORT_TCP_INLINE void memory_ring::consume(std::size_t count) {
   head().read.store(head().read.load(std::memory_order_relaxed) + count, std::memory_order_release);
 }
 
-// Each side sets its flag, then looks at the position of the other side. The other side moves its position, then
-// looks at the flag. All four in one total order: one of them sees the other.
+// Each side sets its flag, then looks at the position of the other side. The other side moves its position,
+// then looks at the flag. All four in one total order: one of them sees the other.
 COHORT_TCP_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
   head().reader_sleeps.store(sleeps ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
