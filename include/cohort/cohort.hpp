@@ -32,8 +32,8 @@
 //   <cohort/trainer/tune.hpp>          selection of kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>
 //                                      batching of predictions; traces of kernels and of steps
-//   <cohort/trainer/tensorboard_listener.hpp>
-//                                      event files for TensorBoard
+//   <cohort/trainer/tensorboard_listener.hpp>, <cohort/trainer/html_report_listener.hpp>
+//                                      event files for TensorBoard; a report of a run as a web page
 #include <cohort/backend/priority.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>

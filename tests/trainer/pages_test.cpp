@@ -10,6 +10,7 @@
 #include <cohort/data/sequences.hpp>
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/find_rate.hpp>
+#include <cohort/trainer/html_report_listener.hpp>
 #include <cohort/trainer/tensorboard_listener.hpp>
 #include <cohort/trainer/training_loop.hpp>
 #include <cstdint>
@@ -305,6 +306,11 @@ void train_with_tensorboard(training& training, dataset const& data) {
   training.fit(data, {.epochs = 5, .listeners = {&board}});
 }
 
+void train_with_report(training& training, dataset const& data, dataset const& test) {
+  html_report_listener report("run.html", {.classified = test});
+  training.fit(data, {.epochs = 5, .validation = test, .metrics = {metrics::accuracy}, .listeners = {&report}});
+}
+
 /// Runs in a scratch folder.
 TEST(pages, of_monitoring_write_their_files) {
   scratch_folder const folder;
@@ -312,6 +318,8 @@ TEST(pages, of_monitoring_write_their_files) {
   std::filesystem::current_path(folder.path());
   auto training = trainer<reference<float>>(digits, {.updater = adam{}});
   train_with_tensorboard(training, drawn_digits(64, 1));
+  train_with_report(training, drawn_digits(64, 1), drawn_digits(64, 2));
+  EXPECT_TRUE(std::filesystem::exists("run.html"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator("runs/first"), {}), 1);
   std::filesystem::current_path(before);
 }

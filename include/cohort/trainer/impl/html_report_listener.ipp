@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <cohort/plan/plan_text.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/exchange_text.hpp>
+#include <cohort/trainer/html_report_listener.hpp>
+#include <cohort/trainer/training.hpp>
+#include <cstddef>
+#include <utility>
+
+namespace cohort::detail {
+
+inline constexpr std::string_view report_style = R"(
+:root { color-scheme: light dark; --ground: #fcfcfb; --text: #1c1c1a; --dim: #6a6a66; --grid: #e3e3df;
+  --c0: #2a6fdb; --c1: #d9622b; --c2: #1f8a5b; --c3: #c23a6b; --c4: #7a56c8; --c5: #9a7b12; --c6: #1788a0;
+  --c7: #7b7b77; }
+@media (prefers-color-scheme: dark) { :root { --ground: #191a1c; --text: #ececea; --dim: #a0a09b;
+  --grid: #34363a; --c0: #6ea3f5; --c1: #f0905f; --c2: #57c08f; --c3: #ec7fa6; --c4: #ad92ee; --c5: #d2b04a;
+  --c6: #58bfd6; --c7: #a9a9a4; } }
+body { margin: 0 auto; padding: 1rem; max-width: 72rem; background: var(--ground); color: var(--text);
+  font: 15px/1.45 system-ui, sans-serif; }
+h1 { font-size: 1.4rem; margin: 0; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
+figure { margin: 0; overflow-x: auto; } figcaption, .dim, th { color: var(--dim); font-weight: 400; }
+svg { width: 100%; height: auto; } svg.natural { width: auto; max-width: none; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--text); } svg text.dim { fill: var(--dim); }
+.grid { stroke: var(--grid); } .curve { fill: none; stroke: var(--c); stroke-width: 2; }
+.curve.dashed { stroke-dasharray: 5 3; } rect, circle { fill: var(--c); }
+.layer { fill: none; stroke: var(--dim); } .edge { fill: none; stroke: var(--dim); opacity: .6; }
+.network { max-height: 36rem; overflow: auto; }
+.c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
+.c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
+.key { padding: 0 .45em; margin-right: .4em; background: var(--c); }
+.key.dashed { opacity: .6; } ul.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0;
+  margin: .2rem 0; list-style: none; font-size: .85rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .1rem .8rem .1rem 0;
+  text-align: right; } td:first-child, th:first-child { text-align: left; }
+pre { overflow-x: auto; font-size: .8rem; white-space: pre-wrap; }
+)";
+
+/// A heading and its content; nothing without content.
+COHORT_CORE_INLINE std::string report_section(char const* heading, std::string const& content) {
+  return content.empty() ? content : text_of({"<section><h2>", heading, "</h2>\n", content, "</section>\n"});
+}
+
+COHORT_CORE_INLINE double peak_resident_bytes() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return 1024.0 * static_cast<double>(used.ru_maxrss);
+}
+
+COHORT_CORE_INLINE report_curve& curve_named(std::vector<report_curve>& curves, std::string const& name) {
+  auto const found = std::ranges::find(curves, name, &report_curve::name);
+  return found != curves.end() ? *found : curves.emplace_back(name);
+}
+
+COHORT_CORE_INLINE std::string classes_table(classification_report const& report,
+                                             std::span<std::string const> labels) {
+  constexpr int most = 100;
+  auto const text = [](std::optional<double> share) {
+    return share ? decimal_text(100 * *share, 1) + " %" : std::string("-");
+  };
+  std::string rows;
+  for (int c = 0; c < std::min(report.classes(), most); ++c) {
+    auto const k = static_cast<std::size_t>(c);
+    rows += text_of({"<tr><td>", k < labels.size() ? escape_html(labels[k]) : std::to_string(c), "</td><td>",
+                     report.of(c).actual(), "</td><td>", report.of(c).predicted(), "</td><td>",
+                     text(report.precision(c)), "</td><td>", text(report.recall(c)), "</td><td>",
+                     text(report.f_beta(c)), "</td></tr>\n"});
+  }
+  if (report.classes() > most)
+    rows += text_of({"<tr><td>and ", report.classes() - most, " other classes</td></tr>\n"});
+  return text_of({"<p>", report.examples(), " examples, accuracy <b>", text(report.accuracy()),
+                  "</b></p>\n<table><tr><th>class</th><th>examples</th><th>predicted</th><th>precision</th>"
+                  "<th>recall</th><th>F1</th></tr>\n",
+                  rows, "</table>\n"});
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE html_report_listener::html_report_listener(std::string path, html_report_settings settings)
+    : path_(std::move(path)), settings_(std::move(settings)) {
+  if (settings_.every < 1 || settings_.ratios_every < 0 || !(settings_.seconds >= 0) || settings_.refresh < 0)
+    throw setting_error({.what = "invalid interval",
+                         .where = "html_report_listener",
+                         .expected = "every ≥ 1 step; ratios_every, seconds and refresh ≥ 0",
+                         .got = {settings_.every, ", ", settings_.ratios_every, ", ", settings_.seconds,
+                                 " and ", settings_.refresh}});
+  if (!settings_.lines) settings_.lines = silent_sink();
+}
+
+COHORT_CORE_INLINE html_report_listener::~html_report_listener() {
+  if (state_ != state::trains) return;
+  try {
+    state_ = state::interrupted;
+    write();
+  } catch (...) {  // no memory for the page
+  }
+}
+
+COHORT_CORE_INLINE void html_report_listener::begin(training& run) {
+  if (state_ == state::not_started) {
+    network_ = detail::network_picture(run.network());
+    settings_text_ =
+        detail::text_of({"backend ", run.backend(), "; strategy ", run.state().exchange_strategy->describe(),
+                         "\n", detail::describe(run.settings()), "\n"});
+  }
+  state_ = state::trains;
+}
+
+COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report const& done) {
+  if (run.world().rank() != 0) return;
+  bool const is_first = state_ == state::not_started;
+  if (state_ != state::trains) begin(run);
+  step_ = done.step + 1;
+  epoch_ = done.epoch;
+  step_in_epoch_ = done.step_in_epoch + 1;
+  steps_in_epoch_ = done.steps_in_epoch;
+  ranks_ = done.ranks;
+  bytes_sent_ = done.bytes_sent;
+  exchange_seconds_ += done.exchange_seconds;
+  seconds_ += done.step_seconds + done.wait_seconds;
+  if (!is_first) add_phases(done);
+  ++steps_;
+  examples_ += done.examples;
+  sum_of_losses_ += done.loss * done.examples;
+  sum_of_seconds_ += done.step_seconds + done.wait_seconds;
+  auto const x = static_cast<double>(step_);
+  if (steps_ >= settings_.every) {
+    if (examples_ > 0)
+      detail::curve_named(loss_, "loss of rank 0").add(x, sum_of_losses_ / static_cast<double>(examples_));
+    if (sum_of_seconds_ > 0)
+      detail::curve_named(speed_, "samples/s")
+          .add(x, static_cast<double>(examples_) * done.ranks / sum_of_seconds_);
+    detail::curve_named(memory_, "peak resident memory of rank 0, MB")
+        .add(x, detail::peak_resident_bytes() / 1e6);
+    steps_ = examples_ = 0;
+    sum_of_losses_ = sum_of_seconds_ = 0;
+  }
+  std::int64_t const every = settings_.ratios_every;
+  if (every > 0 && step_ % every == 0 && before_.step() == step_ - 1) add_ratios(run, step_);
+  if (every > 0 && (step_ + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step_);
+  if (!is_first && seconds_ < written_at_ + settings_.seconds) return;
+  describe_exchange(run);
+  write();
+}
+
+COHORT_CORE_INLINE void html_report_listener::add_phases(step_report const& done) {
+  step_times const& t = done.times;
+  auto const seconds = [](auto from, auto to) {
+    return std::max(0.0, std::chrono::duration<double>(to - from).count());
+  };
+  double const measured[phases]{done.wait_seconds,
+                                seconds(t.prepare, t.forward),
+                                seconds(t.forward, t.backward),
+                                seconds(t.backward, t.exchange),
+                                seconds(t.exchange, t.update),
+                                seconds(t.update, t.after_update),
+                                seconds(t.after_update, t.end)};
+  for (std::size_t k = 0; k < phases; ++k) phase_seconds_[k] += measured[k];
+  separate_backward_ |= t.backward > t.forward;
+  ++measured_steps_;
+}
+
+COHORT_CORE_INLINE void html_report_listener::add_ratios(training& run, std::int64_t step) {
+  detail::dense_parameters const now(run.parameters(), step);
+  for (parameter const& one : run.parameters().table()) {
+    if (!one.trains() || one.spec.role != parameter_role::weights) continue;
+    std::vector<double> const old = before_.of(one);
+    double const norm = detail::euclidean_norm(old);
+    if (norm > 0)
+      detail::curve_named(ratios_, one.name)
+          .add(static_cast<double>(step),
+               detail::euclidean_norm(detail::difference(now.of(one), old)) / norm);
+  }
+}
+
+COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
+  if (ranks_ < 2) return;
+  std::vector<measurement> const measured = run.exchange_report();
+  std::string rows;
+  for (measurement const& one : measured)
+    rows += detail::text_of({"<tr><td>", detail::escape_html(one.name), "</td><td>",
+                             detail::short_number(one.value), "</td></tr>\n"});
+  auto const steps = static_cast<double>(std::max<std::int64_t>(step_, 1));
+  exchange_ = detail::text_of(
+      {"<p>", ranks_, " ranks; rank 0 sent ", detail::in_bytes(static_cast<double>(bytes_sent_) / steps),
+       " a step and waited ", detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
+       " % of the time for other ranks</p>\n<p>", detail::escape_html(exchange_text(measured, {}, step_)),
+       "</p>\n<table>", rows, "</table>\n"});
+}
+
+COHORT_CORE_INLINE void html_report_listener::describe_classes(training& run) {
+  classification_report const report = run.evaluate(*settings_.classified, settings_.how);
+  if (run.world().rank() != 0) return;
+  auto const targets = settings_.classified->describe().targets;
+  std::vector<std::string> const labels =
+      targets.empty() ? std::vector<std::string>() : targets[0].label_names;
+  classes_ = detail::classes_table(report, labels) + detail::confusion_picture(report, labels);
+}
+
+COHORT_CORE_INLINE void html_report_listener::on_epoch(training& run, epoch_report const& done) {
+  if (settings_.classified) describe_classes(run);
+  if (run.world().rank() != 0) return;
+  if (state_ != state::trains) begin(run);
+  auto const x = static_cast<double>(run.step());
+  epoch_ = done.epoch + 1;
+  epochs_ = std::max(done.epochs, epoch_);
+  step_ = run.step();
+  step_in_epoch_ = 0;
+  detail::curve_named(loss_, "loss of the epoch").add(x, done.loss);
+  for (metric_value const& one : done.validation)
+    detail::curve_named(one.name == metrics::loss.name ? loss_ : metrics_, one.name).add(x, one.value);
+  describe_exchange(run);
+  write();
+}
+
+COHORT_CORE_INLINE void html_report_listener::on_end(training& run) {
+  if (run.world().rank() != 0) return;
+  if (state_ == state::not_started) begin(run);
+  state_ = state::completed;
+  describe_exchange(run);
+  write();
+}
+
+COHORT_CORE_INLINE void html_report_listener::write() {
+  written_at_ = seconds_;
+  try {
+    io::write_file(path_, page());
+    last_error_.clear();
+  } catch (file_error const& error) {
+    if (last_error_.empty()) settings_.lines("html_report_listener: " + std::string(error.what()));
+    last_error_ = error.what();
+  }
+}
+
+COHORT_CORE_INLINE std::string html_report_listener::head() const {
+  char const* const states[]{"not started", "trains", "completed", "interrupted"};
+  std::string text =
+      detail::text_of({"<p><b>", states[static_cast<std::size_t>(state_)], "</b>, step ", step_, ", "});
+  if (step_in_epoch_ > 0) {
+    text += detail::text_of({"epoch ", epoch_ + 1, ", step ", step_in_epoch_});
+    if (steps_in_epoch_ > 0) text += detail::text_of({" of ", steps_in_epoch_});
+  } else {
+    text += detail::text_of({epoch_, epoch_ == 1 ? " epoch" : " epochs"});
+    if (epochs_ > epoch_) text += detail::text_of({" of ", epochs_});
+  }
+  text += detail::text_of(
+      {", ", ranks_, ranks_ == 1 ? " rank" : " ranks", ", ", detail::short_number(seconds_), " s in steps"});
+  return text + "</p>\n";
+}
+
+COHORT_CORE_INLINE std::string html_report_listener::memory_text() const {
+  std::string text = detail::line_chart("Memory", memory_);
+  if (!settings_.memory) return text;
+  run_memory const& m = *settings_.memory;
+  std::pair<char const*, std::size_t> const kinds[]{{"parameters", m.parameters},
+                                                    {"updater state", m.updater_state},
+                                                    {"working copies", m.working_copies},
+                                                    {"gradients", m.gradients},
+                                                    {"activations", m.activations},
+                                                    {"accumulation", m.accumulation},
+                                                    {"staging", m.staging},
+                                                    {"batches", m.batches},
+                                                    {"exchange", m.exchange}};
+  std::vector<detail::bar_part> parts;
+  for (auto const& [name, bytes] : kinds)
+    if (bytes > 0) parts.push_back({name, static_cast<double>(bytes) / 1e6});
+  return text + detail::stacked_bar("Tensors of a rank, computed before the run", parts, "MB");
+}
+
+COHORT_CORE_INLINE std::string html_report_listener::page() const {
+  std::string const title = detail::escape_html(settings_.title);
+  std::string text =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  if (settings_.refresh > 0 && (state_ == state::trains || state_ == state::not_started))
+    text += detail::text_of({"<meta http-equiv=\"refresh\" content=\"", settings_.refresh, "\">\n"});
+  text += detail::text_of({"<title>", title, "</title>\n<style>", detail::report_style,
+                           "</style></head><body>\n<header><h1>", title, "</h1>\n", head(), "</header>\n"});
+  text += detail::report_section("Loss and metrics", [&] {
+    std::string const charts = detail::line_chart("Loss", loss_) + detail::line_chart("Metrics", metrics_)
+                               + detail::line_chart("Speed", speed_);
+    return charts.empty() ? charts : "<div class=\"charts\">" + charts + "</div>\n";
+  }());
+  text += detail::report_section("Updates", detail::line_chart("Norm of the update / norm of the weights",
+                                                               ratios_, detail::y_axis::logarithmic));
+  text += detail::report_section("Classes", classes_);
+  char const* const names[phases]{
+      "wait for data", "prepare", "forward",         separate_backward_ ? "backward" : "forward and backward",
+      "exchange",      "update",  "after the update"};
+  std::vector<detail::bar_part> parts;
+  for (std::size_t k = 0; k < phases; ++k)
+    if (measured_steps_ > 0 && phase_seconds_[k] > 0)
+      parts.push_back({names[k], 1e3 * phase_seconds_[k] / static_cast<double>(measured_steps_)});
+  text += detail::report_section("Phases of a step",
+                                 detail::stacked_bar("Mean step of rank 0", parts, "ms a step"));
+  text += detail::report_section("Exchange", exchange_);
+  text += detail::report_section("Memory", memory_text());
+  text += detail::report_section(
+      "Network", network_.empty() ? network_ : "<div class=\"network\">" + network_ + "</div>\n");
+  text += detail::report_section(
+      "Settings",
+      settings_text_.empty() ? settings_text_ : "<pre>" + detail::escape_html(settings_text_) + "</pre>\n");
+  return text + "</body></html>\n";
+}
+
+}  // namespace cohort

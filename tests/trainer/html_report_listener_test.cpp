@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <chrono>
+#include <cohort/backend/reference.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/io/file.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/trainer/html_report_listener.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <string>
+#include <vector>
+#include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
+
+namespace html_report_listener_test {
+
+using namespace cohort;
+
+constexpr auto tiny = network<[](builder& net) {
+  return net.input({2}) | dense{.units = 3, .name = "<hidden>"} | relu{} | dense{.units = 2}
+         | softmax_cross_entropy{};
+}>();
+
+dataset examples() {
+  static std::vector<float> const inputs{0, 1, 1, 0, 0.5, 1, 1, 0.25, 0, 0.75, 1, 0.5};
+  static std::vector<int> const labels{0, 1, 0, 1, 0, 1};
+  return arrays(inputs, {2}, labels, 2);
+}
+
+std::string text_of_file(std::string const& path) {
+  auto const bytes = io::read_file(path);
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+/// The first error in the nesting of a page's elements; empty: none.
+std::string nesting_error(std::string const& page) {
+  std::vector<std::string> open;
+  for (std::size_t at = page.find('<'); at != page.npos; at = page.find('<', at + 1)) {
+    std::size_t const end = page.find('>', at);
+    if (end == page.npos) return "an open tag at the end";
+    std::string const tag = page.substr(at + 1, end - at - 1);
+    std::string const name = tag.substr(0, tag.find_first_of(" /", 1));
+    if (tag.starts_with("!") || tag.ends_with("/") || name == "meta") continue;
+    if (!tag.starts_with("/")) {
+      open.push_back(name);
+      continue;
+    }
+    if (open.empty() || "/" + open.back() != tag) return tag;
+    open.pop_back();
+  }
+  return open.empty() ? "" : open.back();
+}
+
+fit_settings settings_of(html_report_listener& report, int epochs = 2) {
+  return {.batch = 2,
+          .epochs = epochs,
+          .validation = examples(),
+          .metrics = {metrics::accuracy},
+          .listeners = {&report}};
+}
+
+training made() { return trainer<reference<float>>(tiny, {.updater = sgd{.rate = 0.1}, .seed = 3}); }
+
+constexpr char const* refresh = "http-equiv=\"refresh\"";
+
+TEST(html_report, contains_all_parts_in_one_file) {
+  scratch_folder const folder;
+  training run = made();
+  html_report_listener report(folder / "run.html", {.title = "a <b> & c",
+                                                    .every = 1,
+                                                    .ratios_every = 2,
+                                                    .classified = examples(),
+                                                    .memory = run.memory_of(examples(), {.batch = 2})});
+  run.fit(examples(), settings_of(report));
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"run.html"}));
+  std::string const page = text_of_file(folder / "run.html");
+  EXPECT_EQ(page, report.page());
+  EXPECT_EQ(nesting_error(page), "");
+  for (char const* part :
+       {"<title>a &lt;b&gt; &amp; c</title>", "<b>completed</b>, step 6, 2 epochs, 1 rank",
+        "aria-label=\"Loss\"", "validation loss", "loss of the epoch", "aria-label=\"Metrics\"", ">accuracy<",
+        "aria-label=\"Speed\"", "&lt;hidden&gt;.weights", "confusion matrix", "<th>recall</th>",
+        "6 examples, accuracy", "forward", "backward", "peak resident memory", "computed before the run",
+        "aria-label=\"network\"", "sgd", "prefers-color-scheme: dark"})
+    EXPECT_NE(page.find(part), page.npos) << part;
+  for (char const* absent :
+       {refresh, "<script", "<hidden>", "http://", "https://", "src=", "Exchange", ">nan", "nan,"})
+    EXPECT_EQ(page.find(absent), page.npos) << absent;
+}
+
+/// Checks the file after each step.
+struct reader final : listener {
+  explicit reader(std::string path) : path(std::move(path)) {}
+  void on_step(training&, step_report const& done) override {
+    std::string const page = text_of_file(path);
+    EXPECT_TRUE(page.ends_with("</body></html>\n"));
+    EXPECT_NE(page.find("<b>trains</b>, step " + std::to_string(done.step + 1) + ","), page.npos) << page;
+    EXPECT_NE(page.find("http-equiv=\"refresh\" content=\"7\""), page.npos);
+  }
+  std::string path;
+};
+
+TEST(html_report, is_rewritten_while_the_run_trains_and_then_no_longer_refreshed) {
+  scratch_folder const folder;
+  training run = made();
+  html_report_listener report(folder / "run.html", {.seconds = 0, .refresh = 7});
+  reader after(folder / "run.html");
+  run.fit(examples(), {.batch = 2, .listeners = {&report, &after}});
+  EXPECT_EQ(text_of_file(folder / "run.html").find(refresh), std::string::npos);
+}
+
+TEST(html_report, waits_between_two_writings) {
+  scratch_folder const folder;
+  training run = made();
+  html_report_listener report(folder / "run.html", {.seconds = 2});
+  auto const step = [&](std::int64_t number, double seconds) {
+    report.on_step(run, {.step = number, .examples = 1, .loss = 1, .step_seconds = seconds});
+    return text_of_file(folder / "run.html").find("step " + std::to_string(number + 1) + ",")
+           != std::string::npos;
+  };
+  EXPECT_TRUE(step(0, 1));
+  EXPECT_FALSE(step(1, 1.5));
+  EXPECT_TRUE(step(2, 0.5));
+  EXPECT_FALSE(step(3, 1));
+}
+
+TEST(html_report, of_an_interrupted_run_says_so) {
+  scratch_folder const folder;
+  training run = made();
+  {
+    html_report_listener report(folder / "run.html");
+    report.on_step(run, {.examples = 1, .loss = 1, .step_seconds = 1});
+  }
+  std::string const page = text_of_file(folder / "run.html");
+  EXPECT_NE(page.find("<b>interrupted</b>"), page.npos);
+  EXPECT_EQ(page.find(refresh), page.npos);
+}
+
+TEST(html_report, shows_the_phases_of_all_steps_but_the_first) {
+  scratch_folder const folder;
+  training run = made();
+  html_report_listener report(folder / "run.html");
+  auto const at = [](int ms) { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(ms)); };
+  step_times const times{at(0), at(1), at(1), at(4), at(9), at(10), at(12), at(12)};
+  for (int i = 0; i < 3; ++i)
+    report.on_step(
+        run,
+        {.step = i,
+         .examples = 1,
+         .step_seconds = i == 0 ? 100 : 0.011,
+         .wait_seconds = 0.001,
+         .times = i == 0 ? step_times{at(0), at(9), at(99), at(99), at(99), at(99), at(99), at(99)} : times});
+  std::string const page = report.page();
+  for (char const* row :
+       {"wait for data</td><td>1</td><td>8.3 %", "forward</td><td>3</td><td>25.0 %",
+        "backward</td><td>5</td><td>41.7 %", "exchange</td><td>1</td>", "update</td><td>2</td><td>16.7 %"})
+    EXPECT_NE(page.find(row), page.npos) << row << page;
+  EXPECT_EQ(page.find("prepare</td>"), page.npos);
+}
+
+TEST(html_report, of_several_ranks_is_written_by_rank_0_and_has_the_exchange) {
+  scratch_folder const folder;
+  std::vector<std::string> pages(2);
+  launch<threads>(2, [&](communicator& world) {
+    training run = trainer<reference<float>>(tiny, world, allreduce{});
+    std::string const path = folder / (std::to_string(world.rank()) + ".html");
+    html_report_listener report(path, {.every = 1, .classified = examples()});
+    run.fit(examples(), settings_of(report));
+  });
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"0.html"}));
+  std::string const page = text_of_file(folder / "0.html");
+  EXPECT_NE(page.find("<h2>Exchange</h2>"), page.npos);
+  EXPECT_NE(page.find("2 ranks; rank 0 sent "), page.npos);
+  EXPECT_NE(page.find("<td>message_bytes</td>"), page.npos) << page;
+}
+
+TEST(html_report, does_not_change_the_run_and_logs_an_error_once) {
+  std::vector<std::string> lines;
+  training plain = made(), observed = made();
+  html_report_listener report(
+      "/no/such/folder/run.html",
+      {.ratios_every = 1, .seconds = 0, .lines = [&](std::string_view line) { lines.emplace_back(line); }});
+  plain.fit(examples(), {.batch = 2, .epochs = 2});
+  observed.fit(examples(), {.batch = 2, .epochs = 2, .listeners = {&report}});
+  EXPECT_EQ(plain.checksum(), observed.checksum());
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].find("html_report_listener: "), 0U) << lines[0];
+  EXPECT_FALSE(report.last_error().empty());
+}
+
+TEST(html_report, refuses_invalid_intervals) {
+  EXPECT_EQ(
+      refusal_of<setting_error>([] { html_report_listener("a.html", {.every = 0}); }),
+      "invalid interval (html_report_listener): expected every ≥ 1 step; ratios_every, seconds and refresh ≥ "
+      "0, got 0, 500, 10 and 10");
+  EXPECT_THROW(html_report_listener("a.html", {.ratios_every = -1}), setting_error);
+  EXPECT_THROW(html_report_listener("a.html", {.seconds = -1}), setting_error);
+  EXPECT_THROW(html_report_listener("a.html", {.refresh = -1}), setting_error);
+}
+
+}  // namespace html_report_listener_test

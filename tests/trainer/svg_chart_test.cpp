@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <array>
+#include <cmath>
+#include <cohort/graph/network.hpp>
+#include <cohort/trainer/detail/svg_chart.hpp>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace svg_chart_test {
+
+using namespace cohort;
+using namespace cohort::detail;
+
+std::size_t count(std::string const& text, std::string const& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+TEST(svg_chart, escapes_what_html_reserves) {
+  EXPECT_EQ(escape_html("<a b=\"c\">&'ä"), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;ä");
+}
+
+TEST(svg_chart, numbers_have_four_digits) {
+  EXPECT_EQ(short_number(0.123456), "0.1235");
+  EXPECT_EQ(short_number(12), "12");
+  EXPECT_EQ(short_number(1e-5), "1e-05");
+  EXPECT_EQ(short_number(std::nan("")), "-");
+}
+
+TEST(svg_chart, a_curve_joins_points_when_it_is_full) {
+  report_curve curve("loss");
+  for (int i = 0; i < 511; ++i) curve.add(i, 2 * i);
+  ASSERT_EQ(curve.points().size(), 511U);
+  EXPECT_EQ(curve.points()[510].y, 1020);
+  curve.add(511, 1022);
+  ASSERT_EQ(curve.points().size(), 256U);
+  EXPECT_EQ(curve.points()[0].x, 0.5);
+  EXPECT_EQ(curve.points()[255].y, 1021);
+  curve.add(512, 0);
+  EXPECT_EQ(curve.points().size(), 256U);  // half a point
+  curve.add(514, 4);
+  ASSERT_EQ(curve.points().size(), 257U);
+  EXPECT_EQ(curve.points()[256].x, 513);
+  EXPECT_EQ(curve.points()[256].y, 2);
+  EXPECT_EQ(curve.last(), 4);
+}
+
+TEST(svg_chart, a_curve_omits_numbers_that_are_not_finite) {
+  report_curve curve("loss");
+  curve.add(1, std::numeric_limits<double>::infinity());
+  curve.add(2, std::nan(""));
+  EXPECT_TRUE(curve.points().empty());
+  EXPECT_EQ(line_chart("Loss", std::array{curve}), "");
+}
+
+TEST(svg_chart, draws_curves_between_round_ticks) {
+  report_curve a("a<b"), one("one");
+  a.add(0, 1);
+  a.add(10, 3);
+  one.add(5, 2);
+  std::string const svg = line_chart("Loss", std::array{a, one});
+  // x from 0 to 10 is at 64 to 624; y from 1 to 3 is at 212 to 12
+  EXPECT_NE(svg.find("class=\"curve c0\" points=\"64.0,212.0 624.0,12.0 \""), svg.npos) << svg;
+  EXPECT_NE(svg.find("r=\"3\" cx=\"344.0\" cy=\"112.0\""), svg.npos) << svg;
+  EXPECT_NE(svg.find(">2.5</text>"), svg.npos) << svg;
+  EXPECT_NE(svg.find("a&lt;b <b>3</b>"), svg.npos) << svg;
+  EXPECT_EQ(svg.find("a<b"), svg.npos) << svg;
+}
+
+TEST(svg_chart, a_logarithmic_axis_has_powers_of_ten_and_omits_zero) {
+  report_curve a("a");
+  a.add(0, 0);
+  a.add(1, 1e-3);
+  a.add(2, 1e-1);
+  std::string const svg = line_chart("Ratio", std::array{a}, y_axis::logarithmic);
+  EXPECT_NE(svg.find("212.0 624.0,12.0 \""), svg.npos) << svg;
+  for (char const* tick : {">0.001<", ">0.01<", ">0.1<"}) EXPECT_NE(svg.find(tick), svg.npos) << tick << svg;
+  EXPECT_EQ(count(svg, "class=\"grid\""), 3U);
+}
+
+TEST(svg_chart, a_constant_curve_has_a_range) {
+  report_curve a("a");
+  a.add(3, 7);
+  std::string const svg = line_chart("Loss", std::array{a});
+  EXPECT_EQ(svg.find(">nan"), svg.npos) << svg;
+  EXPECT_EQ(svg.find("nan,"), svg.npos) << svg;
+  EXPECT_EQ(svg.find("inf,"), svg.npos) << svg;
+}
+
+TEST(svg_chart, a_bar_has_parts_in_proportion) {
+  std::string const svg = stacked_bar("Step", std::array{bar_part{"a", 3}, bar_part{"b", 1}}, "ms");
+  EXPECT_NE(svg.find("x=\"0.0\" y=\"0\" width=\"480.0\""), svg.npos) << svg;
+  EXPECT_NE(svg.find("x=\"480.0\" y=\"0\" width=\"160.0\""), svg.npos) << svg;
+  EXPECT_NE(svg.find("<td>3</td><td>75.0 %</td>"), svg.npos) << svg;
+  EXPECT_EQ(stacked_bar("Step", std::array{bar_part{"a", 0}}, "ms"), "");
+}
+
+TEST(svg_chart, the_confusion_matrix_has_a_cell_for_each_pair) {
+  classification_report report(3);
+  std::vector<float> const scores{1, 0, 0, 0, 1, 0, 0, 1, 0};
+  std::vector<std::int32_t> const labels{0, 1, 2};
+  report.add(tensor_view(scores.data(), {3, 3}), std::span<std::int32_t const>(labels));
+  std::vector<std::string> const names{"cat", "dog", "<owl>"};
+  std::string const svg = confusion_picture(report, names);
+  EXPECT_EQ(count(svg, "<rect"), 9U);
+  EXPECT_NE(svg.find("<title>&lt;owl&gt; as dog: 1</title>"), svg.npos) << svg;
+  EXPECT_NE(svg.find("<title>dog as &lt;owl&gt;: 0</title>"), svg.npos) << svg;
+  EXPECT_EQ(confusion_picture(classification_report(3), names), "");
+  EXPECT_EQ(confusion_picture(classification_report(41), {}), "");
+}
+
+TEST(svg_chart, the_network_has_a_box_for_each_layer_and_an_arrow_for_each_read) {
+  graph const net = graph::build([](builder& in) {
+    auto const x = in.input({4}) | dense{.units = 4, .name = "a<b"};
+    return ((x | relu{} | dense{.units = 4}) + x) | dense{.units = 2} | softmax_cross_entropy{};
+  });
+  std::string const svg = network_picture(net);
+  EXPECT_EQ(count(svg, "class=\"layer\""), static_cast<std::size_t>(net.view().size()));
+  EXPECT_EQ(count(svg, "class=\"edge\""), net.view().edges.size());
+  EXPECT_NE(svg.find(">a&lt;b<"), svg.npos) << svg;
+}
+
+}  // namespace svg_chart_test
