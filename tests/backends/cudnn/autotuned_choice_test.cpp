@@ -59,8 +59,10 @@ TEST_F(autotuned_choice, considers_only_engines_of_the_requested_precision) {
   the_last by;
   EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2}), std::set<std::string>{"cudnn:6"});
   EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2, .tune = &by}),
-            std::set<std::string>{"cudnn:7, tuned"});
-  EXPECT_EQ(by.named, (std::set<std::string>{"engine 6", "engine 7", "algorithm 1", "algorithm 2"}));
+            std::set<std::string>{"cudnn:21, tuned"})
+      << "engines of all modes of the heuristics";
+  EXPECT_EQ(by.named,
+            (std::set<std::string>{"engine 6", "engine 7", "engine 21", "algorithm 1", "algorithm 2"}));
   // two convolutions, the first without an input gradient, and two dense layers
   EXPECT_EQ(by.asked.size(), 5U + 6U);
   EXPECT_TRUE(by.asked[0].starts_with("Pretended GPU, cuDNN 9")) << by.asked[0];
@@ -77,7 +79,17 @@ TEST_F(autotuned_choice, distinguishes_configurations_of_an_engine) {
   implementations<pretended_cudnn_bf16>({.batch = 2, .tune = &by});
   EXPECT_EQ(by.named,
             (std::set<std::string>{"engine 6", "engine 6, configuration 2", "engine 6, configuration 3",
-                                   "engine 7", "algorithm 1", "algorithm 2"}));
+                                   "engine 7", "engine 21", "algorithm 1", "algorithm 2"}));
+}
+
+TEST_F(autotuned_choice, times_an_engine_of_several_modes_once) {
+  fake_dnn::now.best = {{6, {}}};
+  fake_dnn::now.second = {{6, {}}, {8, {}}};
+  fake_dnn::now.fallback = {{8, {}}, {6, {}}, {9, {}}};
+  the_last by;
+  implementations<pretended_cudnn>({.batch = 2, .tune = &by});
+  EXPECT_EQ(by.named,
+            (std::set<std::string>{"engine 6", "engine 8", "engine 9", "algorithm 1", "algorithm 2"}));
 }
 
 TEST_F(autotuned_choice, skips_an_engine_that_fails) {

@@ -19,12 +19,13 @@ inline constexpr ladder::tolerance in_tf32{.output = {0.025, 0.0125}, .gradient 
 /// The tolerance of the processor's bf16 backend (tests/backends/onednn/bf16_test.cpp).
 inline constexpr ladder::tolerance in_bf16{.output = {0.1, 0.05}, .gradient = {0.8, 0.6}};
 
-/// All rungs share one stream and one set of kernels: creating them takes longer than a rung.
+/// All rungs share one stream and one set of kernels: creating them takes longer than a rung. They are never
+/// destroyed, because cuDNN's handles cannot be destroyed after main.
 template <class B>
 struct shared : B {
   shared() : B(one()) {}
   static B const& one() {
-    static B const made;
+    static B const& made = *new B;
     return made;
   }
 };

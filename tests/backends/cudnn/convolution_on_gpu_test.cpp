@@ -94,7 +94,7 @@ class convolution_on_gpu : public testing::Test {
           ASSERT_NEAR(got[i], wanted[i], rounded ? 1e-4 + std::abs(wanted[i]) / 256 : 1e-4) << i;
       };
       expect_near(to_x.values(), wanted_x, is_narrow);
-      expect_near(to_w.values(), wanted_w, is_narrow && !fake_dnn::now.mixes_types);
+      expect_near(to_w.values(), wanted_w, is_narrow);
       expect_near(to_y.values(), wanted_y, is_narrow);
       for (std::size_t i = scratch.bytes() - 64; i < scratch.bytes(); ++i)
         ASSERT_EQ(scratch.data()[i], std::byte{0x77}) << "written behind the scratch memory";
@@ -132,13 +132,6 @@ TEST_F(convolution_on_gpu, pads_explicitly_if_no_engine_does) {
   fake_dnn::now.pads_each_side = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
   expect_each_kind({.size = {2, 4}, .stride = {2, 1}, .dilation = 2, .padding = padding::same});
-}
-
-TEST_F(convolution_on_gpu, widens_gradients_of_weights_if_no_engine_does) {
-  fake_dnn::now.mixes_types = false;
-  expect_each_kind({.size = {3, 2}});
-  fake_dnn::now.pads_each_side = false;
-  expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
 }
 
 TEST_F(convolution_on_gpu, names_the_layer_without_an_engine) {

@@ -26,10 +26,10 @@ struct fake_choices {
       {5, {}, false},
       {6, {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, true, 1000},
       {7, {}}};
+  std::vector<fake_engine> second{};  ///< of mode B
   std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
   bool has_heuristics = true;
   bool pads_each_side = true;  ///< false: no engines for paddings that differ per side
-  bool mixes_types = true;     ///< false: no engines for f32 gradients of weights from bf16 images
   bool takes_narrow = true;
   bool takes_channels_first = true, takes_channels_last = true;
   bool computes = true;    ///< false: all results are zero
@@ -239,12 +239,12 @@ inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t 
   if (of.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
     convolution const its(*of.graph->graph);
     bool const names_any = (now.takes_narrow || !its.has_narrow())
-                           && (now.pads_each_side || its.is_symmetric())
-                           && (now.mixes_types || !its.mixes_types())
+                           && (now.pads_each_side || its.is_symmetric()) && !its.mixes_types()
                            && (its.is_channels_last() ? now.takes_channels_last
                                                       : now.takes_channels_first || !its.has_an_order());
     std::vector<engine> const named = !names_any ? std::vector<engine>()
                                       : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? now.best
+                                      : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_B ? now.second
                                                                                                : now.fallback;
     *count = static_cast<std::int64_t>(named.size());
     for (std::size_t i = 0; i < named.size() && static_cast<std::int64_t>(i) < wanted; ++i)

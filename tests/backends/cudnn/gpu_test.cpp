@@ -28,7 +28,9 @@ class gpu : public testing::Test {
  protected:
   cohort_test::with_variable const all{"CUDA_VISIBLE_DEVICES", nullptr},
       alone{"OMPI_COMM_WORLD_LOCAL_RANK", nullptr}, by_itself{"MPI_LOCALRANKID", nullptr},
-      without_slurm{"SLURM_LOCALID", nullptr};
+      without_slurm{"SLURM_LOCALID", nullptr}, without_torchrun{"LOCAL_RANK", nullptr},
+      without_mpich{"PMI_LOCAL_RANK", nullptr}, without_mvapich{"MV2_COMM_WORLD_LOCAL_RANK", nullptr},
+      without_pals{"PALS_LOCAL_RANKID", nullptr};
   fake_machine machine;
 };
 
@@ -49,7 +51,9 @@ TEST_F(gpu, is_chosen_by_the_rank_on_its_machine) {
   machine.gpus = 3;
   EXPECT_EQ(taken("OMPI_COMM_WORLD_LOCAL_RANK", "1"), "Pretended GPU, number 1 of 3");
   EXPECT_EQ(taken("MPI_LOCALRANKID", "2"), "Pretended GPU, number 2 of 3");
-  EXPECT_EQ(taken("SLURM_LOCALID", "4"), "Pretended GPU, number 1 of 3");
+  for (char const* const variable :
+       {"SLURM_LOCALID", "LOCAL_RANK", "PMI_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID"})
+    EXPECT_EQ(taken(variable, "4"), "Pretended GPU, number 1 of 3") << variable;
   EXPECT_EQ(detail::gpu(machine.source()).name(), "Pretended GPU, number 0 of 3");
   EXPECT_EQ(taken("SLURM_LOCALID", "-7"), "Pretended GPU, number 0 of 3");
 }

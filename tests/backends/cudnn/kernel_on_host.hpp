@@ -52,6 +52,10 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
         }
         kernel.finish(word, first, second);
       }
+    } else if constexpr (detail::row_kernel<Kernel>) {
+      unsigned long long const rows = detail::calls_per_block<Kernel>;
+      for (unsigned long long i = block * rows; i < std::min((block + 1) * rows, n); ++i)
+        kernel.row(i, detail::kernels::one_lane());
     } else {
       for (unsigned long long i = block * threads; i < std::min((block + 1) * threads, n); ++i) kernel(i);
     }

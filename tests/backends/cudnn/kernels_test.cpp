@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
 #include <cohort/tensor/bf16.hpp>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -185,6 +195,152 @@ TEST(kernels, round_to_bf16_and_back) {
   }
   EXPECT_EQ(back[2], 1.F) << "a tie goes to the even one";
   EXPECT_EQ(back[3], 1.015625F) << "a tie goes to the even one";
+}
+
+/// A warp of 32 threads of the processor.
+class warp_of_threads {
+ public:
+  struct state {
+    std::array<std::array<std::byte, 16>, 32> values{};
+
+    /// Returns when all lanes have called it.
+    void meet() {
+      std::unique_lock lock(mutex_);
+      int const own = round_;
+      if (++lanes_here_ == 32) {
+        lanes_here_ = 0;
+        ++round_;
+        met_.notify_all();
+      } else if (!met_.wait_for(lock, std::chrono::minutes(1), [&] { return round_ != own; })) {
+        std::abort();
+      }
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable met_;
+    int lanes_here_ = 0, round_ = 0;
+  };
+  static constexpr detail::kernels::size lanes = 32;
+  detail::kernels::size lane;
+  state* shared;
+
+  template <class T>
+  T sum(T x) const {
+    return folded(x, 0, 32, [](T a, T b) { return static_cast<T>(a + b); });
+  }
+  template <class T>
+  T largest(T x) const {
+    return folded(x, 0, 32, [](T a, T b) { return std::max(a, b); });
+  }
+  template <class T>
+  T sum_before(T x) const {
+    return folded(x, 0, lane, [](T a, T b) { return static_cast<T>(a + b); });
+  }
+  template <class T>
+  T largest_before(T x) const {
+    return folded(x, 0, lane, [](T a, T b) { return std::max(a, b); });
+  }
+  template <class Kernel>
+  static void run(Kernel const& kernel, std::size_t rows) {
+    state shared;
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t < lanes; ++t)
+      threads.emplace_back([&kernel, &shared, rows, t] {
+        for (std::size_t i = 0; i < rows; ++i) {
+          kernel.row(i, warp_of_threads{t, &shared});
+          shared.meet();
+        }
+      });
+  }
+
+ private:
+  template <class T, class Fold>
+  T folded(T x, std::size_t begin, std::size_t end, Fold const& fold) const {
+    std::memcpy(shared->values[lane].data(), &x, sizeof x);
+    shared->meet();
+    std::vector<T> all(32);
+    for (std::size_t t = 0; t < 32; ++t) std::memcpy(&all[t], shared->values[t].data(), sizeof x);
+    shared->meet();
+    if (begin == end) return 0;
+    return std::accumulate(all.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+                           all.begin() + static_cast<std::ptrdiff_t>(end), all[begin], fold);
+  }
+};
+
+/// More blocks than a warp has lanes, the last one shorter than the others.
+TEST(kernels, join_marks_by_warps) {
+  constexpr std::size_t elements = 66 * detail::kernels::block_size + 12'345;
+  std::vector<unsigned> sent((elements + 31) / 32), negative(sent.size());
+  random_stream const from(5, "marks");
+  for (std::size_t w = 0; w < sent.size(); ++w) {
+    // many marks in some groups, none in others
+    sent[w] = w / 100 % 3 == 0 ? static_cast<unsigned>(from.bits(2 * w)) : 0;
+    negative[w] = w % 7 == 0 ? static_cast<unsigned>(from.bits(2 * w + 1)) : 0;
+  }
+  struct totals {
+    std::vector<detail::kernels::marked_group> groups;
+    std::vector<detail::kernels::marked_block> blocks;
+  };
+  auto const joined = [&](auto const& run_rows) {
+    totals made;
+    detail::kernels::marked_elements all{sent.data(), negative.data(), elements, nullptr, nullptr};
+    made.groups.resize(all.group_count());
+    made.blocks.resize(all.block_count() + 1);
+    all.groups = made.groups.data();
+    all.blocks = made.blocks.data();
+    run_on_host(detail::kernels::count_marks{all}, all.group_count());
+    run_rows(detail::kernels::join_marks{all}, all.block_count());
+    run_on_host(detail::kernels::measure_gaps{all}, all.group_count());
+    run_rows(detail::kernels::join_gaps{all}, all.block_count());
+    run_rows(detail::kernels::place_blocks{all}, 1);
+    return made;
+  };
+  totals const wanted = joined([](auto const&kernel, std::size_t rows) { run_on_host(kernel, rows); }),
+               got = joined([](auto const&kernel, std::size_t rows) { warp_of_threads::run(kernel, rows); });
+  auto const of_group = [](auto const& one) { return std::tuple(one.sent, one.beyond, one.next, one.bits); };
+  auto const of_block = [](auto const& one) {
+    return std::tuple(one.first_bit, one.taken_before, one.beyond_before, one.sent, one.beyond, one.bits,
+                      one.bitmap);
+  };
+  for (std::size_t g = 0; g < wanted.groups.size(); ++g)
+    ASSERT_EQ(of_group(got.groups[g]), of_group(wanted.groups[g])) << "group " << g;
+  for (std::size_t b = 0; b + 1 < wanted.blocks.size(); ++b)
+    ASSERT_EQ(of_block(got.blocks[b]), of_block(wanted.blocks[b])) << "block " << b;
+  EXPECT_EQ(got.blocks.back().first_bit, wanted.blocks.back().first_bit);
+  EXPECT_EQ(got.blocks.back().taken_before, wanted.blocks.back().taken_before);
+  EXPECT_EQ(got.blocks.back().beyond_before, wanted.blocks.back().beyond_before);
+}
+
+/// Rows shorter and longer than a warp.
+TEST(kernels, sum_softmax_losses_by_warps) {
+  for (std::size_t const classes : {3, 32, 77}) {
+    constexpr std::size_t rows = 5;
+    std::vector<float> const x = normal_numbers(rows * classes, 8), weights{1, 0.5F, 2, 0, 1};
+    std::vector<int> const labels{0, 1, 2, 2, 9};
+    std::vector<float> p(x.size()), wanted_p(x.size()), diff(x.size()), wanted_diff(x.size());
+    std::vector<double> losses(rows), wanted(rows);
+    detail::kernels::class_targets const targets{labels.data(), nullptr, classes, 0.1, 9};
+    detail::kernels::step_constants const constants{1, 0, 0, 0};
+    auto const loss = [&](std::vector<float>& to, std::vector<double>& sums) {
+      return detail::kernels::softmax_loss{
+          {x.data(), to.data(), classes}, targets, weights.data(), sums.data(), true};
+    };
+    auto const gradient = [&](std::vector<float>& to) {
+      return detail::kernels::softmax_loss_gradient{
+          wanted_p.data(), to.data(), targets, weights.data(), {&constants, 0.25}};
+    };
+    run_on_host(loss(wanted_p, wanted), rows);
+    run_on_host(gradient(wanted_diff), rows);
+    warp_of_threads::run(loss(p, losses), rows);
+    warp_of_threads::run(gradient(diff), rows);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(p[i], wanted_p[i], 1e-6);
+      EXPECT_NEAR(diff[i], wanted_diff[i], 1e-6);
+    }
+    for (std::size_t i = 0; i < rows; ++i) EXPECT_NEAR(losses[i], wanted[i], 1e-5) << classes;
+    EXPECT_EQ(losses[4], 0) << "an ignored row";
+  }
 }
 
 TEST(kernels, scale) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,17 +18,17 @@ namespace cohort::detail {
 /// of the weights.
 enum class convolution_pass { output, input, weights };
 
-/// Sizes of a convolution on packed tensors, all in one order of axes. Tensors are f32; images and weights
-/// are bf16 if narrow_images and narrow_weights are set.
+/// Sizes of a convolution on packed tensors, all in one order of axes: all f32 or, if `narrow`, all bf16.
+/// cuDNN has no engines for other mixes, such as f32 gradients of weights from bf16 images.
 ///
 /// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'. cuDNN infers the groups from these.
 struct convolution_extents {
   shape input, weights, output;
   extent2 stride, dilation;
   border rows, columns;
-  bool channels_last = false, narrow_images = false, narrow_weights = false;
+  bool channels_last = false, narrow = false;
 
-  static std::size_t bytes(shape const& of, bool is_narrow) { return elements_of(of) * (is_narrow ? 2 : 4); }
+  std::size_t bytes(shape const& of) const { return elements_of(of) * (narrow ? 2 : 4); }
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
@@ -37,15 +38,14 @@ struct no_convolution_engine : backend_error {
 };
 
 /// One pass of a convolution by cuDNN. Uses the first engine in the order of cuDNN's heuristics that keeps
-/// the precision and is deterministic. With `by`, the first eight such engines are timed and the fastest is
-/// used.
+/// the precision and is deterministic: mode A, then mode B, then the fallback mode. With `by`, up to eight
+/// such engines of all modes are timed and the fastest is used, because mode A often lists a single one.
 ///
 /// Before    run: found(); operands are aligned to 16 bytes, the workspace to workspace_alignment.
 /// Exact     engines that round inputs or sums to less than the requested precision are excluded, and so are
 ///           non-deterministic engines. In f32, engines that use tensor cores are excluded too, because they
 ///           round to TF32.
-/// Errors    backend_error with cuDNN's message if the description is invalid. A mix of types that cuDNN does
-///           not support is not an error: found() is false.
+/// Errors    backend_error with cuDNN's message if the description is invalid.
 class convolution_engine {
  public:
   static constexpr std::size_t workspace_alignment = 256;  // the alignment of CUDA's own allocations
@@ -53,13 +53,9 @@ class convolution_engine {
   /// Returns the first aligned address in memory with workspace_alignment spare bytes.
   static void* aligned(std::byte* at);
 
-  /// cuDNN's heuristics to query: mode A (`best`), the fallback mode (`fallback`), or mode A and, if that
-  /// finds no engine, the fallback mode (`both`).
-  enum class search { best, fallback, both };
-
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
                      convolution_extents const& extents, product_precision products = product_precision::f32,
-                     search among = search::both, tuning* by = nullptr);
+                     tuning* by = nullptr);
 
   bool found() const { return !plans_.empty(); }
   /// Throws no_convolution_engine with the reason, naming `where`.
@@ -84,7 +80,7 @@ class convolution_engine {
     std::size_t workspace_bytes = 0;
   };
 
-  void find_engines(convolution_pass pass, convolution_extents const& extents, search among);
+  void find_engines(convolution_pass pass, convolution_extents const& extents);
 
   void run(usable const& engine, void* input, void* weights, void* output, void* workspace) const;
 
@@ -101,18 +97,18 @@ class convolution_engine {
   };
   static names names_of(convolution_pass pass);
 
-  /// Describes the graph to cuDNN. Returns false if the tensors have different types and cuDNN does not
-  /// support that. If all have one type, a failure throws.
-  bool describe(convolution_pass pass, convolution_extents const& extents);
+  /// Describes the graph to cuDNN.
+  void describe(convolution_pass pass, convolution_extents const& extents);
   /// Finalizes a description. On failure stores cuDNN's status in refusal_ and returns false.
   bool accepts(dnn_description& one);
 
-  /// Adds plans for the first usable engines of a heuristic, until there are max_plans_ plans. Returns
-  /// whether there is any plan.
-  bool choose(cudnnBackendHeurMode_t mode);
+  /// Adds plans for the first usable engines of a heuristic that no earlier heuristic listed, until there are
+  /// max_plans_ plans.
+  void choose(cudnnBackendHeurMode_t mode);
 
-  /// Adds a plan for an engine configuration, if the engine keeps the precision and cuDNN can build the plan.
-  void add_plan(dnn_description configuration);
+  /// Adds a plan for an engine configuration, if the engine is not among `known`, keeps the precision, and
+  /// cuDNN can build the plan.
+  void add_plan(dnn_description configuration, std::span<std::int64_t const> known);
 
   std::string describe_text(convolution_pass pass, convolution_extents const& extents) const;
 

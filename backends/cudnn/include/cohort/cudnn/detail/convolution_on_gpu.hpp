@@ -58,8 +58,6 @@ class convolution_on_gpu {
   void run(void* image, void* weights, void* map, void* scratch) const;
 
  private:
-  /// Prefers a gradient widened from bf16 over an f32 gradient by a fallback engine.
-  void find_engine(gpu_target const& where, convolution_extents extents, product_precision products);
   /// Replaces the convolution's padding with a padded copy of the image.
   void frame(convolution_extents& extents);
   std::size_t framed_bytes() const { return round_to_alignment(framed_ * (narrow_ ? 2 : 4)); }
@@ -67,7 +65,8 @@ class convolution_on_gpu {
   std::size_t ordered_bytes() const;
   shared_stream on_;
   convolution_pass pass_;
-  bool last_, narrow_, swaps_, widens_ = false;
+  bool last_, narrow_, swaps_;
+  bool widens_;                                       // the gradient of weights, which cuDNN computes in bf16
   std::size_t weights_ = 0, image_ = 0, framed_ = 0;  // elements; framed_ 0: no padded copy
   kernels::size taps_ = 0, depth_ = 0, filters_ = 0;
   kernels::image_frame frame_{};

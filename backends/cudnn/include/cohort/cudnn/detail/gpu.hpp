@@ -59,7 +59,7 @@ class gpu {
  private:
   void open_driver(library_source const& from);
 
-  /// Local rank of this process as set by Open MPI, MPICH or Slurm; 0 without them.
+  /// Local rank of this process as set by Open MPI, MPICH, MVAPICH, PALS, torchrun or Slurm; 0 without them.
   static int rank_on_machine();
   /// Selects the GPU by the local rank, modulo the number of GPUs.
   void choose_device();

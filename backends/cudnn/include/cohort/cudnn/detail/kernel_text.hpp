@@ -15,6 +15,10 @@
 /// `add(state, at, sums)`  processes the elements at a position of a walk over a tensor's channels
 ///                  (channels.inc) and adds terms to `sums`; finish(channel, chunk, sums) receives their
 ///                  totals. A kernel without `sum_count` writes elements instead.
+/// `row(i, team)`   processes row i together with the other lanes of its team: a warp on the GPU, one lane on
+///                  the processor. Lane k processes the elements k, k + lanes, …. team.sum and team.largest
+///                  return the same number to all lanes, team.sum_before and team.largest_before that of the
+///                  lanes before (0 for the first).
 /// `marks(i)`       returns two bits of element i; finish(word, first, second) receives the bits of 32
 ///                  elements.
 /// Exceptions: several calls may write to one word by or_into, or write the same value. The source may use
@@ -54,6 +58,26 @@ inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcoun
 inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
 inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
 inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
+struct one_lane {
+  static constexpr size lane = 0;
+  static constexpr size lanes = 1;
+  template <class T>
+  T sum(T x) const {
+    return x;
+  }
+  template <class T>
+  T largest(T x) const {
+    return x;
+  }
+  template <class T>
+  T sum_before(T) const {
+    return 0;
+  }
+  template <class T>
+  T largest_before(T) const {
+    return 0;
+  }
+};
 // Upper 64 bits of the product.
 inline size high_product(size a, size b) {
   __extension__ using wide = unsigned __int128;
@@ -120,6 +144,41 @@ inline constexpr char kernel_text[] =
     "inline unsigned highest_bit(unsigned x) { return 31 - (unsigned)__clz((int)x); }\n"
     "inline void or_into(unsigned* to, unsigned bits) { atomicOr(to, bits); }\n"
     "inline size high_product(size a, size b) { return __umul64hi(a, b); }\n"
+    "struct warp {\n"
+    "  size lane;\n"
+    "  static constexpr size lanes = 32;\n"
+    "  template <class T>\n"
+    "  T sum(T x) const {\n"
+    "    for (int apart = 16; apart > 0; apart /= 2) x += __shfl_xor_sync(~0U, x, apart);\n"
+    "    return x;\n"
+    "  }\n"
+    "  template <class T>\n"
+    "  T largest(T x) const {\n"
+    "    for (int apart = 16; apart > 0; apart /= 2) {\n"
+    "      T const other = __shfl_xor_sync(~0U, x, apart);\n"
+    "      x = other > x ? other : x;\n"
+    "    }\n"
+    "    return x;\n"
+    "  }\n"
+    "  template <class T>\n"
+    "  T sum_before(T x) const {\n"
+    "    T const own = x;\n"
+    "    for (unsigned apart = 1; apart < 32; apart *= 2) {\n"
+    "      T const other = __shfl_up_sync(~0U, x, apart);\n"
+    "      x += lane >= apart ? other : T(0);\n"
+    "    }\n"
+    "    return x - own;\n"
+    "  }\n"
+    "  template <class T>\n"
+    "  T largest_before(T x) const {\n"
+    "    for (unsigned apart = 1; apart < 32; apart *= 2) {\n"
+    "      T const other = __shfl_up_sync(~0U, x, apart);\n"
+    "      x = lane >= apart && other > x ? other : x;\n"
+    "    }\n"
+    "    T const before = __shfl_up_sync(~0U, x, 1);\n"
+    "    return lane == 0 ? T(0) : before;\n"
+    "  }\n"
+    "};\n"
 #define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
 #include <cohort/codec/detail/coding_formulas.inc>
 #include <cohort/codec/detail/residual_formulas.inc>

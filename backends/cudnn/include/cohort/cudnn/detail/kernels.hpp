@@ -41,10 +41,17 @@ concept walking_sums = walking_kernel<Kernel> && requires {
   Kernel::sum_count;
 };
 
+/// A kernel with a warp per row.
+template <class Kernel>
+concept row_kernel = requires(Kernel const& k) {
+  k.row(0ULL, kernels::one_lane());
+};
+
 /// Number of a launch's calls that one block processes.
 template <class Kernel>
 inline constexpr unsigned long long calls_per_block = walking_kernel<Kernel>   ? 1
                                                       : summing_kernel<Kernel> ? sum_chunk
+                                                      : row_kernel<Kernel>     ? block_threads / 32
                                                                                : block_threads;
 
 namespace kernels {
@@ -104,6 +111,7 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<average_pool_gradient<1>>("average_pool_gradient<1>");
   visit.template operator()<average_pool_gradient<8>>("average_pool_gradient<8>");
   visit.template operator()<softmax>("softmax");
+  visit.template operator()<softmax_rows>("softmax_rows");
   visit.template operator()<softmax_gradient>("softmax_gradient");
   visit.template operator()<softmax_loss>("softmax_loss");
   visit.template operator()<softmax_loss_gradient>("softmax_loss_gradient");

@@ -10,7 +10,7 @@ namespace cohort::detail {
 /// sums.
 ///
 /// Shapes    targets: one class index per example if `labels`, otherwise one f32 per element of the output.
-///           weights: one per example; null means 1. sums: one per chunk of the loss's terms.
+///           weights: one per example; null means 1. sums: as many as prepare_loss receives.
 struct loss_pass {
   float const* input = nullptr;
   float* output = nullptr;
@@ -22,16 +22,16 @@ struct loss_pass {
   kernels::mean_factor scale{};
 };
 
-/// Prepares a loss: `factor` times the sum of n terms. sum(pass) writes the output and enqueues the terms'
+/// Prepares a loss: `factor` times the sum of `chunks` sums. sum(pass) writes the output and enqueues the
 /// sums; infer(pass) writes only the output; differentiate(pass) writes the gradient.
 ///
 /// Order     the loss is available after waiting for the stream.
 template <class Infer, class Sum, class Differentiate>
-gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, double flops, std::size_t n,
-                           double factor, Infer infer, Sum sum, Differentiate differentiate) {
+gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, double flops,
+                           std::size_t chunks, double factor, Infer infer, Sum sum,
+                           Differentiate differentiate) {
   using enum operand_role;
   shape const layout = batched_output(request);
-  std::size_t const chunks = (n + sum_chunk - 1) / sum_chunk;
   gpu_operation made;
   made.output = layout;
   if (!request.training) {

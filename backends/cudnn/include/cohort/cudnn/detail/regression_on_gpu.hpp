@@ -61,8 +61,9 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
                                                        pass.diff_input, width, pass.scale},
                n);
   };
-  return prepare_loss(on, request, layer.flops(request.input_shapes) * request.batch, n,
-                      layer.weight / static_cast<double>(width), infer, sum, differentiate);
+  return prepare_loss(on, request, layer.flops(request.input_shapes) * request.batch,
+                      (n + sum_chunk - 1) / sum_chunk, layer.weight / static_cast<double>(width), infer, sum,
+                      differentiate);
 }
 
 }  // namespace cohort::detail

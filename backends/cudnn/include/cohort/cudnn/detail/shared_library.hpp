@@ -19,7 +19,9 @@ struct library_source {
 };
 
 /// Returns the folders to search for CUDA's libraries after the system's: $CUDA_PATH/lib64, the toolkit's
-/// folder, and the cache that cmake/setup.sh --cuda fills.
+/// folder, the cache that cmake/setup.sh --cuda fills, and the folders of NVIDIA's pip packages
+/// (nvidia/*/lib) below each folder of PYTHONPATH and below the site packages of $VIRTUAL_ENV, $CONDA_PREFIX,
+/// ~/.local, /usr/local and /usr.
 std::vector<std::string> cuda_library_folders();
 
 /// Returns the system's loader. If a library exists but does not load, `why` receives the loader's error for

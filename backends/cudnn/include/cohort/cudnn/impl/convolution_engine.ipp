@@ -18,10 +18,9 @@ COHORT_CUDNN_INLINE void* convolution_engine::aligned(std::byte* at) {
 COHORT_CUDNN_INLINE convolution_engine::convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn,
                                                            convolution_pass pass,
                                                            convolution_extents const& extents,
-                                                           product_precision products, search among,
-                                                           tuning* by)
+                                                           product_precision products, tuning* by)
     : dnn_(std::move(dnn)), products_(products), max_plans_(by ? max_timed : 1) {
-  find_engines(pass, extents, among);
+  find_engines(pass, extents);
   if (by && plans_.size() > 1) choose_fastest(*by, pass, extents);
 }
 
@@ -40,11 +39,11 @@ COHORT_CUDNN_INLINE void convolution_engine::run(void* input, void* weights, voi
 }
 
 COHORT_CUDNN_INLINE void convolution_engine::find_engines(convolution_pass pass,
-                                                          convolution_extents const& extents, search among) {
+                                                          convolution_extents const& extents) {
   auto const held = dnn_->lock_handle();
-  if (!describe(pass, extents)) return;
-  if (among != search::fallback && choose(CUDNN_HEUR_MODE_A)) return;
-  if (among != search::best) choose(CUDNN_HEUR_MODE_FALLBACK);
+  describe(pass, extents);
+  for (auto const mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK})
+    if (plans_.size() < max_plans_) choose(mode);
 }
 
 COHORT_CUDNN_INLINE void convolution_engine::run(usable const& engine, void* input, void* weights,
@@ -74,9 +73,8 @@ COHORT_CUDNN_INLINE void convolution_engine::choose_fastest(tuning& by, convolut
       std::size_t room = 0;
       for (usable const& one : plans_) room = std::max(room, one.workspace_bytes);
       for (std::size_t const bytes :
-           {extents.bytes(extents.input, extents.narrow_images),
-            extents.bytes(extents.weights, extents.narrow_weights),
-            extents.bytes(extents.output, extents.narrow_images), room + workspace_alignment})
+           {extents.bytes(extents.input), extents.bytes(extents.weights), extents.bytes(extents.output),
+            room + workspace_alignment})
         memory.push_back(timing_buffer(dnn_->shared_stream(), bytes));
     }
     run(plans_[candidate], memory[0].data(), memory[1].data(), memory[2].data(), aligned(memory[3].data()));
@@ -152,12 +150,12 @@ COHORT_CUDNN_INLINE convolution_engine::names convolution_engine::names_of(convo
   }
 }
 
-COHORT_CUDNN_INLINE bool convolution_engine::describe(convolution_pass pass,
+COHORT_CUDNN_INLINE void convolution_engine::describe(convolution_pass pass,
                                                       convolution_extents const& extents) {
   names const of = names_of(pass);
-  parts_.push_back(tensor(input_id, extents.input, extents.channels_last, extents.narrow_images));
-  parts_.push_back(tensor(weights_id, extents.weights, extents.channels_last, extents.narrow_weights));
-  parts_.push_back(tensor(output_id, extents.output, extents.channels_last, extents.narrow_images));
+  parts_.push_back(tensor(input_id, extents.input, extents.channels_last, extents.narrow));
+  parts_.push_back(tensor(weights_id, extents.weights, extents.channels_last, extents.narrow));
+  parts_.push_back(tensor(output_id, extents.output, extents.channels_last, extents.narrow));
   parts_.push_back(convolution(extents));
   dnn_description operation(*dnn_, of.operation);
   operation.set(of.alpha, 1.0F);
@@ -166,17 +164,13 @@ COHORT_CUDNN_INLINE bool convolution_engine::describe(convolution_pass pass,
   operation.set(of.weights, parts_[1]);
   operation.set(of.output, parts_[2]);
   operation.set(of.convolution, parts_[3]);
-  bool const is_mixed = extents.narrow_images != extents.narrow_weights;
-  if (!is_mixed) operation.finalize();
-  if (is_mixed && !accepts(operation)) return false;
+  operation.finalize();
   parts_.push_back(std::move(operation));
   dnn_description graph(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, dnn_->handle());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts_[4]);
-  if (!is_mixed) graph.finalize();
-  if (is_mixed && !accepts(graph)) return false;
+  graph.finalize();
   parts_.push_back(std::move(graph));
-  return true;
 }
 
 COHORT_CUDNN_INLINE bool convolution_engine::accepts(dnn_description& one) {
@@ -185,11 +179,11 @@ COHORT_CUDNN_INLINE bool convolution_engine::accepts(dnn_description& one) {
   return status == CUDNN_STATUS_SUCCESS;
 }
 
-COHORT_CUDNN_INLINE bool convolution_engine::choose(cudnnBackendHeurMode_t mode) {
+COHORT_CUDNN_INLINE void convolution_engine::choose(cudnnBackendHeurMode_t mode) {
   dnn_description wanted(*dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   wanted.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
   wanted.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-  if (!accepts(wanted)) return false;
+  if (!accepts(wanted)) return;
   std::vector<dnn_description> found;
   std::vector<cudnnBackendDescriptor_t> handles;
   for (std::size_t i = wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span<cudnnBackendDescriptor_t>());
@@ -197,17 +191,22 @@ COHORT_CUDNN_INLINE bool convolution_engine::choose(cudnnBackendHeurMode_t mode)
     handles.push_back(found.emplace_back(*dnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).handle());
   std::size_t const count =
       std::min(wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span(handles)), handles.size());
+  std::vector<std::int64_t> known;
+  for (usable const& one : plans_) known.push_back(one.number);
   for (std::size_t i = 0; i < count && plans_.size() < max_plans_; ++i) {
     ++engines_;
-    add_plan(std::move(found[i]));
+    add_plan(std::move(found[i]), known);
   }
-  return !plans_.empty();
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::add_plan(dnn_description configuration) {
+COHORT_CUDNN_INLINE void convolution_engine::add_plan(dnn_description configuration,
+                                                      std::span<std::int64_t const> known) {
   dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.handle();
   configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
+  std::int64_t number = -1, bytes = 0;
+  engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number, 1));
+  if (std::find(known.begin(), known.end(), number) != known.end()) return;
   if (!keeps_precision(engine)) {
     ++rejected_;
     return;
@@ -216,8 +215,6 @@ COHORT_CUDNN_INLINE void convolution_engine::add_plan(dnn_description configurat
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, dnn_->handle());
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
   if (!accepts(plan)) return;
-  std::int64_t number = -1, bytes = 0;
-  engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number, 1));
   plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span(&bytes, 1));
   plans_.push_back({std::move(configuration), std::move(plan), number, static_cast<std::size_t>(bytes)});
 }
@@ -248,8 +245,7 @@ COHORT_CUDNN_INLINE std::string convolution_engine::describe_text(convolution_pa
                   ' ',
                   sides(extents.columns),
                   extents.channels_last ? ", channels last" : "",
-                  extents.narrow_images ? ", bf16" : "",
-                  extents.narrow_weights ? ", weights bf16" : "",
+                  extents.narrow ? ", bf16" : "",
                   ", by ",
                   name_of(products_)});
 }

@@ -35,7 +35,8 @@ COHORT_CUDNN_INLINE convolution_on_gpu::convolution_on_gpu(gpu_target const& whe
       pass_(pass),
       last_(variant.channels_last),
       narrow_(variant.is_narrow()),
-      swaps_(windows.transposed) {
+      swaps_(windows.transposed),
+      widens_(narrow_ && pass == convolution_pass::weights) {
   int const depth = windows.image[0] / windows.groups, filters = windows.map[0] / windows.groups;
   int const rows = windows.window.size.height, columns = windows.window.size.width;
   weights_ = elements_of({windows.map[0], depth, rows, columns});
@@ -50,12 +51,11 @@ COHORT_CUDNN_INLINE convolution_on_gpu::convolution_on_gpu(gpu_target const& whe
                               vertical_border(windows.window, windows.image[1]),
                               horizontal_border(windows.window, windows.image[2]),
                               last_,
-                              narrow_,
-                              narrow_ && pass != convolution_pass::weights};
-  find_engine(where, extents, variant.products);
+                              narrow_};
+  engine_.emplace(where.dnn, pass_, extents, variant.products, where.tune);
   if (!engine_->found() && !extents.is_symmetric()) {
     frame(extents);
-    find_engine(where, extents, variant.products);
+    engine_.emplace(where.dnn, pass_, extents, variant.products, where.tune);
   }
   if (!engine_->found()) engine_->refuse(name);
 }
@@ -88,19 +88,6 @@ COHORT_CUDNN_INLINE void convolution_on_gpu::run(void* image, void* weights, voi
     on_->launch(kernels::convert{{ordered, true}, {weights, false}}, weights_);
 }
 
-COHORT_CUDNN_INLINE void convolution_on_gpu::find_engine(gpu_target const& where, convolution_extents extents,
-                                                         product_precision products) {
-  using search = convolution_engine::search;
-  bool const may_widen = narrow_ && pass_ == convolution_pass::weights;
-  for (search const among : {search::best, search::fallback})
-    for (bool const widens : {false, true}) {
-      if (widens && !may_widen) continue;
-      if (may_widen) extents.narrow_weights = widens_ = widens;
-      engine_.emplace(where.dnn, pass_, extents, products, among, where.tune);
-      if (engine_->found()) return;
-    }
-}
-
 COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& extents) {
   shape const image = extents.input;
   extents.input[2] += extents.rows.before + extents.rows.after;
@@ -118,8 +105,7 @@ COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& extents)
 }
 
 COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::ordered_bytes() const {
-  bool const is_narrow = pass_ == convolution_pass::weights ? widens_ : narrow_;
-  return swaps_ || widens_ ? round_to_alignment(weights_ * (is_narrow ? 2 : 4)) : 0;
+  return swaps_ || widens_ ? round_to_alignment(weights_ * (narrow_ ? 2 : 4)) : 0;
 }
 
 COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,

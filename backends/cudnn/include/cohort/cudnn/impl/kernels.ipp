@@ -24,6 +24,12 @@ void run_elements(Kernel const& k, size n) {
 }
 
 template <class Kernel>
+void run_rows(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * (block_threads / 32) + threadIdx.x / 32;
+  if (i < n) k.row(i, warp{threadIdx.x % 32});
+}
+
+template <class Kernel>
 void run_marks(Kernel const& k, size n) {
   size const i = size{blockIdx.x} * block_threads + threadIdx.x;
   unsigned const marks = i < n ? k.marks(i) : 0;
@@ -84,6 +90,7 @@ void run_walk_sums(Kernel const& k) {
                   : walking_kernel<Kernel> ? "run_walk(k)"
                   : summing_kernel<Kernel> ? "run_sums(k, n)"
                   : marking_kernel<Kernel> ? "run_marks(k, n)"
+                  : row_kernel<Kernel>     ? "run_rows(k, n)"
                                            : "run_elements(k, n)")
                + "; }\n";
   });

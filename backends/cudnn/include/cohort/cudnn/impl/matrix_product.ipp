@@ -93,8 +93,11 @@ COHORT_CUDNN_INLINE void matrix_product::choose() {
   blas_->check(f.choose(blas_->handle(), d.product, d.a, d.b, d.result, d.result, d.preference,
                         static_cast<int>(found.size()), found.data(), &count),
                "choosing an algorithm for a matrix product");
-  if (count == 0) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
-  for (int i = 0; i < count; ++i) algorithms_.push_back(found[static_cast<std::size_t>(i)].algo);
+  for (int i = 0; i < count; ++i)
+    if (auto const& one = found[static_cast<std::size_t>(i)]; one.state == CUBLAS_STATUS_SUCCESS)
+      algorithms_.push_back(one.algo);
+  if (algorithms_.empty())
+    throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
 }
 
 COHORT_CUDNN_INLINE void matrix_product::choose_fastest(tuning& by, extents const& sizes,

@@ -31,8 +31,7 @@ COHORT_CUDNN_INLINE availability probe_convolution(std::shared_ptr<compute_strea
                                        .rows = {},
                                        .columns = {},
                                        .channels_last = variant.channels_last,
-                                       .narrow_images = variant.is_narrow(),
-                                       .narrow_weights = variant.is_narrow()},
+                                       .narrow = variant.is_narrow()},
                    products);
   }
   if (!engine->found()) engine->refuse("a 3x3 kernel on 4x4 elements");

@@ -4,12 +4,41 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cohort/cudnn/detail/shared_library.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/io/data_folders.hpp>
 #include <cstddef>
+#include <utility>
 
 namespace cohort::detail {
+
+/// Returns the existing paths that match a pattern, sorted.
+COHORT_CUDNN_INLINE std::vector<std::string> paths_like(std::string const& pattern) {
+  std::vector<std::string> paths;
+  glob_t found{};
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return paths;
+}
+
+/// Returns the folders in which Python searches for packages, as patterns.
+COHORT_CUDNN_INLINE std::vector<std::string> python_package_folders() {
+  std::vector<std::string> folders;
+  std::string const listed = environment_variable("PYTHONPATH");
+  for (std::size_t begin = 0; begin < listed.size();) {
+    std::size_t const end = std::min(listed.find(':', begin), listed.size());
+    if (end > begin) folders.push_back(listed.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::string const home = environment_variable("HOME");
+  for (std::string const& prefix :
+       {environment_variable("VIRTUAL_ENV"), environment_variable("CONDA_PREFIX"),
+        home.empty() ? home : home + "/.local", std::string("/usr/local"), std::string("/usr")})
+    if (!prefix.empty()) folders.push_back(prefix + "/lib/python3*/*-packages");
+  return folders;
+}
 
 COHORT_CUDNN_INLINE std::vector<std::string> cuda_library_folders() {
   std::vector<std::string> folders;
@@ -18,16 +47,16 @@ COHORT_CUDNN_INLINE std::vector<std::string> cuda_library_folders() {
   folders.push_back("/usr/local/cuda/lib64");
   if (std::string const cache = io::cache_folder("cuda-13.0"); !cache.empty())
     folders.push_back(cache + "/lib");
+  for (std::string const& packages : python_package_folders())
+    for (std::string& found : paths_like(packages + "/nvidia/*/lib")) folders.push_back(std::move(found));
   return folders;
 }
 
 /// Opens the library that NVRTC opens by its bare name when it compiles. If it is next to NVRTC but not in
 /// the system's folders, NVRTC finds it only if it is already open.
 COHORT_CUDNN_INLINE void open_builtins(std::string const& folder) {
-  glob_t found{};
-  if (::glob((folder + "/libnvrtc-builtins.so.*").c_str(), 0, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) ::dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
-  ::globfree(&found);
+  for (std::string const& path : paths_like(folder + "/libnvrtc-builtins.so.*"))
+    ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 COHORT_CUDNN_INLINE library_source system_libraries() {

@@ -43,7 +43,7 @@ gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& r
   auto const rows = static_cast<std::size_t>(request.batch);
   std::size_t const classes = elements_of(request.output_shape);
   auto const softmax_of = [=](loss_pass const& pass) {
-    return kernels::softmax{pass.input, pass.output, classes, 1};
+    return kernels::softmax_rows{pass.input, pass.output, classes};
   };
   auto const wanted = [=](loss_pass const& pass) {
     return kernels::class_targets{pass.labels ? reinterpret_cast<int const*>(pass.targets) : nullptr,

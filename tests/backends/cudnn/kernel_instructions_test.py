@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# label: slow
+"""The kernels' machine code keeps within budgets: instructions per element, registers and spilled registers.
+
+Needs NVRTC and nvdisasm (CUDA's tools, or the pip package nvidia-cuda-nvdisasm); without them, and for
+architectures that NVRTC does not support, the test is skipped. Needs no GPU. The argument --table prints the
+measurements.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CAPABILITIES = (75, 80, 86, 89, 90, 100, 120)
+
+# Kernels that read or write whole images: instructions per element. Of the loops that load from memory, the
+# one with the most instructions `marker` processes (number of markers) / `per_element` elements. All branches
+# of the loop are counted, for f32 and bf16, so fewer instructions are executed. A kernel without a marker has
+# no such loop: one call processes `per_element` elements.
+BUDGETS = [
+    # kernel, marker, per element, most instructions
+    ("run_channel_sums_1_",           r"DADD",    1,           30),
+    ("run_channel_sums_8_",           r"DADD",    1,           12),
+    ("run_channel_statistics_1_",     r"D(ADD|FMA)", 2,        30),
+    ("run_channel_statistics_8_",     r"D(ADD|FMA)", 2,        15),
+    ("run_norm_gradient_sums_1_",     r"D(ADD|FMA)", 2,        80),
+    ("run_norm_gradient_sums_8_",     r"D(ADD|FMA)", 2,        40),
+    ("run_normalise_groups_1_",       r"STG",     2,           60),
+    ("run_normalise_groups_8_",       r"STG",     3 / 8,       40),
+    ("run_normalise_groups_gradient_1_", r"STG",  2,           90),
+    ("run_normalise_groups_gradient_8_", r"STG",  3 / 8,       60),
+    ("run_max_pool_8_",               r"LDG",     3 / 8,       40),
+    ("run_max_pool_gradient_8_",      r"LDG",     11 / 8,      40),
+    ("run_reorder",                   None,       8,           90),
+]
+# Of every kernel.
+MOST_REGISTERS = 128
+# Bytes of stack: a few scalars that the compiler spills, and the memory in which sine and cosine of a double
+# reduce large arguments.
+MOST_STACK = 16
+STACK = {"run_add_noise": 64}
+
+
+def disassembler():
+    """Path of nvdisasm, or None."""
+    folders = [os.environ.get("CUDA_PATH", "") + "/bin", "/usr/local/cuda/bin"]
+    for site in sys.path:
+        folders += glob.glob(site + "/nvidia/*/bin")
+    return shutil.which("nvdisasm") or shutil.which("nvdisasm", path=os.pathsep.join(folders))
+
+
+class kernel:
+    """Instructions of one function, as (address, text), its registers and its bytes of stack."""
+
+    def __init__(self):
+        self.instructions, self.registers, self.stack = [], 0, 0
+        self.labels = {}
+
+    def loops(self):
+        """The bodies of loops."""
+        place = {address: i for i, (address, _) in enumerate(self.instructions)}
+        for i, (address, text) in enumerate(self.instructions):
+            target = re.search(r"\bBRA\b.*`\((\.\w+)\)", text)
+            begin = self.labels.get(target.group(1)) if target else None
+            if begin is not None and begin <= address:
+                yield [text for _, text in self.instructions[place[begin]:i + 1]]
+
+    def per_element(self, marker, per_element):
+        if not marker:
+            return len(self.instructions) / per_element
+        reading = [body for body in self.loops() if any("LDG" in text for text in body)]
+        counts = [(len(re.findall(rf"\b{marker}\b", "\n".join(body))), len(body)) for body in reading]
+        marks, length = max(counts, key=lambda one: (one[0], -one[1]), default=(0, 0))
+        return length / (marks / per_element) if marks else float("inf")
+
+
+def kernels_of(text):
+    """Reads nvdisasm's output."""
+    found, now, waiting = {}, None, []
+    attribute = r"EIATTR_{}.*?index@\((\w+)\).*?\.word\s+(0x[0-9a-f]+)"
+    for name, count in re.findall(attribute.format("REGCOUNT"), text, re.DOTALL):
+        found.setdefault(name, kernel()).registers = int(count, 16)
+    for name, size in re.findall(attribute.format("FRAME_SIZE"), text, re.DOTALL):
+        found.setdefault(name, kernel()).stack = int(size, 16)
+    for line in text.splitlines():
+        if section := re.match(r"\.text\.(\w+):", line):
+            now, waiting = found[section.group(1)], []
+        elif re.match(r"//-+ \.", line):
+            now = None
+        elif now is None:
+            continue
+        elif label := re.match(r"(\.L\w+):", line):
+            waiting.append(label.group(1))
+        elif code := re.match(r"\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", line):
+            address = int(code.group(1), 16)
+            now.labels.update(dict.fromkeys(waiting, address))
+            waiting = []
+            if code.group(2) != "NOP":
+                now.instructions.append((address, code.group(2)))
+    return {name: one for name, one in found.items() if one.instructions}
+
+
+def compiled(capability, tool):
+    """The kernels for a compute capability, or the reason why they cannot be measured."""
+    if not tool:
+        return "nvdisasm is missing; install CUDA's tools or the pip package nvidia-cuda-nvdisasm"
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = os.path.join(folder, "kernels.cubin")
+        made = subprocess.run([os.environ["COHORT_PROGRAM"], str(capability), cubin],
+                              capture_output=True, text=True, timeout=300)
+        if made.returncode == 77:
+            return made.stderr.strip()
+        made.check_returncode()
+        listing = subprocess.run([tool, cubin], capture_output=True, text=True, check=True, timeout=300)
+        return kernels_of(listing.stdout)
+
+
+class kernel_instructions(unittest.TestCase):
+    def test_keep_within_their_budgets(self):
+        tool = disassembler()
+        for capability in CAPABILITIES:
+            with self.subTest(capability=capability):
+                kernels = compiled(capability, tool)
+                if isinstance(kernels, str):
+                    self.skipTest(kernels)
+                self.assertGreater(len(kernels), 100)
+                for name, one in kernels.items():
+                    self.assertLessEqual(one.registers, MOST_REGISTERS, f"registers of {name}")
+                    self.assertLessEqual(one.stack, STACK.get(name, MOST_STACK), f"bytes of stack of {name}")
+                for name, marker, per_element, budget in BUDGETS:
+                    self.assertLessEqual(kernels[name].per_element(marker, per_element), budget,
+                                         f"instructions per element of {name}")
+
+
+def print_table():
+    tool = disassembler()
+    measured = {}
+    for capability in CAPABILITIES:
+        kernels = compiled(capability, tool)
+        if isinstance(kernels, str):
+            print(f"sm_{capability}: {kernels}")
+        else:
+            measured[capability] = kernels
+    print(f"{'instructions per element':36}", *(f"sm_{capability:<5}" for capability in measured), "budget")
+    for name, marker, per_element, budget in BUDGETS:
+        figures = (kernels[name].per_element(marker, per_element) for kernels in measured.values())
+        print(f"{name:36}", *(f"{figure:8.1f}" for figure in figures), budget)
+    for what in ("registers", "stack"):
+        most = (max((getattr(one, what), name) for name, one in kernels.items())
+                for kernels in measured.values())
+        print(f"most {what}:", *(f"{count} ({name})" for count, name in most))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--table"]:
+        print_table()
+    else:
+        unittest.main()
