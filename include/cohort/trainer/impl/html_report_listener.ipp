@@ -30,11 +30,11 @@ body { margin: 0 auto; padding: 1rem; max-width: 72rem; background: var(--ground
 h1 { font-size: 1.4rem; margin: 0; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
 figure { margin: 0; overflow-x: auto; } figcaption, .dim, th { color: var(--dim); font-weight: 400; }
-svg { width: 100%; height: auto; } svg.natural { width: auto; max-width: none; }
+svg { width: 100%; max-width: 40rem; height: auto; } svg.natural { width: auto; max-width: none; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--text); } svg text.dim { fill: var(--dim); }
 .grid { stroke: var(--grid); } .curve { fill: none; stroke: var(--c); stroke-width: 2; }
 .curve.dashed { stroke-dasharray: 5 3; } rect, circle { fill: var(--c); }
-.layer { fill: none; stroke: var(--dim); } .edge { fill: none; stroke: var(--dim); opacity: .6; }
+.layer { fill: var(--ground); stroke: var(--dim); } .edge { fill: none; stroke: var(--dim); opacity: .6; }
 .network { max-height: 36rem; overflow: auto; }
 .c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
 .c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
@@ -261,7 +261,7 @@ COHORT_CORE_INLINE std::string html_report_listener::head() const {
 }
 
 COHORT_CORE_INLINE std::string html_report_listener::memory_text() const {
-  std::string text = detail::line_chart("Memory", memory_);
+  std::string text = detail::line_chart("Resident memory", memory_);
   if (!settings_.memory) return text;
   run_memory const& m = *settings_.memory;
   std::pair<char const*, std::size_t> const kinds[]{{"parameters", m.parameters},

@@ -192,7 +192,7 @@ COHORT_CORE_INLINE std::string confusion_picture(classification_report const& re
       double const share = actual > 0 ? static_cast<double>(count) / static_cast<double>(actual) : 0;
       svg += text_of({"<rect class=\"", row == column ? "c2" : "c3", "\" x=\"", svg_at(x0 + cell * column),
                       "\" y=\"", svg_at(y0 + cell * row), "\" width=\"", svg_at(cell - 1), "\" height=\"",
-                      svg_at(cell - 1), "\" fill-opacity=\"", decimal_text(0.04 + 0.9 * share, 3),
+                      svg_at(cell - 1), "\" fill-opacity=\"", decimal_text(0.05 + 0.55 * share, 3),
                       "\"><title>", name(row), " as ", name(column), ": ", count, "</title></rect>"});
       if (classes <= most_counts && count > 0)
         svg += text_of({"<text x=\"", svg_at(x0 + cell * (column + 0.5)), "\" y=\"",
@@ -233,7 +233,7 @@ COHORT_CORE_INLINE std::string network_picture(graph_view net) {
     for (int const from : net.inputs(id)) {
       double const x0 = x_of(from), y0 = y_of(from) + height, x1 = x_of(id), y1 = y_of(id);
       // an arrow over several rows passes the boxes between them on the right
-      double const aside = of(id).row - of(from).row > 1 ? width / 2 + gap_x : 0;
+      double const aside = of(id).row - of(from).row > 1 ? 2 * width / 3 + gap_x : 0;
       svg += text_of({"<path class=\"edge\" d=\"M", svg_at(x0), ' ', svg_at(y0), " C", svg_at(x0 + aside),
                       ' ', svg_at(y0 + gap_y), ' ', svg_at(x1 + aside), ' ', svg_at(y1 - gap_y), ' ',
                       svg_at(x1), ' ', svg_at(y1), "\"/>\n"});
