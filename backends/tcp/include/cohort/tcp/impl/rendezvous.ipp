@@ -98,8 +98,14 @@ COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> 
                               .expected = std::string(rendezvous_mark),
                               .got = "another text"});
   registration made{.job = from.text(), .host = from.text()};
-  made.ranks = static_cast<int>(from.number<std::uint32_t>());
-  made.rank = static_cast<int>(from.number<std::uint32_t>() - 1);  // modulo 2³², so that 0 becomes −1
+  constexpr std::uint32_t most_ranks = std::uint32_t{1} << 20;
+  auto const ranks = from.number<std::uint32_t>(), rank = from.number<std::uint32_t>();
+  if (ranks > most_ranks || rank > most_ranks)
+    throw communicator_error({.what = "a registration at the rendezvous is damaged",
+                              .expected = {"at most ", most_ranks, " ranks"},
+                              .got = {"rank ", rank, " of ", ranks}});
+  made.ranks = static_cast<int>(ranks);
+  made.rank = static_cast<int>(rank) - 1;
   made.addresses = addresses_in(from);
   from.end();
   return made;
