@@ -6,12 +6,6 @@
 
 namespace cohort::detail {
 
-/// Returns the name of this host.
-std::string host_name();
-
-/// Returns a text that differs between hosts, and between boots of a host; "" if the system has none.
-std::string boot_identity();
-
 /// Returns host, number and start time of this process, for example "node7, process 4711, started 1234567".
 /// The start time is in clock ticks since the host's boot.
 std::string process_identity();

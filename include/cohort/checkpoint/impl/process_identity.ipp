@@ -2,11 +2,11 @@
 #pragma once
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <cohort/checkpoint/detail/process_identity.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
+#include <cohort/io/detail/host_identity.hpp>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -25,18 +25,6 @@ COHORT_CORE_INLINE std::string start_time(std::string_view process) {
   constexpr int fields_to_skip = 20;
   for (int field = 0; field < fields_to_skip && at != text.npos; ++field) at = text.find(' ', at + 1);
   return at == text.npos ? std::string() : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
-}
-
-COHORT_CORE_INLINE std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
-COHORT_CORE_INLINE std::string boot_identity() {
-  std::string text;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-  return text;
 }
 
 COHORT_CORE_INLINE std::string process_identity() {

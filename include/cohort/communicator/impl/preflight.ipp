@@ -11,6 +11,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
+#include <cohort/io/detail/host_identity.hpp>
 #include <cohort/version.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -51,9 +52,7 @@ COHORT_CORE_INLINE std::string refusal_of(std::string const& folder) {
 
 COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
   rank_facts made{.run = what.run};
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  made.its.host = name.data();
+  made.its.host = host_name();
   made.its.version = std::string(library_version);
   made.its.processors = static_cast<int>(std::thread::hardware_concurrency());
   made.its.memory = available_memory();

@@ -9,6 +9,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
+#include <cohort/io/detail/host_identity.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/io/detail/stored_png.hpp>
 #include <cohort/io/detail/tfrecord_frame.hpp>
@@ -93,11 +94,9 @@ COHORT_CORE_INLINE value_histogram histogram_of(std::span<double const> numbers,
 
 COHORT_CORE_INLINE event_file::event_file(std::string const& folder) {
   detail::make_folder(folder);
-  char host[256] = "host";
-  ::gethostname(host, sizeof host - 1);
   std::string const begin = folder + "/events.out.tfevents."
                             + std::to_string(static_cast<std::int64_t>(detail::seconds_since_1970())) + '.'
-                            + host + '.' + std::to_string(::getpid()) + '.';
+                            + detail::host_name() + '.' + std::to_string(::getpid()) + '.';
   for (int number = 0; file_ < 0; ++number) {
     path_ = begin + std::to_string(number);
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);

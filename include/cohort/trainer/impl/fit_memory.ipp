@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/checkpoint/detail/process_identity.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
+#include <cohort/io/detail/host_identity.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>

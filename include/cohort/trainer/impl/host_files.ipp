@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/detail/process_identity.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/host_identity.hpp>
 #include <cohort/trainer/host_files.hpp>
 #include <string_view>
 
@@ -47,7 +47,7 @@ COHORT_CORE_INLINE std::vector<std::string> host_files_of(std::size_t rank,
 
 COHORT_CORE_INLINE std::vector<std::string> host_files(std::vector<std::string> const& files,
                                                        communicator& world) {
-  std::string text = detail::host_name() + ' ' + detail::boot_identity();
+  std::string text = detail::host_identity();
   for (std::string const& file : files) text += '\0' + file;
   std::vector<detail::listed_files> ranks;
   for (std::string const& one_text : detail::texts_of_all(world, "host_files", text)) {

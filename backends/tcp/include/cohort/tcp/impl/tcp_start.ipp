@@ -2,9 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <cerrno>
-#include <cohort/checkpoint/detail/process_identity.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/host_identity.hpp>
 #include <cohort/tcp/detail/tcp_start.hpp>
 #include <cstring>
 #include <utility>
@@ -92,7 +92,7 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
   require_encryption(from, start.identity, addresses);
   host_rendezvous(start, meeting, from, how.log);
   registration mine{.job = from.job,
-                    .host = host_name() + ' ' + boot_identity(),
+                    .host = host_identity(),
                     .ranks = from.ranks,
                     .rank = from.rank};
   for (endpoint const& one : addresses) {
