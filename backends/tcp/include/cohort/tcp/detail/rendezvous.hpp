@@ -28,7 +28,7 @@ struct registration {
   static registration decoded(std::span<std::byte const> bytes);
 };
 
-/// What the rendezvous answers.
+/// Answer of the rendezvous to a registration.
 struct rendezvous_answer {
   enum class kind : std::uint8_t { waits, complete, refused };
 
@@ -68,8 +68,8 @@ class message_stream {
   std::string failure_;
 };
 
-/// The place where the processes of a job meet: it learns their addresses, numbers them, and tells all of
-/// them. No training data passes through it.
+/// Meeting point of a job's processes. It collects their addresses, numbers them, and sends the numbers and
+/// addresses to each of them. No training data passes through it.
 ///
 /// Order     ranks are numbered by host (in the order of the hosts' names), then in the order of arrival, if
 ///           no process wants a certain rank.

@@ -67,9 +67,6 @@ class secure_stream {
 
   tcp_socket const& socket() const { return *socket_; }
   bool is_open() const { return socket_ && socket_->is_open(); }
-  bool encrypts() const { return tls_ != nullptr; }
-  /// Whether received bytes are waiting inside this object.
-  bool has_buffered() const;
 
  private:
   std::optional<std::size_t> fail(std::string why);

@@ -47,7 +47,6 @@ class tcp_receiver {
   bool sleeps(bool now) { return !reads_ring_ || ring_->reader_sleeps(now); }
   /// Whether the other process waits until it can write; the answer is true once.
   bool must_wake_writer() { return reads_ring_ && ring_->must_wake_writer(); }
-  bool has_buffered() const { return stream_ && stream_->has_buffered(); }
 
   /// Begins a receive. `how`: its elements are combined with those of `into`.
   void receive(ticket one, channel on, std::uint32_t tag, elements into, std::optional<reduction> how, events& of);
@@ -106,6 +105,8 @@ class tcp_receiver {
   /// Where the next bytes of the frame go; empty: they are discarded.
   std::span<std::byte> destination();
   void filled(std::size_t bytes, events& of);
+  /// Copies bytes of the frame to where they go.
+  void take(std::span<std::byte const> bytes, events& of);
   void end_frame(events& of);
   void claim(message& one, wanted const& by);
   /// Combines bytes that are aligned, without a copy. Returns how many.

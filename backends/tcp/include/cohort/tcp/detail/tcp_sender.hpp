@@ -35,7 +35,6 @@ class tcp_sender {
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
   /// Whether it waits for the socket.
   bool waits_for_socket() const { return wants_to_write() && !writes_ring_; }
-  bool is_handshaking() const { return opened_ && !ready_; }
 
   void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
   void send_control(control_message what, std::span<std::byte const> bytes);
@@ -44,7 +43,6 @@ class tcp_sender {
   void offer_ring();
   /// The other process has mapped the ring: later frames are written there.
   void use_ring();
-  bool writes_ring() const { return writes_ring_; }
   /// Whether there is space in the ring. If there is none, the other process will wake this one.
   bool can_write() { return writes_ring_ && !ring_->writer_waits(); }
   /// Tells that this process has mapped the ring of the other one.

@@ -72,10 +72,6 @@ class tcp_transport final : public transport {
   void abandon() noexcept override;
   void leave() noexcept override { monitor_.leave(); }
 
-  /// Returns whether another rank has announced a failure.
-  bool another_rank_failed() const { return monitor_.another_rank_failed(); }
-  void wait_for_delivery() const { monitor_.wait_for_delivery(); }
-
  private:
   using clock = rank_monitor::clock;
   static constexpr std::size_t most_unknown = 256;  // connections whose rank is not known yet
@@ -112,7 +108,6 @@ class tcp_transport final : public transport {
   /// A message that is sent or received.
   struct operation {
     bool ended = false;
-    bool used = false;
     int from = -1;  // of a receive
     std::uint32_t tag = 0;
     std::size_t expected = 0;

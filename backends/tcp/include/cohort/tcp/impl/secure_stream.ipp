@@ -247,6 +247,4 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::receive(std::span<st
   return result_of(code, moved);
 }
 
-COHORT_TCP_INLINE bool secure_stream::has_buffered() const { return tls_ && ::SSL_has_pending(tls_.get()) == 1; }
-
 }  // namespace cohort::detail

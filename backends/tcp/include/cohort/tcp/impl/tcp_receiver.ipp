@@ -21,8 +21,10 @@ COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
     std::size_t const size = bytes_of(by.into.type), whole = one.filled / size;
     combine(isa_, elements(by.into.data, by.into.type, whole), one.kept.data(), *one.how);
     std::size_t const rest = one.filled - whole * size;  // 0, unless the message is arriving
-    if (rest > 0) std::memcpy(fold_.data(), one.kept.data() + whole * size, rest);
-    if (&one == (arriving_ == messages_.end() ? nullptr : &*arriving_)) fold_bytes_ = rest;
+    if (rest > 0) {
+      std::memcpy(fold_.data(), one.kept.data() + whole * size, rest);
+      fold_bytes_ = rest;
+    }
   } else if (one.filled > 0) {
     std::memcpy(one.into.data, one.kept.data(), one.filled);
   }
@@ -106,13 +108,7 @@ COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, event
       frame_left_ -= taken;
       if (frame_left_ == 0) end_frame(of);
     } else {
-      for (std::size_t done = combine_in_place(bytes.first(taken), of); done < taken;) {
-        std::span<std::byte> const to = destination();
-        std::size_t const now = to.empty() ? taken - done : std::min(to.size(), taken - done);
-        if (!to.empty()) std::memcpy(to.data(), bytes.data() + done, now);
-        filled(now, of);
-        done += now;
-      }
+      take(bytes.first(taken).subspan(combine_in_place(bytes.first(taken), of)), of);
     }
     bytes = bytes.subspan(taken);
   }
@@ -141,12 +137,15 @@ COHORT_TCP_INLINE void tcp_receiver::deliver(channel on, std::uint32_t tag, std:
   frame_ = frame_header{.on = on, .tag = tag, .message_bytes = data.size()};
   begin_message();
   frame_left_ = data.size();
-  if (data.empty()) return end_frame(of);
-  while (!data.empty()) {
+  data.empty() ? end_frame(of) : take(data, of);
+}
+
+COHORT_TCP_INLINE void tcp_receiver::take(std::span<std::byte const> bytes, events& of) {
+  while (!bytes.empty()) {
     std::span<std::byte> const to = destination();
-    std::size_t const now = to.empty() ? data.size() : std::min(to.size(), data.size());
-    if (!to.empty()) std::memcpy(to.data(), data.data(), now);
-    data = data.subspan(now);
+    std::size_t const now = to.empty() ? bytes.size() : std::min(to.size(), bytes.size());
+    if (!to.empty()) std::memcpy(to.data(), bytes.data(), now);
+    bytes = bytes.subspan(now);
     filled(now, of);
   }
 }

@@ -116,7 +116,6 @@ COHORT_TCP_INLINE tcp_transport::~tcp_transport() {
 }
 
 COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::begin(operation one) {
-  one.used = true;
   if (unused_.empty()) {
     operations_.push_back(one);
     return operations_.size();
