@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// A transform_pipeline, without the version of its own files.
+/// Fields of a transform_pipeline, without the version that files of pipelines have.
 struct pipeline_codec {
   void read(io::json_value from, transform_pipeline& value) const {
     constexpr std::array<std::string_view, 2> fields{"schema", "steps"};
