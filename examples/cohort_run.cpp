@@ -37,7 +37,8 @@ constexpr char const* help = R"(cohort-run -n RANKS [flags] PROGRAM [arguments]
 
 Starts RANKS processes of a program that uses launch<tcp>, such as cohort-train and the example programs. Each process
 receives its number, the number of ranks and the address at which they meet as COHORT_RANK, COHORT_RANKS and
-COHORT_JOIN, and the number of its processors' share as OMP_NUM_THREADS, unless it is set.
+COHORT_JOIN, its number on its host as COHORT_LOCAL_RANK, and the number of its processors' share as
+OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all variables COHORT_*.
 
   -n RANKS           number of processes
   --hosts LIST       hosts that ssh reaches without a password, such as a,b or a:2,b:2 (ranks per host); the program
@@ -55,6 +56,7 @@ COHORT_JOIN, and the number of its processors' share as OMP_NUM_THREADS, unless 
 The output of each rank is printed line by line, after its number in brackets. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
 SIGUSR2 are passed to all processes. If one process fails, the others have 15 seconds to end; then they are terminated.
 The exit status is that of the first process that failed for a reason of its own, otherwise 75 if ranks were lost, or 0.
+A process is lost if it exits with status 75, if a signal ends it, or if ssh loses its connection (status 255).
 )";
 
 constexpr int lost = 75;  // cohort::communicator_exit_status
@@ -222,17 +224,51 @@ struct process {
   bool has_output() const { return output[0] >= 0 || output[1] >= 0; }
 };
 
-class run {
+/// The signals that cohort-run passes on, read from a descriptor.
+class signal_source {
  public:
-  run(command const& given, int restart) : given_(given), restart_(restart) {
+  signal_source() {
     sigset_t handled;
     sigemptyset(&handled);
     for (int const one : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&handled, one);
     ::sigprocmask(SIG_BLOCK, &handled, &before_);
-    signals_ = ::signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
+    descriptor_ = ::signalfd(-1, &handled, SFD_NONBLOCK | SFD_CLOEXEC);
   }
-  run(run const&) = delete;
-  ~run() { ::close(signals_); }
+  signal_source(signal_source const&) = delete;
+  ~signal_source() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+  /// The signals that were blocked before.
+  sigset_t const& before() const { return before_; }
+  /// The next signal that has arrived; 0: none.
+  int next() const {
+    signalfd_siginfo found{};
+    bool const arrived = ::read(descriptor_, &found, sizeof found) == static_cast<ssize_t>(sizeof found);
+    return arrived ? static_cast<int>(found.ssi_signo) : 0;
+  }
+  /// Waits. Returns whether a signal that ends the job has arrived.
+  bool interrupted_within(std::chrono::milliseconds time) const {
+    auto const end = clock_type::now() + time;
+    while (clock_type::now() < end) {
+      auto const rest = std::chrono::ceil<std::chrono::milliseconds>(end - clock_type::now());
+      pollfd one{descriptor_, POLLIN, 0};
+      ::poll(&one, 1, static_cast<int>(rest.count()));
+      while (int const signal = next())
+        if (ends_job(signal)) return true;
+    }
+    return false;
+  }
+  static bool ends_job(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
+
+ private:
+  sigset_t before_{};
+  int descriptor_ = -1;
+};
+
+class run {
+ public:
+  run(command const& given, int restart, signal_source const& signals)
+      : given_(given), restart_(restart), signals_(signals) {}
 
   /// Starts all ranks, and returns the exit status of the job.
   int all() {
@@ -260,8 +296,12 @@ class run {
                                                                {"COHORT_RANK", std::to_string(rank)},
                                                                {"COHORT_RANKS", std::to_string(given_.ranks)},
                                                                {"COHORT_LOCAL_RANK", std::to_string(local)},
-                                                               {"COHORT_LOCAL_RANKS", std::to_string(on.ranks)},
                                                                {"COHORT_RESTARTS", std::to_string(restart_)}};
+    // A process of an earlier start must not join.
+    char const* const job = std::getenv("COHORT_JOB");
+    if (job || restart_ > 0)
+      variables.emplace_back("COHORT_JOB",
+                             (job ? job : "cohort") + (restart_ > 0 ? " " + std::to_string(restart_) : std::string()));
     if (!given_.secret.empty())
       variables.emplace_back("COHORT_SECRET_FILE", std::filesystem::absolute(given_.secret).string());
     process one{.rank = rank, .remote = !on.name.empty()};
@@ -273,13 +313,14 @@ class run {
     if (one.id == 0) {
       ::setpgid(0, 0);  // the terminal's signals reach only cohort-run, which passes them on
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+      ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
       ::signal(SIGPIPE, SIG_DFL);
       ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
       one.remote ? exec_remote(on) : exec_here(variables, on.ranks);
     }
+    ::setpgid(one.id, one.id);  // also here: a signal may be sent before the process has run
     ::close(out[1]);
     ::close(err[1]);
     one.output = {out[0], err[0]};
@@ -322,19 +363,24 @@ class run {
   std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int ranks,
                         std::string const& secret) const {
     std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
+    for (char** one = ::environ; *one; ++one) {
+      std::string_view const all = *one;
+      std::size_t const equals = all.find('=');
+      if (!all.starts_with("COHORT_") || equals == std::string_view::npos) continue;
+      made += "export " + std::string(all.substr(0, equals)) + "=" + quoted(std::string(all.substr(equals + 1))) + "\n";
+    }
     for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
     made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
             + ")); echo $((n > 0 ? n : 1)))}\n";
     if (!secret.empty())
-      made += "umask 077; COHORT_SECRET_FILE=$(mktemp) || exit 127; export COHORT_SECRET_FILE\n"
+      made += "COHORT_SECRET_FILE=$(mktemp) || exit 127; export COHORT_SECRET_FILE\n"  // only its owner may read it
               "trap 'rm -f \"$COHORT_SECRET_FILE\"' EXIT\n"
-              "cat > \"$COHORT_SECRET_FILE\" <<'END'\n" + secret + "\nEND\numask 022\n";
+              "cat > \"$COHORT_SECRET_FILE\" <<'END'\n" + secret + "\nEND\n";
     std::string words;
     for (std::string const& one : given_.program) words += " " + quoted(one);
     made += "exec 3<&0\n" + words.substr(1) + " < /dev/null 3<&- & program=$!\n"
             "(while read -r name; do kill -s \"$name\" $program; done; kill $program) <&3 2>/dev/null >/dev/null & reader=$!\n"
             "exec 3<&-\n"
-            // A signal to the shell may interrupt wait.
             "wait $program; status=$?\n"
             "kill $reader 2>/dev/null\nexit $status\n";
     // sh reads its script from the same stream: it must have read the whole script before the program begins.
@@ -344,9 +390,22 @@ class run {
   bool has_ended() const {
     return std::ranges::all_of(processes_, [](process const& one) { return one.status && !one.has_output(); });
   }
+  /// Ends processes that ranks have started and left behind, and no longer waits for their output.
+  void end_output() {
+    if (!std::ranges::all_of(processes_, [](process const& one) { return one.status.has_value(); })) return;
+    if (!all_ended_) all_ended_ = clock_type::now();
+    if (clock_type::now() - *all_ended_ < patience) return;
+    for (process& one : processes_) {
+      if (!one.has_output()) continue;
+      ::kill(-one.id, SIGTERM);
+      std::fprintf(stderr, "cohort-run: rank %d has ended, but a process that it started still writes: ignored\n", one.rank);
+      for (std::size_t k = 0; k < 2; ++k)
+        if (one.output[k] >= 0) ::close(std::exchange(one.output[k], -1));
+    }
+  }
 
   void step() {
-    std::vector<pollfd> all{{signals_, POLLIN, 0}};
+    std::vector<pollfd> all{{signals_.descriptor(), POLLIN, 0}};
     std::vector<std::pair<process*, std::size_t>> sources;
     for (process& one : processes_)
       for (std::size_t k = 0; k < 2; ++k)
@@ -361,6 +420,7 @@ class run {
     handle_signals();
     collect();
     end_others();
+    end_output();
   }
 
   void read(process& one, std::size_t stream) {
@@ -391,8 +451,8 @@ class run {
 
   void send(process const& one, int signal) const {
     if (one.status) return;
-    if (!one.remote || signal == SIGKILL) {
-      ::kill(one.remote ? one.id : -one.id, signal);
+    if (!one.remote) {
+      ::kill(-one.id, signal);
       return;
     }
     std::string const name = std::string(::sigabbrev_np(signal)) + "\n";
@@ -400,13 +460,18 @@ class run {
   }
 
   void handle_signals() {
-    signalfd_siginfo found{};
-    while (::read(signals_, &found, sizeof found) == static_cast<ssize_t>(sizeof found)) {
-      int const signal = static_cast<int>(found.ssi_signo);
+    while (int const signal = signals_.next()) {
       if (signal == SIGCHLD) continue;
-      if (signal != SIGUSR1 && signal != SIGUSR2) interrupted_ = true;
+      if (signal_source::ends_job(signal)) interrupted_ = true;
       for (process const& one : processes_) send(one, signal);
     }
+  }
+
+  /// A process that a signal has ended is lost, as its host may be. A shell adds 128 to the signal; ssh exits
+  /// with 255 if its connection has ended.
+  static bool is_lost(process const& one, int status) {
+    constexpr int most_signals = 64;
+    return status == lost || (status > 128 && status <= 128 + most_signals) || (one.remote && status == 255);
   }
 
   void collect() {
@@ -421,8 +486,7 @@ class run {
       else if (*one.status != 0)
         std::fprintf(stderr, "cohort-run: rank %d has exited with status %d\n", one.rank, *one.status);
       if (*one.status != 0 && !first_failure_) first_failure_ = clock_type::now();
-      // A process that a signal has ended is lost, as its host may be. A shell adds 128 to the signal.
-      if (*one.status != 0 && *one.status != lost && *one.status < 128 && !cause_) cause_ = *one.status;
+      if (!is_lost(one, *one.status) && *one.status != 0 && !cause_) cause_ = *one.status;
     }
   }
 
@@ -430,6 +494,9 @@ class run {
   void end_others() {
     if (!first_failure_) return;
     auto const waited = clock_type::now() - *first_failure_;
+    if (killed_ && waited >= grace + 2 * patience)  // a host does not answer: only its ssh can be ended
+      for (process const& one : processes_)
+        if (one.remote && !one.status) ::kill(one.id, SIGKILL);
     if (waited < grace || (terminated_ && waited < grace + patience) || killed_) return;
     bool const kills = terminated_;
     for (process const& one : processes_) {
@@ -447,10 +514,9 @@ class run {
 
   command const& given_;
   int restart_;
-  sigset_t before_{};
-  int signals_ = -1;
+  signal_source const& signals_;
   std::vector<process> processes_;
-  std::optional<clock_type::time_point> first_failure_;
+  std::optional<clock_type::time_point> first_failure_, all_ended_;
   std::optional<int> cause_;  // the first status that is neither 0 nor `lost`
   bool interrupted_ = false, terminated_ = false, killed_ = false;
 };
@@ -459,15 +525,16 @@ int run_with_restarts(command given) {
   divide(given);
   if (!given.output.empty()) std::filesystem::create_directories(given.output);
   ::signal(SIGPIPE, SIG_IGN);
+  signal_source const signals;
   auto delay = std::chrono::seconds(1);
   constexpr auto longest_delay = std::chrono::seconds(60);
   for (int restart = 0;; ++restart) {
-    run job(given, restart);
+    run job(given, restart, signals);
     int const status = job.all();
     if (status != lost || restart == given.restarts || job.interrupted()) return status;
     std::fprintf(stderr, "cohort-run: ranks were lost: start %d of %d in %lld s\n", restart + 2, given.restarts + 1,
                  static_cast<long long>(delay.count()));
-    ::sleep(static_cast<unsigned>(delay.count()));
+    if (signals.interrupted_within(delay)) return status;
     delay = std::min(2 * delay, longest_delay);
   }
 }

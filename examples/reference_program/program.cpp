@@ -335,7 +335,7 @@ namespace {
 /// Returns whether this process has rank 0, or all ranks. The environment variables of launchers contain the
 /// rank before the ranks are connected. The rendezvous of tcp may give another number: false.
 bool has_rank_0() {
-  for (char const* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "COHORT_RANK", "RANK"})
+  for (char const* const name : {"COHORT_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"})
     if (char const* const rank = std::getenv(name)) return std::string_view(rank) == "0";
   return std::getenv("COHORT_JOIN") == nullptr;
 }
@@ -448,6 +448,10 @@ int launch(options const& chosen, int argc, char** argv,
     int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
     if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
   };
+#if HAS_TCP
+  // The variables of Cohort precede those of launchers: cohort-run may have been started by srun.
+  if (communicator == "auto" && std::getenv("COHORT_JOIN")) communicator = "tcp";
+#endif
 #if HAS_MPI
   if (communicator == "auto" && cohort::mpi_started()) communicator = "mpi";
   if (communicator == "mpi" || communicator == "nccl") {

@@ -34,12 +34,12 @@ class cohort_run(unittest.TestCase):
         return ("--ssh", self.ssh, *flags)
 
     def test_numbers_the_processes(self):
-        show = 'echo "$COHORT_RANK of $COHORT_RANKS, $COHORT_LOCAL_RANK of $COHORT_LOCAL_RANKS, $COHORT_JOIN"'
+        show = 'echo "$COHORT_RANK of $COHORT_RANKS, local $COHORT_LOCAL_RANK, $COHORT_JOIN"'
         lines = sorted(self.run_it("-n", 3, script=show).stdout.splitlines())
-        self.assertEqual([line.rsplit(",", 1)[0] for line in lines], [f"[{k}] {k} of 3, {k} of 3" for k in range(3)])
+        self.assertEqual([line.rsplit(",", 1)[0] for line in lines], [f"[{k}] {k} of 3, local {k}" for k in range(3)])
         self.assertEqual(len({line.rsplit(",", 1)[1] for line in lines}), 1)
         self.assertRegex(lines[0], r" 127\.0\.0\.1:\d+$")
-        self.assertIn("0 of 1, 0 of 1, node:5\n", self.run_it("-n", 1, "--join", "node:5", script=show).stdout)
+        self.assertIn("0 of 1, local 0, node:5\n", self.run_it("-n", 1, "--join", "node:5", script=show).stdout)
 
     def test_prints_whole_lines_and_keeps_the_output_of_each_rank(self):
         done = self.run_it("-n", 2, "--output", "logs", script='printf "a b"; echo c; echo problem >&2; printf end')
@@ -70,6 +70,44 @@ class cohort_run(unittest.TestCase):
             job.send_signal(signal.SIGTERM)
             self.assertEqual(sorted(job.stdout.readlines()), ["[0] got\n", "[1] got\n"])
             self.assertEqual(job.wait(LONGEST), 5)
+
+    def test_passes_signals_on_after_a_restart(self):
+        script = ('[ $COHORT_RESTARTS = 0 ] && exit 75; trap "echo got $COHORT_JOB; exit 0" TERM; echo ready; '
+                  'while :; do sleep 0.05; done')
+        with subprocess.Popen(self.command("-n", 2, "--restarts", 1, script=script), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, cwd=self.folder) as job:
+            self.assertEqual(sorted(job.stdout.readline() for _ in range(2)), ["[0] ready\n", "[1] ready\n"])
+            job.send_signal(signal.SIGTERM)
+            self.assertEqual(sorted(job.stdout.readlines()), ["[0] got cohort 1\n", "[1] got cohort 1\n"])
+            self.assertEqual(job.wait(LONGEST), 0)
+
+    def test_a_signal_ends_the_pause_before_a_restart(self):
+        with subprocess.Popen(self.command("-n", 1, "--restarts", 30, script="exit 75"), stderr=subprocess.PIPE, text=True, cwd=self.folder) as job:
+            while "start 5" not in job.stderr.readline():  # in 8 s
+                pass
+            job.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait(4), 75)
+
+    def test_tells_lost_processes_from_those_that_failed(self):
+        self.run_it("-n", 1, script="exit 255", expect=255)
+        self.run_it("-n", 1, script="exit 139", expect=75)  # a shell whose command was ended by SIGSEGV
+        self.run_it("-n", 1, *self.remote("--hosts", "a"), script="exit 255", expect=75)
+
+    def test_does_not_wait_for_processes_that_ranks_leave_behind(self):
+        begin = time.monotonic()
+        done = self.run_it("-n", 2, script="sleep 50 & echo done")
+        self.assertLess(time.monotonic() - begin, 40)
+        self.assertIn("a process that it started still writes", done.stderr)
+
+    def test_carries_variables_to_other_hosts(self):
+        os.environ["COHORT_INTERFACES"] = "it's eth0"
+        self.addCleanup(os.environ.pop, "COHORT_INTERFACES")
+        ssh = self.folder / "clean"
+        ssh.write_text('#!/bin/sh\nshift\nexec env -i PATH="$PATH" sh -c "umask 027; $*"\n')
+        ssh.chmod(0o700)
+        script = 'echo "$COHORT_INTERFACES, $COHORT_RANK, $(umask), $(stat -c %a "$COHORT_SECRET_FILE")"'
+        done = self.run_it("-n", 1, "--ssh", ssh, "--hosts", "a", script=script)
+        self.assertEqual(done.stdout, "it's eth0, 0, 0027, 600\n")
 
     def test_passes_signals_on(self):
         self.signals()

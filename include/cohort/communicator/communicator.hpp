@@ -115,7 +115,7 @@ class pending_operation {
 ///           start_*, note and abort may run during a wait. The destructor of the last relative waits for all
 ///           pending operations.
 /// Exact     the order of a sum depends only on the number of ranks and the number of bytes. Results are
-///           equal on every rank and in every run, and the same over `threads` and `mpi`.
+///           equal on every rank and in every run, and the same over `threads`, `mpi` and `tcp`.
 /// Errors    communicator_error on every rank if a wait exceeds its deadline, a rank is lost or fails, or a
 ///           message has the wrong size. The error names the missing ranks and their progress, and it
 ///           *poisons* the communicator and its relatives: later calls throw the same error at once.
@@ -132,7 +132,7 @@ class communicator {
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
 
-  /// The kind of communicator, for example "self", "threads" or "mpi".
+  /// The kind of communicator, for example "self", "threads", "mpi" or "tcp".
   virtual std::string_view name() const = 0;
   /// Number of this rank, from 0 to size() − 1.
   virtual int rank() const = 0;

@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// Runs `body` on every rank, with the rank's communicator. `Kind` is self, threads or mpi.
+/// Runs `body` on every rank, with the rank's communicator. `Kind` is self, threads, mpi or tcp.
 ///
 ///     return launch<threads>(2, [](communicator& world) { … });
 ///     return launch<threads>(2, {.deadline = 10s}, [](communicator& world) { … });

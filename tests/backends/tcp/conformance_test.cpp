@@ -2,12 +2,17 @@
 #include "../../communicator/conformance.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <atomic>
 #include <cmath>
 #include <cohort/communicator/launch.hpp>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <tuple>
 
+#include "../../data/refused.hpp"
 #include "tcp_ranks.hpp"
 
 namespace tcp_conformance_test {
@@ -30,6 +35,53 @@ INSTANTIATE_TEST_SUITE_P(all, conformance_of_tcp,
                                   + std::to_string(std::get<1>(one.param))
                                   + "_" + std::get<2>(one.param);
                          });
+
+TEST(late_messages, do_not_look_like_lost_ranks) {
+  tcp_job job(3);
+  on_tcp_ranks(job, {.deadline = 20s, .heartbeat = 1s}, [](communicator& world) {
+    ::poll(nullptr, 0, 2000);  // no two ranks have exchanged a message
+    world.barrier();
+  });
+}
+
+TEST(addresses, are_tried_one_after_the_other) {
+  tcp_job job(3);
+  for (std::vector<detail::endpoint>& one : job.members.ranks)
+    one.insert(one.begin(), detail::tcp_socket::listening(loopback(), {}).local());  // closed again
+  on_tcp_ranks(job, {.deadline = 20s}, [](communicator& world) { world.barrier(); });
+}
+
+/// Changes the position of the reader in all rings of this process.
+void damage_rings() {
+  constexpr std::size_t at_read = 128, bytes = 4096;
+  int changed = 0;
+  for (auto const& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (!std::filesystem::read_symlink(one.path(), gone).string().starts_with("/memfd:cohort")) continue;
+    int const file = std::stoi(one.path().filename().string());
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ASSERT_NE(at, MAP_FAILED);
+    new (static_cast<std::byte*>(at) + at_read) std::atomic<std::uint64_t>(std::uint64_t{1} << 40);
+    ::munmap(at, bytes);
+    ++changed;
+  }
+  ASSERT_GT(changed, 0);
+}
+
+TEST(damaged_memory, ends_the_job_with_an_error) {
+  std::string const said = refused<communicator_error>([] {
+    on_tcp_ranks(
+        2,
+        [](communicator& world) {
+          for (int k = 0; k < 3; ++k) world.barrier();
+          if (world.rank() == 0) damage_rings();
+          std::vector<float> all(100'000);
+          world.allreduce(std::span(all));
+        },
+        {}, true);
+  });
+  expect_parts(said, {"the memory shared with another process is damaged"});
+}
 
 /// Numbers of all magnitudes: their sum depends on the order.
 std::vector<float> rough(int rank, std::size_t n) {

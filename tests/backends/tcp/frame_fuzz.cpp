@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         std::array<std::byte, detail::greeting::bytes> got{};
         std::copy_n(bytes.begin(), std::min(bytes.size(), got.size()), got.begin());
         int from = -1;
-        std::string const why = detail::greeting::refusal(got, {.epoch = 5, .to = 1, .size = 4}, from);
+        std::string const why = detail::greeting::refusal(got, {.to = 1, .size = 4}, from);
         require(why.empty() == (from >= 0) && from < 4 && from != 1);
       }
     }

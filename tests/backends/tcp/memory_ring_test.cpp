@@ -20,9 +20,9 @@ std::vector<std::byte> numbers(std::size_t count, unsigned from = 0) {
 }
 
 TEST(memory_ring, passes_bytes_in_order_around_its_end) {
-  std::optional<memory_ring> to = memory_ring::made();
+  std::optional<memory_ring> to = memory_ring::create();
   ASSERT_TRUE(to);
-  std::optional<memory_ring> from = memory_ring::mapped(to->location());
+  std::optional<memory_ring> from = memory_ring::map(to->location());
   ASSERT_TRUE(from);
   std::vector<std::byte> const sent = numbers(3 * memory_ring::capacity + 12'345);
   std::vector<std::byte> got;
@@ -38,7 +38,7 @@ TEST(memory_ring, passes_bytes_in_order_around_its_end) {
 }
 
 TEST(memory_ring, is_full_at_its_capacity) {
-  std::optional<memory_ring> ring = memory_ring::made();
+  std::optional<memory_ring> ring = memory_ring::create();
   ASSERT_TRUE(ring);
   EXPECT_TRUE(ring->reader_sleeps(true));
   EXPECT_FALSE(ring->writer_waits());
@@ -55,19 +55,19 @@ TEST(memory_ring, is_full_at_its_capacity) {
 }
 
 TEST(memory_ring, is_found_only_with_its_number) {
-  std::optional<memory_ring> ring = memory_ring::made();
+  std::optional<memory_ring> ring = memory_ring::create();
   ASSERT_TRUE(ring);
   ring_location const where = ring_location::decoded(ring->location().encoded());
-  EXPECT_TRUE(memory_ring::mapped(where));
+  EXPECT_TRUE(memory_ring::map(where));
   ring_location other = where;
   other.number[15] ^= std::byte{1};
-  EXPECT_FALSE(memory_ring::mapped(other));
+  EXPECT_FALSE(memory_ring::map(other));
   other = where;
   other.process = 0x7fffffff;
-  EXPECT_FALSE(memory_ring::mapped(other));
+  EXPECT_FALSE(memory_ring::map(other));
   other = where;
   other.descriptor = STDERR_FILENO;
-  EXPECT_FALSE(memory_ring::mapped(other));
+  EXPECT_FALSE(memory_ring::map(other));
 }
 
 TEST(memory_ring, connects_processes_and_outlives_the_writer) {
@@ -77,7 +77,7 @@ TEST(memory_ring, connects_processes_and_outlives_the_writer) {
   ASSERT_EQ(::pipe(back), 0);
   pid_t const child = ::fork();
   if (child == 0) {
-    std::optional<memory_ring> ring = memory_ring::made();
+    std::optional<memory_ring> ring = memory_ring::create();
     auto const where = ring->location().encoded();
     bool const told = ::write(pipes[1], where.data(), where.size()) == static_cast<ssize_t>(where.size());
     char go = 0;
@@ -87,7 +87,7 @@ TEST(memory_ring, connects_processes_and_outlives_the_writer) {
   }
   std::array<std::byte, ring_location::bytes> where{};
   ASSERT_EQ(::read(pipes[0], where.data(), where.size()), static_cast<ssize_t>(where.size()));
-  std::optional<memory_ring> ring = memory_ring::mapped(ring_location::decoded(where));
+  std::optional<memory_ring> ring = memory_ring::map(ring_location::decoded(where));
   ASSERT_TRUE(ring);
   EXPECT_TRUE(ring->readable().empty());
   ASSERT_EQ(::write(back[1], "g", 1), 1);
@@ -100,7 +100,7 @@ TEST(memory_ring, connects_processes_and_outlives_the_writer) {
 }
 
 TEST(memory_ring, refuses_impossible_positions) {
-  std::optional<memory_ring> ring = memory_ring::made();
+  std::optional<memory_ring> ring = memory_ring::create();
   ASSERT_TRUE(ring);
   ring->consume(1);  // more than was written
   EXPECT_THROW(ring->readable(), communicator_error);
@@ -108,9 +108,9 @@ TEST(memory_ring, refuses_impossible_positions) {
 }
 
 TEST(memory_ring, wakes_a_side_that_sleeps) {
-  std::optional<memory_ring> to = memory_ring::made();
+  std::optional<memory_ring> to = memory_ring::create();
   ASSERT_TRUE(to);
-  std::optional<memory_ring> from = memory_ring::mapped(to->location());
+  std::optional<memory_ring> from = memory_ring::map(to->location());
   std::atomic<int> wakes_reader = 0, wakes_writer = 0;
   std::size_t const count = 50 * memory_ring::capacity;
   std::thread writer([&] {

@@ -84,7 +84,7 @@ TEST(rendezvous, refuses_processes_of_other_jobs_and_numbers) {
   registration other = at.member(2);
   other.job = "another";
   expect_parts(at.refusal(other), {"the rendezvous has refused this process", at.where.text().c_str(),
-                                   "the rendezvous of another job than another"});
+                                   "the rendezvous of another job than", "another"});
   expect_parts(at.refusal(at.member(3)), {"the job has 2 ranks, and the process expects 3"});
   expect_parts(at.refusal(at.member(2, "a", 2)), {"no valid rank"});
   other = at.member(2);
@@ -121,6 +121,35 @@ TEST(rendezvous, needs_the_secret) {
                      [&] { detail::join_rendezvous(at.where, wrong, at.member(2), 300ms); }),
                  {"cannot join the rendezvous"});
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, shared_key())[1].ranks.size(), 2U);
+}
+
+TEST(rendezvous, prefers_processes_to_idle_connections) {
+  meeting at(2);
+  std::vector<detail::tcp_socket> idle;
+  detail::endpoint const where = detail::resolve(at.where).front();
+  for (int k = 0; k < 300; ++k) idle.push_back(detail::tcp_socket::connecting(where));
+  EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, {})[0].ranks.size(), 2U);
+  int closed = 0;
+  for (detail::tcp_socket& one : idle) {
+    std::byte any[1];
+    closed += one.receive(std::span(any)) ? 0 : 1;
+  }
+  EXPECT_GE(closed, 300 - 256);
+}
+
+TEST(rendezvous, asks_again_until_it_is_run) {
+  detail::host_and_port where;
+  { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }
+  std::optional<detail::rendezvous_service> service;
+  int times = 0;
+  detail::tcp_membership const made = detail::join_rendezvous(
+      where, {}, {.job = "job", .host = "h", .ranks = 1, .addresses = {loopback()}}, 10s, [&] {
+        if (++times == 2)
+          service.emplace(*detail::tcp_socket::listening_alone(detail::resolve(where).front()), detail::tls_identity(),
+                          "job", 1, sink());
+      });
+  EXPECT_EQ(made.ranks.size(), 1U);
+  EXPECT_GE(times, 2);
 }
 
 TEST(registration, is_not_read_from_damaged_bytes) {

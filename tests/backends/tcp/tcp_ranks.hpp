@@ -17,7 +17,7 @@ namespace tcp_test {
 using namespace cohort;
 using namespace std::chrono_literals;
 
-inline detail::endpoint loopback() { return detail::resolved({"127.0.0.1", 1}).front().with_port(0); }
+inline detail::endpoint loopback() { return detail::resolve({"127.0.0.1", 1}).front().with_port(0); }
 
 inline detail::tls_identity shared_key() {
   detail::job_key key{};
@@ -35,7 +35,6 @@ struct tcp_job {
       members.hosts.push_back(shares_memory ? 0 : static_cast<std::uint32_t>(r));
     }
     members.token[3] = std::byte{7};
-    members.epoch = 5;
   }
 
   std::unique_ptr<detail::tcp_transport> transport(int rank, communicator_settings const& how) {

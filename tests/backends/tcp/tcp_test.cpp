@@ -100,7 +100,7 @@ TEST(tcp, refuses_settings_that_are_not_valid) {
 
 TEST(tcp, needs_protection_between_hosts) {
   auto const check = [](tcp_settings const& how, char const* address) {
-    detail::endpoint const one = detail::resolved({address, 1}).front();
+    detail::endpoint const one = detail::resolve({address, 1}).front();
     detail::require_encryption(how, detail::identity_of(how), {one});
   };
   EXPECT_NO_THROW(check({}, "127.0.0.1"));
@@ -109,6 +109,18 @@ TEST(tcp, needs_protection_between_hosts) {
   for (char const* address : {"10.0.0.1", "fd00::1"})
     expect_parts(refused<setting_error>([&] { check({}, address); }),
                  {"neither encrypted nor authenticated", address, "COHORT_SECRET_FILE"});
+}
+
+TEST(tcp, needs_protection_at_the_rendezvous) {
+  for (detail::endpoint const& one : detail::local_addresses("")) {
+    if (one.is_loopback() || one.is_v6()) continue;
+    expect_parts(refused<setting_error>([&] {
+                   make_tcp({.join = one.with_port(29'400).text(), .ranks = 1, .interfaces = "lo"}, {.deadline = 1s});
+                 }),
+                 {"neither encrypted nor authenticated", one.host().c_str()});
+    return;
+  }
+  GTEST_SKIP() << "this host has only loopback addresses";
 }
 
 using variables = std::vector<std::pair<char const*, char const*>>;
@@ -158,8 +170,30 @@ TEST(tcp, reads_the_variables_of_launchers) {
       EXPECT_EQ(from_environment().join, std::string(first) + ":20345");
     }
   }
-  environment const pmi(variables{{"PMI_RANK", "x"}});
-  expect_parts(refused<setting_error>([] { from_environment(); }), {"PMI_RANK", "whole number", "\"x\""});
+  {
+    environment const step(variables{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_STEP_NODELIST", "a"},
+                                     {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "2"}, {"COHORT_RANKS", "4"}});
+    tcp_settings const found = from_environment();
+    EXPECT_EQ(found.job, "slurm 7.2");
+    EXPECT_EQ(found.join, "a:20209");
+    EXPECT_EQ(found.ranks, 4);
+    EXPECT_EQ(found.rank, -1) << "the only task of a step may start four ranks";
+  }
+  {
+    environment const files(variables{{"COHORT_CERTIFICATE", "c"}, {"COHORT_KEY", "k"}, {"COHORT_AUTHORITIES", "a"},
+                                      {"COHORT_ENCRYPTION", "off"}, {"JOB_COMPLETION_INDEX", "3"}});
+    tcp_settings const found = from_environment();
+    EXPECT_EQ(found.certificate + found.key + found.authorities, "cka");
+    EXPECT_EQ(found.encryption, tcp_encryption::off);
+    EXPECT_EQ(found.rank, 3);
+  }
+  auto const refuses = [](variables const& all, std::initializer_list<char const*> parts) {
+    environment const set(all);
+    expect_parts(refused<setting_error>([] { from_environment(); }), parts);
+  };
+  refuses({{"PMI_RANK", "x"}}, {"PMI_RANK", "whole number", "\"x\""});
+  refuses({{"COHORT_ENCRYPTION", "on"}}, {"COHORT_ENCRYPTION", "automatic or off", "\"on\""});
+  refuses({{"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}, {"MASTER_PORT", "1 to 65535", "70000"});
 }
 
 /// Runs `body` in processes that meet at an address. Returns their exit statuses. Kills a process that stops,

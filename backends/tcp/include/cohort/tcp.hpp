@@ -34,13 +34,14 @@ struct tcp_settings {
 
 /// Returns the settings, completed from the environment:
 ///
-/// COHORT_JOIN, COHORT_JOB, COHORT_RANKS, COHORT_RANK, COHORT_INTERFACES, COHORT_PORTS, COHORT_SECRET_FILE;
-/// otherwise rank, number of ranks and address from torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT),
-/// Slurm (SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID), Kubernetes
+/// COHORT_JOIN, COHORT_JOB, COHORT_RANKS, COHORT_RANK, COHORT_INTERFACES, COHORT_PORTS, COHORT_SECRET_FILE,
+/// COHORT_CERTIFICATE, COHORT_KEY, COHORT_AUTHORITIES, COHORT_ENCRYPTION (automatic or off); otherwise rank,
+/// number of ranks and address from torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), Slurm
+/// (SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST, SLURM_JOB_ID, SLURM_STEP_ID), Kubernetes
 /// (JOB_COMPLETION_INDEX), Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE) and PMI (PMI_RANK,
-/// PMI_SIZE).
+/// PMI_SIZE). A launcher's rank is used only if its number of ranks is that of the job.
 ///
-/// Errors    setting_error naming the variable for a number that is not valid.
+/// Errors    setting_error naming the variable for a value that is not valid.
 tcp_settings from_environment(tcp_settings given = {});
 
 /// Returns whether the environment has the address of a rendezvous, as COHORT_JOIN or by torchrun.
@@ -52,9 +53,10 @@ bool tcp_started();
 /// Order     collective over the processes of the job. The last destructor, of the communicator or of a
 ///           relative, is collective too: it waits for the other ranks, at most until the deadline.
 ///           Connections open when ranks first exchange messages.
-/// Errors    setting_error for settings that are not valid, for a job on several hosts without a secret,
-///           certificates, or tcp_encryption::off. communicator_error if not all ranks join within the
-///           deadline.
+/// Errors    setting_error for settings that are not valid, and for an address outside the loopback interface
+///           without a secret, certificates or tcp_encryption::off. file_error for a secret that cannot be
+///           read. communicator_error if the rendezvous refuses this process, or not all ranks join within
+///           the deadline.
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how = {});
 
 /// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are those of the environment.

@@ -129,6 +129,7 @@ class rank_monitor {
     bool left = false;
     bool announced = false;  // has announced a failure
     bool lost = false;       // is silent
+    bool linked = false;     // is_linked, at the last poll
   };
 
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }

@@ -50,7 +50,8 @@ class transport {
   /// returns true.
   virtual ticket send(int to, channel on, std::uint32_t tag, std::span<std::byte const> data) = 0;
   virtual ticket receive(int from, channel on, std::uint32_t tag, std::span<std::byte> data) = 0;
-  /// Returns whether receive_combining is supported, because a receiver can read the sender's memory.
+  /// Returns whether receive_combining is supported, because a receiver can read the sender's memory, or
+  /// combines a message while it arrives.
   virtual bool combines() const { return false; }
   /// Starts a receive that is reduced into the elements of `into` instead of overwriting them.
   virtual ticket receive_combining(int /*from*/, channel, std::uint32_t /*tag*/, elements /*into*/,
@@ -70,6 +71,9 @@ class transport {
   virtual bool needs_progress_thread() const = 0;
   /// Makes one pass over messages other than sends and receives: heartbeats, queries, answers.
   virtual void make_progress() {}
+  /// A number that changes whenever bytes of a message have moved, if the transport knows it. A progress
+  /// thread that waits for the rest of a message then polls instead of sleeping.
+  virtual std::uint64_t moves() const { return 0; }
   /// Sleeps until a message may have arrived, at most for `longest`. Used by waits without a progress thread,
   /// and by the progress thread if can_wake().
   virtual void wait_for_event(std::chrono::microseconds longest) = 0;

@@ -290,7 +290,8 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
     make_progress();
     std::unique_lock lock(state_mutex_);
     bool const is_awaited = waiters_ > 0;
-    bool const moved = std::exchange(last_moves, moves) != moves;
+    std::uint64_t const now_moved = moves + wire->moves();
+    bool const moved = std::exchange(last_moves, now_moved) != now_moved;
     polls.after_poll(moved, is_awaited);
     if (wire->can_wake() && moved) last_move = clock::now();
     bool const is_idle = poisoned() || active_.empty();

@@ -109,6 +109,10 @@ COHORT_CORE_INLINE void rank_monitor::exchange() {
   auto const now = clock::now();
   listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
   last_round_ = now;
+  // A rank is silent since the time when it began to exchange messages with this one.
+  for (int r = 0; r < size(); ++r)
+    if (bool const linked = is_linked(r); linked != std::exchange(at(r).linked, linked))
+      at(r).last_heard = listened_;
   for (int r = 0; r < size(); ++r) guard([&] { receive(r); });
   guard([&] { complete_sends(); });
   announce_failure();

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cohort/detail/build_check.hpp>
+#include <cohort/detail/chrono.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,7 +39,7 @@ class endpoint {
   std::string host() const;
 
   std::vector<std::byte> encoded() const;
-  /// Reads what encoded() has written.  Errors: communicator_error for other bytes.
+  /// Decodes the bytes of encoded().  Errors: communicator_error for other bytes.
   static endpoint decoded(std::span<std::byte const> bytes);
 
   bool operator==(endpoint const& other) const { return text() == other.text(); }
@@ -57,10 +58,13 @@ struct host_and_port {
   std::string text() const;
 };
 
-/// Returns the addresses of a host, in the order of getaddrinfo.
+/// Returns the addresses of a host, in the order of getaddrinfo. If the name is unknown, asks again every 200
+/// ms until `limit`: names of pods and of new hosts may be published later. One question is bounded by the
+/// limits of the resolver (resolv.conf: 30 s by default).
 ///
-/// Errors    communicator_error with the resolver's message if the name is unknown.
-std::vector<endpoint> resolved(host_and_port const& name);
+/// Errors    communicator_error with the resolver's message if the name is unknown at `limit`.
+std::vector<endpoint> resolve(host_and_port const& name,
+                              std::chrono::steady_clock::time_point limit = {});
 
 /// Returns the addresses of this host's interfaces that are up, with port 0.
 ///
@@ -68,11 +72,6 @@ std::vector<endpoint> resolved(host_and_port const& name);
 ///             commas; empty: all.
 /// Errors    setting_error for an invalid network, or if nothing is selected: it lists the interfaces.
 std::vector<endpoint> local_addresses(std::string_view selection);
-
-/// Returns whether an address is in a network such as "10.0.0.0/8" or "fd00::/8".
-///
-/// Errors    setting_error for an invalid network.
-bool is_in_network(endpoint const& address, std::string_view network);
 
 }  // namespace cohort::detail
 

@@ -52,11 +52,10 @@ Number number_at(std::byte const* from) {
 
 /// The first bytes on a connection: who connects to whom, in which job.
 struct greeting {
-  static constexpr std::size_t bytes = 48;
+  static constexpr std::size_t bytes = 40;
   using job_token = std::array<std::byte, 16>;
 
-  job_token token{};        // of this start of the job; all ranks know it
-  std::uint64_t epoch = 0;  // of the membership
+  job_token token{};  // of this start of the job; all ranks know it
   std::uint32_t from = 0, to = 0, size = 0;
 
   std::array<std::byte, bytes> encoded() const;

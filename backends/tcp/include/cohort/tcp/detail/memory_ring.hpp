@@ -27,15 +27,15 @@ struct ring_location {
 /// Bytes that one process writes and another one of the same host reads, in memory that both map.
 ///
 /// Order     one thread writes and one thread reads.
-/// Errors    communicator_error if the positions in the memory are impossible.
+/// Errors    communicator_error of write and readable if the positions in the memory are impossible.
 class memory_ring {
  public:
   static constexpr std::size_t capacity = std::size_t{256} << 10;
 
   /// Makes the ring of a writer; nullopt if the system does not allow it.
-  static std::optional<memory_ring> made();
+  static std::optional<memory_ring> create();
   /// Maps the ring of another process; nullopt if it is on another host, or not readable.
-  static std::optional<memory_ring> mapped(ring_location const& at);
+  static std::optional<memory_ring> map(ring_location const& at);
 
   ring_location const& location() const { return where_; }
 
@@ -46,7 +46,8 @@ class memory_ring {
   /// Gives the space of the first `count` readable bytes to the writer.
   void consume(std::size_t count);
 
-  /// The reader is going to sleep, or is awake again. Returns whether there is nothing to read.
+  /// The reader is going to sleep, or is awake again. Returns whether there is nothing to read. Like
+  /// writer_waits, it accepts impossible positions: the next read or write refuses them.
   bool reader_sleeps(bool sleeps);
   /// The writer waits for space. Returns whether there is none.
   bool writer_waits();
@@ -62,6 +63,9 @@ class memory_ring {
   explicit memory_ring(std::shared_ptr<mapping> memory, ring_location const& where);
   header& head() const;
   std::byte* data() const;
+  /// Position of the writer minus that of the reader, as the other process has written them.
+  std::uint64_t difference() const;
+  /// Bytes that can be read.  Errors: communicator_error if the difference is impossible.
   std::size_t used() const;
 
   std::shared_ptr<mapping> memory_;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// What a process tells the rendezvous.
+/// Registration of a process at the rendezvous.
 struct registration {
   std::string job{};
   std::string host{};  // equal for the processes of one host
@@ -82,7 +83,9 @@ class rendezvous_service {
 
  private:
   using clock = std::chrono::steady_clock;
-  static constexpr std::size_t most_visitors = 4096;
+  static constexpr std::size_t most_unregistered = 256;
+  static constexpr auto time_between_counts = std::chrono::seconds(1);
+  static constexpr auto pause = std::chrono::milliseconds(100);  // if there is no free descriptor
   static constexpr auto time_to_register = std::chrono::seconds(10);
   static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
   static constexpr std::uint32_t most_registration = 4096;
@@ -93,6 +96,7 @@ class rendezvous_service {
     std::optional<registration> wants{};
     std::int64_t arrival = 0;
     bool ended = false;
+    int told = 0;  // the number of processes in the last answer
   };
 
   void run() noexcept;
@@ -101,7 +105,11 @@ class rendezvous_service {
   void read(visitor& one);
   void refuse(visitor& one, std::string const& why);
   void complete();
-  void say(std::string const& line);
+  void accept_connections();
+  /// Sends the number of processes that have joined to those that do not know it.
+  void send_counts();
+  /// Logs a line; only the first 20.
+  void log_line(std::string const& line);
 
   tcp_socket listening_;
   tls_identity identity_;
@@ -110,19 +118,25 @@ class rendezvous_service {
   sink log_;
   std::deque<visitor> visitors_;
   std::int64_t arrivals_ = 0;
+  clock::time_point next_counts_{}, next_accept_{};
   int lines_ = 0;
   bool complete_ = false;
-  std::uint64_t epoch_ = 0;
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
 
+/// The largest number of ranks.
+inline constexpr int most_ranks = 4096;
+
 /// Registers this process, and waits until all processes of the job have done so.
 ///
+/// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
+///             rendezvous then.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
-///           deadline: it names the address, and how many have joined; as resolved.
+///           deadline: it names the address, and how many have joined.
 tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity, registration const& mine,
-                               std::chrono::milliseconds deadline);
+                               std::chrono::milliseconds deadline,
+                               std::function<void()> const& retry = [] {});
 
 }  // namespace cohort::detail
 

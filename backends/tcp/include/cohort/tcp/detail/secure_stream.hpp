@@ -5,6 +5,7 @@
 #include <cohort/tcp/detail/socket.hpp>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,11 +17,16 @@ namespace cohort::detail {
 /// A key that the processes of a job derive from their secret.
 using job_key = std::array<std::byte, 32>;
 
+/// Throws setting_error unless only the file's owner may read it, who is this user or root. If root owns it,
+/// its group may read it, too: an administrator, such as Kubernetes with fsGroup, has given it to the group.
+/// `what`: "the secret of the job".
+void require_private(std::string const& path, char const* what);
+
 /// Reads the secret of a job from a file, and derives its key. A line end at the end of the file is not part
 /// of the secret.
 ///
-/// Errors    file_error; setting_error if other users may read the file, or for a secret of fewer than 16 or
-///           more than 4096 bytes.
+/// Errors    file_error; as require_private; setting_error for a secret of fewer than 16 or more than 4096
+///           bytes.
 job_key key_from_file(std::string const& path, std::string_view job);
 
 /// How connections are authenticated and encrypted: by TLS 1.3 with a shared key or certificates, or not.
@@ -35,14 +41,23 @@ class tls_identity {
   tls_identity(job_key const& key, std::string job);
   /// Certificates. Each side requires a certificate of the other one that `authorities` have signed.
   ///
-  /// Errors    setting_error with OpenSSL's message for files that it cannot use.
+  /// Errors    setting_error with OpenSSL's message for files that it cannot use, and for an encrypted key;
+  ///           as require_private for the key.
   tls_identity(std::string const& certificate, std::string const& key, std::string const& authorities);
 
   bool encrypts() const { return context_ != nullptr; }
+  /// Whether both sides must use the shared key.
+  bool requires_key() const { return requires_key_; }
   SSL_CTX* context() const { return context_.get(); }
+
+  /// Records of at most 16 KiB that one key encrypts; then the sender changes it.
+  ///
+  /// Source    RFC 8446, 5.5: at most 2^24.5 records for AES-GCM.
+  std::uint64_t records_per_key = std::uint64_t{1} << 23;
 
  private:
   std::shared_ptr<SSL_CTX> context_;
+  bool requires_key_ = false;
 };
 
 /// A connection that sends and receives bytes, encrypted or not.
@@ -67,6 +82,10 @@ class secure_stream {
 
   tcp_socket const& socket() const { return *socket_; }
   bool is_open() const { return socket_ && socket_->is_open(); }
+  /// Whether the handshake waits for bytes, rather than until it can send some.
+  bool waits_for_bytes() const;
+  /// Whether bytes were received that receive() has not returned.
+  bool has_received() const;
 
  private:
   std::optional<std::size_t> fail(std::string why);
@@ -75,7 +94,8 @@ class secure_stream {
   std::unique_ptr<tcp_socket> socket_;  // the address is stable: TLS reads from it
   std::shared_ptr<SSL> tls_;
   role role_ = role::client;
-  bool connected_ = false, ready_ = false;
+  bool connected_ = false, ready_ = false, requires_key_ = false;
+  std::uint64_t records_per_key_ = 0, records_ = 0;  // records_: with the present key
   std::string failure_;
 };
 

@@ -47,6 +47,8 @@ class tcp_socket {
 
   /// Returns a new connection, if there is one.
   std::optional<tcp_socket> accept();
+  /// Whether the last accept() has failed because the process or the system has no free descriptor or memory.
+  static bool has_no_descriptor() noexcept;
   /// Returns the system's number of the error of a connection attempt; 0: none.
   int failure() const;
   endpoint local() const;

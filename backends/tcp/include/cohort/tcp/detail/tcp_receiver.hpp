@@ -43,8 +43,13 @@ class tcp_receiver {
   /// The ring of the other process, which is used after a frame to_ring.
   void attach(memory_ring ring) { ring_ = std::move(ring); }
   bool reads_ring() const { return reads_ring_; }
+  /// Gives the ring up, because its connection has ended.
+  void detach() {
+    reads_ring_ = false;
+    ring_.reset();
+  }
   /// Marks the ring: this process is going to sleep, or is awake. Returns whether there is nothing to read.
-  bool sleeps(bool now) { return !reads_ring_ || ring_->reader_sleeps(now); }
+  bool sleeps(bool now) { return !has_more_ && (!reads_ring_ || ring_->reader_sleeps(now)); }
   /// Whether the other process waits until it can write; the answer is true once.
   bool must_wake_writer() { return reads_ring_ && ring_->must_wake_writer(); }
 
@@ -55,13 +60,15 @@ class tcp_receiver {
   /// The size of the first message with this channel and tag whose receive has not begun.
   std::optional<std::uint64_t> waiting(channel on, std::uint32_t tag) const;
 
-  /// Receives what has arrived. Returns whether the connection is open.
+  /// Receives what has arrived, at most about most_per_call bytes. Returns whether the connection is open.
   ///
+  /// After     has_more(): bytes have arrived that were not received, although the socket may have no event.
   /// Errors    communicator_error for damaged bytes.
   bool advance(events& of);
-  /// Receives what is in the ring.
-  void advance_ring(events& of);
-  /// Takes bytes that have arrived.
+  /// Receives what is in the ring, at most about most_per_call bytes. Returns whether there was anything.
+  bool advance_ring(events& of);
+  bool has_more() const { return has_more_; }
+  /// Receives bytes that have arrived.
   ///
   /// Errors    as advance.
   void use(std::span<std::byte const> bytes, events& of);
@@ -75,6 +82,7 @@ class tcp_receiver {
   static constexpr std::size_t folded = std::size_t{32} << 10;
   static constexpr std::size_t staging = std::size_t{64} << 10;
   static constexpr std::size_t most_at_once = std::size_t{32} << 10;  // then the writer gets the space
+  static constexpr std::size_t most_per_call = std::size_t{1} << 20;  // then other connections go on
   static constexpr std::size_t least_direct = std::size_t{16} << 10;
 
   struct wanted {
@@ -116,10 +124,10 @@ class tcp_receiver {
 
   std::optional<secure_stream> stream_;
   std::optional<memory_ring> ring_;
-  bool reads_ring_ = false;
+  bool reads_ring_ = false, has_more_ = false;
   std::string failure_;
-  std::vector<std::byte> staged_ = std::vector<std::byte>(staging);
-  std::vector<std::byte> fold_ = std::vector<std::byte>(folded);  // bytes of elements that are not combined yet
+  std::vector<std::byte> staged_;  // made with the connection: most pairs of ranks never have one
+  std::vector<std::byte> fold_;    // bytes of elements that are not combined yet; made with the first ones
   std::size_t fold_bytes_ = 0;
   isa isa_ = best_isa();
   std::vector<std::byte> head_;  // a part of a header

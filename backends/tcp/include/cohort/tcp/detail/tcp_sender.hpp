@@ -25,8 +25,10 @@ class tcp_sender {
   using clock = std::chrono::steady_clock;
   using ticket = transport::ticket;
 
-  /// `addresses`: of the other rank, which are tried one after the other.
-  tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity);
+  /// `addresses`: of the other rank, which are tried one after the other, each for `time_to_connect` with the
+  /// handshake.
+  tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
+             std::chrono::milliseconds time_to_connect);
 
   bool is_open() const { return opened_; }
   /// The descriptor of the socket; −1 while there is none.
@@ -35,6 +37,11 @@ class tcp_sender {
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
   /// Whether it waits for the socket.
   bool waits_for_socket() const { return wants_to_write() && !writes_ring_; }
+  /// Whether it waits for bytes of the handshake.
+  bool waits_for_bytes() const { return stream_.waits_for_bytes(); }
+  /// Sockets so far. A closed socket's descriptor may be that of another connection.
+  std::size_t attempts() const { return next_address_; }
+  bool was_connected() const { return ready_; }
 
   void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
   void send_control(control_message what, std::span<std::byte const> bytes);
@@ -45,18 +52,19 @@ class tcp_sender {
   void use_ring();
   /// Whether there is space in the ring. If there is none, the other process will wake this one.
   bool can_write() { return writes_ring_ && !ring_->writer_waits(); }
-  /// Tells that this process has mapped the ring of the other one.
-  void tell_mapped();
+  /// Confirms that this process has mapped the ring of the other one.
+  void confirm_ring();
   /// Ends the sleep of the other process.
   void wake();
   /// Whether a control frame of this kind is not sent, or not acknowledged if it must be.
   bool is_sending(control_message what) const;
   void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
 
-  /// Sends what the socket takes. Calls `sent` for each message whose memory is no longer needed.
+  /// Sends what the socket or the ring takes. Calls `sent` for each message whose memory is no longer
+  /// needed. Returns whether bytes were sent.
   ///
   /// After     failure() is not empty if the connection has failed.
-  void advance(std::function<void(ticket)> const& sent);
+  bool advance(std::function<void(ticket)> const& sent);
   std::string const& failure() const { return failure_; }
 
   /// Gives up all messages. The memory of their senders is no longer accessed.
@@ -65,7 +73,6 @@ class tcp_sender {
   bool is_flushed() const { return !has_bytes(); }
 
  private:
-  static constexpr auto time_to_connect = std::chrono::seconds(10);  // to one address, with the handshake
   static constexpr std::size_t most_copied = std::size_t{16} << 10;
 
   struct message {
@@ -93,6 +100,7 @@ class tcp_sender {
   greeting hello_;
   tls_identity identity_;
   secure_stream stream_;
+  std::chrono::milliseconds time_to_connect_;
   clock::time_point connect_limit_{};
   bool opened_ = false, ready_ = false;
   std::string failure_;

@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// What a process needs to become a rank.
+/// Sockets, membership and identity of a process that becomes a rank.
 struct tcp_start {
   std::optional<rendezvous_service> service{};
   std::vector<tcp_socket> listening{};

@@ -21,7 +21,6 @@ namespace cohort::detail {
 
 /// The ranks of a job and their addresses.
 struct tcp_membership {
-  std::uint64_t epoch = 0;
   int rank = 0;
   std::vector<std::vector<endpoint>> ranks{};  // of each rank, in the order in which others try them
   std::vector<std::uint32_t> hosts{};          // of each rank: equal for ranks of one host
@@ -58,6 +57,7 @@ class tcp_transport final : public transport {
 
   bool needs_progress_thread() const override { return true; }
   void make_progress() override;
+  std::uint64_t moves() const override { return moves_; }
   void wait_for_event(std::chrono::microseconds longest) override;
   bool can_wake() const override { return true; }
   void wake() noexcept override;
@@ -76,6 +76,7 @@ class tcp_transport final : public transport {
   using clock = rank_monitor::clock;
   static constexpr std::size_t most_unknown = 256;  // connections whose rank is not known yet
   static constexpr auto time_to_greet = std::chrono::seconds(10);
+  static constexpr auto least_time_to_connect = std::chrono::milliseconds(10'000);  // at least the heartbeat
   static constexpr int most_lines = 20;             // about refused connections
   static constexpr auto longest_delivery = std::chrono::milliseconds(800);
   /// Connections that are accepted in a row, and further ones per second.
@@ -130,6 +131,8 @@ class tcp_transport final : public transport {
     bool reported = false;  // a failure to send
     bool offered = false;   // this process has told where its ring is, if it is one of the same host
     int watched = -1;       // the descriptor of the sender, while it is awaited
+    std::uint32_t events = 0;     // for which it is awaited
+    std::size_t attempts = 0;     // of the sender, when it was awaited
   };
 
   /// A connection whose rank is not known yet.
@@ -182,6 +185,7 @@ class tcp_transport final : public transport {
   std::vector<ticket> unused_;
   bool has_rings_ = false;
   unsigned polls_ = 0;
+  std::uint64_t moves_ = 0;
   std::uint64_t next_unknown_ = first_unknown;
   double may_accept_ = 0;  // connections
   clock::time_point may_accept_at_{};

@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <charconv>
@@ -118,18 +119,25 @@ COHORT_TCP_INLINE std::string host_and_port::text() const {
   return host.find(':') == host.npos ? text_of({host, ":", port}) : text_of({"[", host, "]:", port});
 }
 
-COHORT_TCP_INLINE std::vector<endpoint> resolved(host_and_port const& name) {
+COHORT_TCP_INLINE std::vector<endpoint> resolve(host_and_port const& name,
+                                                std::chrono::steady_clock::time_point limit) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  int const code = ::getaddrinfo(name.host.c_str(), std::to_string(name.port).c_str(), &wanted, &found);
-  std::unique_ptr<addrinfo, void (*)(addrinfo*)> const owner(found, ::freeaddrinfo);
   std::vector<endpoint> all;
-  for (addrinfo const* one = found; code == 0 && one; one = one->ai_next) {
-    if (one->ai_family != AF_INET && one->ai_family != AF_INET6) continue;
-    sockaddr_storage address{};
-    std::memcpy(&address, one->ai_addr, one->ai_addrlen);
-    all.emplace_back(address);
+  int code = 0;
+  while (true) {
+    addrinfo* found = nullptr;
+    code = ::getaddrinfo(name.host.c_str(), std::to_string(name.port).c_str(), &wanted, &found);
+    std::unique_ptr<addrinfo, void (*)(addrinfo*)> const owner(found, ::freeaddrinfo);
+    for (addrinfo const* one = found; code == 0 && one; one = one->ai_next) {
+      if (one->ai_family != AF_INET && one->ai_family != AF_INET6) continue;
+      sockaddr_storage address{};
+      std::memcpy(&address, one->ai_addr, one->ai_addrlen);
+      all.emplace_back(address);
+    }
+    bool const may_change = code == EAI_NONAME || code == EAI_AGAIN || code == EAI_NODATA;
+    if (!all.empty() || !may_change || std::chrono::steady_clock::now() >= limit) break;
+    ::poll(nullptr, 0, 200);  // bounded: 200 ms
   }
   if (all.empty())
     throw communicator_error({.what = "the name of a host is unknown",
@@ -174,10 +182,6 @@ struct network {
     return true;
   }
 };
-
-COHORT_TCP_INLINE bool is_in_network(endpoint const& address, std::string_view network) {
-  return detail::network::parse(network).contains(address);
-}
 
 COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selection) {
   std::vector<std::string_view> parts;

@@ -47,10 +47,9 @@ COHORT_TCP_INLINE std::array<std::byte, greeting::bytes> greeting::encoded() con
   std::array<std::byte, bytes> made{};
   std::memcpy(made.data(), greeting_mark.data(), greeting_mark.size());
   std::ranges::copy(token, made.begin() + 8);
-  put_number(made.data() + 24, epoch);
-  put_number(made.data() + 32, from);
-  put_number(made.data() + 36, to);
-  put_number(made.data() + 40, size);
+  put_number(made.data() + 24, from);
+  put_number(made.data() + 28, to);
+  put_number(made.data() + 32, size);
   return made;
 }
 
@@ -60,11 +59,10 @@ COHORT_TCP_INLINE std::string greeting::refusal(std::span<std::byte const, bytes
     return "it is not a rank of this version";
   if (::CRYPTO_memcmp(expected.token.data(), got.data() + 8, expected.token.size()) != 0)
     return "it belongs to another job";
-  if (number_at<std::uint64_t>(got.data() + 24) != expected.epoch) return "it belongs to another membership";
-  std::uint32_t const rank = number_at<std::uint32_t>(got.data() + 32);
-  if (number_at<std::uint32_t>(got.data() + 40) != expected.size || rank >= expected.size || rank == expected.to)
+  std::uint32_t const rank = number_at<std::uint32_t>(got.data() + 24);
+  if (number_at<std::uint32_t>(got.data() + 32) != expected.size || rank >= expected.size || rank == expected.to)
     return "its rank does not exist";
-  if (number_at<std::uint32_t>(got.data() + 36) != expected.to) return "it looks for another rank";
+  if (number_at<std::uint32_t>(got.data() + 28) != expected.to) return "its greeting is for another rank";
   from = static_cast<int>(rank);
   return "";
 }

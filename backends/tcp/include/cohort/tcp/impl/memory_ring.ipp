@@ -70,7 +70,7 @@ COHORT_TCP_INLINE std::byte* memory_ring::data() const {
   return static_cast<std::byte*>(memory_->at) + mapping::data_at;
 }
 
-COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::made() {
+COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::create() {
   int const file = ::memfd_create("cohort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return std::nullopt;
   // Sealed, so that the reader can rely on the memory: a shorter file would end it by SIGBUS.
@@ -90,7 +90,7 @@ COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::made() {
   return memory_ring(std::move(memory), where);
 }
 
-COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::mapped(ring_location const& at) {
+COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::map(ring_location const& at) {
   std::string const path = text_of({"/proc/", at.process, "/fd/", at.descriptor});
   int const file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return std::nullopt;
@@ -107,9 +107,13 @@ COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::mapped(ring_location c
   return memory_ring(std::move(memory), at);
 }
 
-COHORT_TCP_INLINE std::size_t memory_ring::used() const {
+COHORT_TCP_INLINE std::uint64_t memory_ring::difference() const {
   std::uint64_t const read = head().read.load(std::memory_order_acquire);
-  std::uint64_t const bytes = head().written.load(std::memory_order_acquire) - read;
+  return head().written.load(std::memory_order_acquire) - read;
+}
+
+COHORT_TCP_INLINE std::size_t memory_ring::used() const {
+  std::uint64_t const bytes = difference();
   if (bytes > capacity)
     throw communicator_error({.what = "the memory shared with another process is damaged",
                               .expected = {"at most ", capacity, " bytes"},
@@ -141,12 +145,12 @@ COHORT_TCP_INLINE void memory_ring::consume(std::size_t count) {
 COHORT_TCP_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
   head().reader_sleeps.store(sleeps ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return used() == 0;
+  return difference() == 0;
 }
 COHORT_TCP_INLINE bool memory_ring::writer_waits() {
   head().writer_waits.store(1);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return used() == capacity;
+  return difference() == capacity;
 }
 COHORT_TCP_INLINE bool memory_ring::must_wake_reader() {
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -94,11 +94,11 @@ COHORT_TCP_INLINE std::vector<std::byte> registration::encoded() const {
 COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> bytes) {
   message_bytes from(bytes);
   if (from.text() != rendezvous_mark)
-    throw communicator_error({.what = "a process of another version has come to the rendezvous",
+    throw communicator_error({.what = "a process of another version has connected to the rendezvous",
                               .expected = std::string(rendezvous_mark),
                               .got = "another text"});
   registration made{.job = from.text(), .host = from.text()};
-  constexpr std::uint32_t most_ranks = std::uint32_t{1} << 20;
+  constexpr auto most_ranks = static_cast<std::uint32_t>(detail::most_ranks);
   auto const ranks = from.number<std::uint32_t>(), rank = from.number<std::uint32_t>();
   if (ranks > most_ranks || rank > most_ranks)
     throw communicator_error({.what = "a registration at the rendezvous is damaged",
@@ -116,7 +116,6 @@ COHORT_TCP_INLINE std::vector<std::byte> rendezvous_answer::encoded() const {
   to.put(static_cast<std::uint8_t>(is));
   to.put(static_cast<std::uint32_t>(joined));
   to.put(refusal);
-  to.put(members.epoch);
   to.put(static_cast<std::uint32_t>(members.rank));
   to.put(std::span<std::byte const>(members.token));
   to.put(static_cast<std::uint32_t>(members.ranks.size()));
@@ -132,7 +131,6 @@ COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::by
   rendezvous_answer made{.is = static_cast<kind>(from.number<std::uint8_t>()),
                          .joined = static_cast<int>(from.number<std::uint32_t>()),
                          .refusal = from.text()};
-  made.members.epoch = from.number<std::uint64_t>();
   made.members.rank = static_cast<int>(from.number<std::uint32_t>());
   std::span<std::byte const> const token = from.bytes();
   std::uint32_t const ranks = from.count(sizeof(std::uint32_t));
@@ -176,6 +174,10 @@ COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance(
     if (*moved == 0) break;
     begin_ += *moved;
   }
+  if (begin_ == out_.size()) {
+    out_.clear();
+    begin_ = 0;
+  }
   while (true) {
     std::size_t const wanted =
         in_.size() < 4 ? 4 - in_.size() : 4 + number_at<std::uint32_t>(in_.data()) - in_.size();
@@ -206,28 +208,42 @@ COHORT_TCP_INLINE rendezvous_service::~rendezvous_service() {
   thread_.join();  // bounded: by time_to_answer
 }
 
-COHORT_TCP_INLINE void rendezvous_service::say(std::string const& line) {
+COHORT_TCP_INLINE void rendezvous_service::log_line(std::string const& line) {
   constexpr int most_lines = 20;
-  if (log_ && ++lines_ <= most_lines) log_("rendezvous: " + line);
+  if (log_ && ++lines_ <= most_lines)
+    log_(text_of({"rendezvous: ", line, lines_ == most_lines ? "; further messages are not printed" : ""}));
+}
+
+/// Calls an action, and ignores its exceptions.
+COHORT_TCP_INLINE void guarded(auto&& action) noexcept {
+  try {
+    action();
+  } catch (...) {  // a log that fails must not end the service
+  }
 }
 
 COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
-  for (std::optional<clock::time_point> end; !end || clock::now() < *end;) try {
-      if (advance() || (stops_ && !complete_)) return;
-      if (stops_ && !end) end = clock::now() + time_to_answer;
-      std::vector<pollfd> all{{listening_.descriptor(), POLLIN, 0}};
+  for (std::optional<clock::time_point> end; !end || clock::now() < *end;) {
+    if (stops_ && !complete_) return;
+    if (stops_ && !end) end = clock::now() + time_to_answer;
+    try {
+      if (advance()) return;
+      bool const accepts = clock::now() >= next_accept_;
+      std::vector<pollfd> all{{accepts ? listening_.descriptor() : -1, POLLIN, 0}};
       for (visitor const& one : visitors_)
         all.push_back({one.stream.descriptor(),
                        static_cast<short>(one.stream.is_flushed() ? POLLIN : POLLIN | POLLOUT), 0});
       constexpr int longest_ms = 20;
       ::poll(all.data(), all.size(), longest_ms);  // bounded: 20 ms
     } catch (std::exception const& problem) {
-      say(problem.what());
+      guarded([&] { log_line(problem.what()); });
+      ::poll(nullptr, 0, 20);  // bounded: 20 ms; memory may be free then
     }
+  }
 }
 
 COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why) {
-  say(text_of({"refused ", one.stream.remote(), ": ", why}));
+  log_line(text_of({"refused ", one.stream.remote(), ": ", why}));
   one.stream.send(rendezvous_answer{.is = rendezvous_answer::kind::refused, .refusal = why}.encoded());
   one.stream.advance();
   one.ended = true;
@@ -236,7 +252,7 @@ COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string cons
 COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
-    if (!complete_) say(text_of({"lost ", one.stream.remote(), ": ", one.stream.failure()}));
+    if (!complete_) log_line(text_of({"lost ", one.stream.remote(), ": ", one.stream.failure()}));
     one.ended = true;
     return;
   }
@@ -251,7 +267,7 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
     return refuse(one, damaged.what());
   }
   if (one.wants || complete_) return refuse(one, "the job has all of its ranks");
-  if (wants.job != job_) return refuse(one, text_of({"this is the rendezvous of another job than ", wants.job}));
+  if (wants.job != job_) return refuse(one, text_of({"this is the rendezvous of another job than ", quote_for_error(wants.job)}));
   if (wants.ranks != ranks_)
     return refuse(one, text_of({"the job has ", ranks_, " ranks, and the process expects ", wants.ranks}));
   if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
@@ -267,9 +283,18 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   if (joined > ranks_) return refuse(one, "the job has all of its ranks");
   one.wants = std::move(wants);
   one.arrival = ++arrivals_;
-  for (visitor& other : visitors_)
-    if (other.wants && !other.ended) other.stream.send(rendezvous_answer{.joined = joined}.encoded());
   if (joined == ranks_) complete();
+}
+
+COHORT_TCP_INLINE void rendezvous_service::send_counts() {
+  auto const now = clock::now();
+  if (complete_ || now < next_counts_) return;
+  next_counts_ = now + time_between_counts;
+  auto const joined = static_cast<int>(
+      std::ranges::count_if(visitors_, [](visitor const& one) { return one.wants && !one.ended; }));
+  for (visitor& one : visitors_)
+    if (one.wants && !one.ended && std::exchange(one.told, joined) != joined)
+      one.stream.send(rendezvous_answer{.joined = joined}.encoded());
 }
 
 COHORT_TCP_INLINE void rendezvous_service::complete() {
@@ -280,15 +305,16 @@ COHORT_TCP_INLINE void rendezvous_service::complete() {
     return std::tuple(one->wants->rank, one->wants->host, one->arrival);
   });
   rendezvous_answer answer{.is = rendezvous_answer::kind::complete, .joined = ranks_};
-  answer.members.epoch = ++epoch_;
   for (visitor const* one : members) {
     answer.members.ranks.push_back(one->wants->addresses);
     auto const first = std::ranges::find_if(
         members, [&](visitor const* other) { return other->wants->host == one->wants->host; });
     answer.members.hosts.push_back(static_cast<std::uint32_t>(first - members.begin()));
   }
-  ::RAND_bytes(reinterpret_cast<unsigned char*>(answer.members.token.data()),
-               static_cast<int>(answer.members.token.size()));
+  if (::RAND_bytes(reinterpret_cast<unsigned char*>(answer.members.token.data()),
+                   static_cast<int>(answer.members.token.size()))
+      != 1)
+    throw communicator_error({.what = "the system has no random numbers", .where = "rendezvous"});
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     answer.members.rank = static_cast<int>(rank);
     members[rank]->stream.send(answer.encoded());
@@ -296,16 +322,34 @@ COHORT_TCP_INLINE void rendezvous_service::complete() {
   complete_ = true;
 }
 
-COHORT_TCP_INLINE bool rendezvous_service::advance() {
-  while (std::optional<tcp_socket> made = listening_.accept()) {
-    if (visitors_.size() >= most_visitors) continue;  // closes it
+COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
+  if (clock::now() < next_accept_) return;
+  auto unregistered = static_cast<std::size_t>(
+      std::ranges::count_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; }));
+  while (true) {
+    std::optional<tcp_socket> made = listening_.accept();
+    if (!made) {
+      if (tcp_socket::has_no_descriptor()) next_accept_ = clock::now() + pause;
+      return;
+    }
     visitors_.push_back(
         {.stream = message_stream(secure_stream(*std::move(made), secure_stream::role::server, identity_),
                                   most_registration),
          .limit = clock::now() + time_to_register});
+    if (++unregistered <= most_unregistered) continue;
+    auto const oldest =
+        std::ranges::find_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; });
+    log_line(text_of({"closed ", oldest->stream.remote(), ": there are too many connections of unknown processes"}));
+    visitors_.erase(oldest);
+    --unregistered;
   }
+}
+
+COHORT_TCP_INLINE bool rendezvous_service::advance() {
+  accept_connections();
   for (visitor& one : visitors_)
     if (!one.ended) read(one);
+  send_counts();
   std::erase_if(visitors_, [](visitor const& one) { return one.ended; });
   bool waits = !complete_;
   for (visitor const& one : visitors_) waits = waits || (one.wants && !one.stream.is_flushed());
@@ -314,16 +358,24 @@ COHORT_TCP_INLINE bool rendezvous_service::advance() {
 
 COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
                                                  registration const& mine,
-                                                 std::chrono::milliseconds deadline) {
+                                                 std::chrono::milliseconds deadline,
+                                                 std::function<void()> const& retry) {
   using clock = std::chrono::steady_clock;
   auto const end = clock::now() + deadline;
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
   int joined = 0;
   std::string why = "no answer";
-  std::vector<endpoint> const addresses = resolved(at);
+  constexpr auto time_between_questions = std::chrono::seconds(1);
+  clock::time_point next_question{};
+  std::vector<endpoint> addresses;
   while (clock::now() < end) {
     if (!stream) try {
+        if (attempt > 0) retry();
+        if (clock::now() >= next_question) {  // a host that has restarted may have another address
+          addresses = resolve(at, end);
+          next_question = clock::now() + time_between_questions;
+        }
         stream.emplace(secure_stream(tcp_socket::connecting(addresses[attempt++ % addresses.size()]),
                                      secure_stream::role::client, identity),
                        message_stream::most_bytes);
@@ -340,7 +392,7 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
         throw communicator_error({.what = "the rendezvous has refused this process",
                                   .where = at.text(),
                                   .expected = "a process of the job",
-                                  .got = answer.refusal});
+                                  .got = quote_for_error(answer.refusal)});
       continue;
     }
     int wait_ms = 20;

@@ -6,6 +6,7 @@
 #include <openssl/hmac.h>
 #include <openssl/ssl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,16 +20,33 @@
 
 namespace cohort::detail {
 
+COHORT_TCP_INLINE std::string tls_reason() {
+  char text[256] = "";
+  unsigned long const code = ::ERR_get_error();
+  if (code == 0) return "no reason";
+  ::ERR_error_string_n(code, text, sizeof text);
+  ::ERR_clear_error();
+  return text;
+}
+
+COHORT_TCP_INLINE void require_private(std::string const& path, char const* what) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw file_error({.what = {"cannot read the mode of ", what}, .where = path, .got = std::strerror(errno)});
+  bool const is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  mode_t const others = S_IRWXO | (status.st_uid == 0 ? S_IWGRP | S_IXGRP : S_IRWXG);
+  if (is_ours && (status.st_mode & others) == 0) return;
+  auto const digit = [&](int bits) { return static_cast<int>((status.st_mode >> bits) & 7); };
+  throw setting_error({.what = {"other users may read ", what},
+                       .where = path,
+                       .expected = "a file of this user that only its owner may read: chmod 600",
+                       .got = {"the mode ", digit(6), digit(3), digit(0), is_ours ? "" : " of another user"}});
+}
+
 COHORT_TCP_INLINE job_key key_from_file(std::string const& path, std::string_view job) {
   constexpr std::size_t shortest = 16, longest = 4096;
   std::string secret = io::read_text(path, longest + 2);
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw setting_error({.what = "other users may read the secret of the job",
-                         .where = path,
-                         .expected = "a file that only its owner may read: chmod 600",
-                         .got = {"the mode ", static_cast<int>((status.st_mode >> 6) & 7), static_cast<int>((status.st_mode >> 3) & 7),
-                                 static_cast<int>(status.st_mode & 7)}});
+  require_private(path, "the secret of the job");
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   if (secret.size() < shortest || secret.size() > longest)
     throw setting_error({.what = "the secret of the job has an invalid length",
@@ -38,10 +56,13 @@ COHORT_TCP_INLINE job_key key_from_file(std::string const& path, std::string_vie
   std::string const purpose = "cohort job key 1 " + std::string(job);
   job_key made{};
   unsigned bytes = 0;
-  ::HMAC(::EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-         reinterpret_cast<unsigned char const*>(purpose.data()), purpose.size(),
-         reinterpret_cast<unsigned char*>(made.data()), &bytes);
+  bool const derived = ::HMAC(::EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+                              reinterpret_cast<unsigned char const*>(purpose.data()), purpose.size(),
+                              reinterpret_cast<unsigned char*>(made.data()), &bytes)
+                       != nullptr;
   ::OPENSSL_cleanse(secret.data(), secret.size());
+  if (!derived || bytes != made.size())
+    throw communicator_error({.what = "cannot derive the key of the job", .where = path, .got = tls_reason()});
   return made;
 }
 
@@ -74,15 +95,6 @@ struct shared_key {
   }
 };
 
-COHORT_TCP_INLINE std::string tls_reason() {
-  char text[256] = "";
-  unsigned long const code = ::ERR_get_error();
-  if (code == 0) return "no reason";
-  ::ERR_error_string_n(code, text, sizeof text);
-  ::ERR_clear_error();
-  return text;
-}
-
 COHORT_TCP_INLINE std::shared_ptr<SSL_CTX> new_context() {
   std::shared_ptr<SSL_CTX> made(::SSL_CTX_new(::TLS_method()), ::SSL_CTX_free);
   if (!made) throw communicator_error({.what = "cannot initialise TLS", .got = tls_reason()});
@@ -93,10 +105,13 @@ COHORT_TCP_INLINE std::shared_ptr<SSL_CTX> new_context() {
   ::SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   ::SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
   ::SSL_CTX_set_num_tickets(made.get(), 0);  // no resumption, and no early data, which could be replayed
+  constexpr long longest_chain = 32 << 10;
+  ::SSL_CTX_set_max_cert_list(made.get(), longest_chain);
   return made;
 }
 
-COHORT_TCP_INLINE tls_identity::tls_identity(job_key const& key, std::string job) : context_(new_context()) {
+COHORT_TCP_INLINE tls_identity::tls_identity(job_key const& key, std::string job)
+    : context_(new_context()), requires_key_(true) {
   ::SSL_CTX_set_ciphersuites(context_.get(), "TLS_AES_128_GCM_SHA256");
   ::SSL_CTX_set_ex_data(context_.get(), shared_key::index(), new shared_key{key, std::move(job)});
   ::SSL_CTX_set_psk_use_session_callback(
@@ -124,11 +139,14 @@ COHORT_TCP_INLINE tls_identity::tls_identity(std::string const& certificate, std
       throw setting_error(
           {.what = "cannot use a file for TLS", .where = path, .expected = expected, .got = tls_reason()});
   };
+  require_private(key, "the key of the certificate");
+  // Without this, OpenSSL asks for the password of an encrypted key on the terminal.
+  ::SSL_CTX_set_default_passwd_cb(context_.get(), [](char*, int, int, void*) { return 0; });
   ::ERR_clear_error();
   require(::SSL_CTX_use_certificate_chain_file(context_.get(), certificate.c_str()), certificate,
           "a certificate chain in PEM form");
   require(::SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM), key,
-          "the private key of the certificate in PEM form");
+          "the private key of the certificate in PEM form, not encrypted");
   require(::SSL_CTX_load_verify_locations(context_.get(), authorities.c_str(), nullptr), authorities,
           "certificates of authorities in PEM form");
   ::SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -163,7 +181,11 @@ struct socket_bio {
 };
 
 COHORT_TCP_INLINE secure_stream::secure_stream(tcp_socket over, role as, tls_identity const& identity)
-    : socket_(std::make_unique<tcp_socket>(std::move(over))), role_(as), connected_(as == role::server) {
+    : socket_(std::make_unique<tcp_socket>(std::move(over))),
+      role_(as),
+      connected_(as == role::server),
+      requires_key_(identity.requires_key()),
+      records_per_key_(identity.records_per_key) {
   if (!identity.encrypts()) return;
   tls_.reset(::SSL_new(identity.context()), ::SSL_free);
   BIO* const bio = ::BIO_new(socket_bio::method());
@@ -171,6 +193,8 @@ COHORT_TCP_INLINE secure_stream::secure_stream(tcp_socket over, role as, tls_ide
   ::BIO_set_data(bio, socket_.get());
   ::BIO_set_init(bio, 1);
   ::SSL_set_bio(tls_.get(), bio, bio);
+  // A server may answer with a certificate instead of the shared key: no authority is known, so it is refused.
+  if (as == role::client && requires_key_) ::SSL_set_verify(tls_.get(), SSL_VERIFY_PEER, nullptr);
   as == role::client ? ::SSL_set_connect_state(tls_.get()) : ::SSL_set_accept_state(tls_.get());
 }
 
@@ -196,6 +220,12 @@ COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {
   ::ERR_clear_error();
   int const code = ::SSL_do_handshake(tls_.get());
   if (code == 1) {
+    // A server may ignore the shared key that a client offers. A session of OpenSSL is the key, never a
+    // ticket: there are none.
+    if (requires_key_ && ::SSL_session_reused(tls_.get()) != 1) {
+      fail("the peer does not know the secret of the job");
+      return progress::failed;
+    }
     ready_ = true;
     return progress::ready;
   }
@@ -231,8 +261,19 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::send(std::span<std::
   ::ERR_clear_error();
   errno = 0;
   int const code = ::SSL_write_ex(tls_.get(), bytes.data(), bytes.size(), &moved);
+  if (code == 1) {
+    records_ += (moved + SSL3_RT_MAX_PLAIN_LENGTH - 1) / SSL3_RT_MAX_PLAIN_LENGTH;
+    if (records_ >= records_per_key_ && ::SSL_key_update(tls_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+      records_ = 0;
+  }
   return result_of(code, moved);
 }
+
+COHORT_TCP_INLINE bool secure_stream::waits_for_bytes() const {
+  return tls_ && connected_ && !ready_ && SSL_want_read(tls_.get());
+}
+
+COHORT_TCP_INLINE bool secure_stream::has_received() const { return tls_ && ::SSL_has_pending(tls_.get()) == 1; }
 
 COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::receive(std::span<std::byte> bytes) {
   if (!tls_) {

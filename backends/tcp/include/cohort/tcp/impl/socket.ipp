@@ -104,6 +104,10 @@ COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept() {
   return tcp_socket(made);
 }
 
+COHORT_TCP_INLINE bool tcp_socket::has_no_descriptor() noexcept {
+  return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+}
+
 COHORT_TCP_INLINE int tcp_socket::failure() const {
   int reason = 0;
   socklen_t bytes = sizeof reason;

@@ -68,16 +68,22 @@ COHORT_TCP_INLINE std::string address_from_launcher() {
   if (std::string const host = variables::text("MASTER_ADDR"); !host.empty()) {
     std::optional<int> const port = variables::number({"MASTER_PORT"});
     // If torchrun's agent listens on the port itself, the ranks meet at the next one.
-    bool const is_taken = variables::text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-    return host_and_port{host, static_cast<std::uint16_t>(port.value_or(29400) + (is_taken ? 1 : 0))}.text();
+    int const used = port.value_or(29400) + (variables::text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
+    if (used < 1 || used > 65'535)
+      throw setting_error({.what = "a variable of the environment is not a port",
+                           .where = "MASTER_PORT",
+                           .expected = "1 to 65535; with torchrun's agent store 1 to 65534",
+                           .got = {*port}});
+    return host_and_port{host, static_cast<std::uint16_t>(used)}.text();
   }
   std::string const nodes = variables::text("SLURM_STEP_NODELIST");
   if (std::string const host = first_of_node_list(nodes.empty() ? variables::text("SLURM_JOB_NODELIST") : nodes);
       !host.empty()) {
     constexpr int first = 20'000, count = 12'000;  // below the ports that the system gives to clients
-    return host_and_port{host, static_cast<std::uint16_t>(
-                                   first + variables::number({"SLURM_JOB_ID"}).value_or(0) % count)}
-        .text();
+    // Steps of one job may run at once.
+    std::int64_t const job = variables::number({"SLURM_JOB_ID"}).value_or(0);
+    std::int64_t const step = variables::number({"SLURM_STEP_ID"}).value_or(0);
+    return host_and_port{host, static_cast<std::uint16_t>(first + (job + 101 * step) % count)}.text();
   }
   return "";
 }
@@ -108,16 +114,40 @@ COHORT_TCP_INLINE tcp_settings from_environment(tcp_settings given) {
   complete(given.interfaces, "COHORT_INTERFACES");
   complete(given.ports, "COHORT_PORTS");
   complete(given.secret_file, "COHORT_SECRET_FILE");
-  if (std::string const job = variables::text("COHORT_JOB"); !job.empty() && given.job == tcp_settings().job)
-    given.job = job;
-  if (given.ranks == 0)
-    given.ranks = variables::number({"COHORT_RANKS", "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-                      .value_or(0);
-  if (given.rank < 0)
-    given.rank = variables::number({"COHORT_RANK", "RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX",
-                                    "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-                     .value_or(-1);
+  complete(given.certificate, "COHORT_CERTIFICATE");
+  complete(given.key, "COHORT_KEY");
+  complete(given.authorities, "COHORT_AUTHORITIES");
+  if (std::string const how = variables::text("COHORT_ENCRYPTION"); !how.empty()) {
+    if (how != "off" && how != "automatic")
+      throw setting_error({.what = "a variable of the environment is not valid",
+                           .where = "COHORT_ENCRYPTION",
+                           .expected = "automatic or off",
+                           .got = detail::quote_for_error(how)});
+    if (how == "off") given.encryption = tcp_encryption::off;
+  }
+  if (given.ranks == 0) given.ranks = variables::number({"COHORT_RANKS"}).value_or(0);
+  if (given.rank < 0) given.rank = variables::number({"COHORT_RANK"}).value_or(-1);
+  // Rank and number of ranks are those of one launcher: a process that an outer launcher has started may
+  // start ranks itself.
+  struct launcher {
+    char const *rank, *ranks;
+  };
+  for (auto const& [rank, ranks] : {launcher{"RANK", "WORLD_SIZE"}, launcher{"SLURM_PROCID", "SLURM_NTASKS"},
+                                    launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                    launcher{"PMI_RANK", "PMI_SIZE"}}) {
+    std::optional<int> const of = variables::number({ranks}), one = variables::number({rank});
+    if (given.ranks == 0 && of) given.ranks = *of;
+    if (given.rank < 0 && one && of == given.ranks) given.rank = *one;
+  }
+  if (given.rank < 0) given.rank = variables::number({"JOB_COMPLETION_INDEX"}).value_or(-1);
   if (given.join.empty()) given.join = detail::address_from_launcher();
+  if (given.job == tcp_settings().job) {
+    std::string const job = variables::text("COHORT_JOB"), step = variables::text("SLURM_STEP_ID");
+    if (!job.empty())
+      given.job = job;
+    else if (!step.empty())
+      given.job = detail::text_of({"slurm ", variables::text("SLURM_JOB_ID"), ".", step});
+  }
   return given;
 }
 

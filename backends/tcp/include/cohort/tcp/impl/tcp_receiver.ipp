@@ -9,7 +9,10 @@
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE void tcp_receiver::connect(secure_stream stream) { stream_.emplace(std::move(stream)); }
+COHORT_TCP_INLINE void tcp_receiver::connect(secure_stream stream) {
+  stream_.emplace(std::move(stream));
+  staged_.resize(staging);
+}
 
 COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
   one.its = by.its;
@@ -18,6 +21,7 @@ COHORT_TCP_INLINE void tcp_receiver::claim(message& one, wanted const& by) {
   one.into = by.into;
   one.how = by.how;
   if (one.how) {
+    fold_.resize(folded);
     std::size_t const size = bytes_of(by.into.type), whole = one.filled / size;
     combine(isa_, elements(by.into.data, by.into.type, whole), one.kept.data(), *one.how);
     std::size_t const rest = one.filled - whole * size;  // 0, unless the message is arriving
@@ -63,18 +67,27 @@ COHORT_TCP_INLINE bool tcp_receiver::advance(events& of) {
   return open;
 }
 
-COHORT_TCP_INLINE void tcp_receiver::advance_ring(events& of) {
-  while (reads_ring_) {
+COHORT_TCP_INLINE bool tcp_receiver::advance_ring(events& of) {
+  bool moved = false;
+  for (std::size_t received = 0; reads_ring_ && received < most_per_call;) {
     std::span<std::byte const> const bytes = ring_->readable();
-    if (bytes.empty()) return;
+    if (bytes.empty()) break;
+    moved = true;
     std::size_t const now = std::min(bytes.size(), most_at_once);
     use(bytes.first(now), of);
     ring_->consume(now);
+    received += now;
   }
+  return moved;
 }
 
 COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
-  while (true) {
+  has_more_ = false;
+  for (std::size_t received = 0;;) {
+    if (received >= most_per_call) {
+      has_more_ = true;
+      return true;
+    }
     // A large part of a message is received in its memory, without a copy.
     std::span<std::byte> direct{};
     if (!reads_ring_ && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more) direct = destination();
@@ -84,6 +97,7 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
       return false;
     }
     if (*moved == 0) return true;
+    received += *moved;
     if (reads_ring_) continue;  // it only wakes
     if (direct.empty())
       use(std::span<std::byte const>(staged_).first(*moved), of);

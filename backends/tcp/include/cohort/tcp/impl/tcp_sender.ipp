@@ -11,8 +11,12 @@
 namespace cohort::detail {
 
 COHORT_TCP_INLINE tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeting const& hello,
-                                         tls_identity const& identity)
-    : addresses_(std::move(addresses)), hello_(hello), identity_(identity) {}
+                                         tls_identity const& identity,
+                                         std::chrono::milliseconds time_to_connect)
+    : addresses_(std::move(addresses)),
+      hello_(hello),
+      identity_(identity),
+      time_to_connect_(time_to_connect) {}
 
 COHORT_TCP_INLINE void tcp_sender::open() {
   if (std::exchange(opened_, true)) return;
@@ -26,7 +30,7 @@ COHORT_TCP_INLINE bool tcp_sender::connect() {
   while (next_address_ < addresses_.size()) try {
       stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++]), secure_stream::role::client,
                               identity_);
-      connect_limit_ = clock::now() + time_to_connect;
+      connect_limit_ = clock::now() + time_to_connect_;
       return true;
     } catch (communicator_error const& refused) {
       failure_ = refused.what();
@@ -62,7 +66,7 @@ COHORT_TCP_INLINE void tcp_sender::acknowledge(control_message what) {
 }
 
 COHORT_TCP_INLINE void tcp_sender::offer_ring() {
-  ring_ = memory_ring::made();
+  ring_ = memory_ring::create();
   if (ring_) add_control({.is = frame_header::kind::ring}, ring_->location().encoded(), control_message::beat);
 }
 
@@ -70,7 +74,7 @@ COHORT_TCP_INLINE void tcp_sender::use_ring() {
   if (ring_) add_control({.is = frame_header::kind::to_ring}, {}, control_message::beat);
 }
 
-COHORT_TCP_INLINE void tcp_sender::tell_mapped() {
+COHORT_TCP_INLINE void tcp_sender::confirm_ring() {
   add_control({.is = frame_header::kind::maps_ring}, {}, control_message::beat);
 }
 
@@ -145,35 +149,37 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
   return *moved > 0;
 }
 
-COHORT_TCP_INLINE void tcp_sender::advance(std::function<void(ticket)> const& sent) {
-  if (!opened_ || !failure_.empty()) return;
+COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& sent) {
+  if (!opened_ || !failure_.empty()) return false;
   while (!ready_) {
     secure_stream::progress const now = stream_.advance();
     bool const late = now == secure_stream::progress::waits && clock::now() >= connect_limit_;
-    if (now == secure_stream::progress::waits && !late) return;
+    if (now == secure_stream::progress::waits && !late) return false;
     if (now == secure_stream::progress::ready) {
       ready_ = true;
       break;
     }
     std::string const why =
         text_of({"connecting to ", addresses_[next_address_ - 1].text(), ": ",
-                 late ? text_of({"no answer in ", time_to_connect.count(), " s"}) : stream_.failure()});
+                 late ? text_of({"no answer in ", time_to_connect_.count(), " ms"}) : stream_.failure()});
     if (!connect()) {
       failure_ = why;
-      return;
+      return false;
     }
     failure_.clear();
   }
-  while (true) {
-    while (begin_ < staged_.size() || !direct_.empty())
-      if (!send_bytes()) return;
+  for (bool moved = false;;) {
+    while (begin_ < staged_.size() || !direct_.empty()) {
+      if (!send_bytes()) return moved;
+      moved = true;
+    }
     if (std::exchange(goes_to_ring_, false)) writes_ring_ = true;
     if (std::exchange(ends_message_, false)) {
       ticket const ended = messages_.front().its;
       messages_.pop_front();
       sent(ended);
     }
-    if (!next_frame()) return;
+    if (!next_frame()) return moved;
   }
 }
 

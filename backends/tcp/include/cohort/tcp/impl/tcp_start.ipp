@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cohort/detail/config.hpp>
@@ -37,6 +39,8 @@ COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
     refuse("join", "HOST:PORT of the rendezvous (tcp_settings::join, or COHORT_JOIN)", "nothing");
   if (from.ranks < 1)
     refuse("ranks", "the number of processes (tcp_settings::ranks, or COHORT_RANKS)", std::to_string(from.ranks));
+  if (from.ranks > most_ranks)
+    refuse("ranks", "at most 4096 processes", std::to_string(from.ranks));
   if (from.rank >= from.ranks)
     refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
 }
@@ -57,9 +61,11 @@ COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity
 /// Runs the rendezvous if its address is one of this host, and no process listens there yet.
 COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> const& at,
                                        tcp_settings const& from, sink const& log) {
+  if (start.service) return;
   std::vector<endpoint> const ours = local_addresses("");
   for (endpoint const& one : at) {
-    bool const is_ours = std::ranges::any_of(ours, [&](endpoint const& o) { return o.host() == one.host(); });
+    bool const is_ours = one.is_loopback()
+                         || std::ranges::any_of(ours, [&](endpoint const& o) { return o.host() == one.host(); });
     if (!is_ours) continue;
     if (std::optional<tcp_socket> listening = tcp_socket::listening_alone(one))
       start.service.emplace(*std::move(listening), start.identity, from.job, from.ranks, log);
@@ -67,29 +73,50 @@ COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> c
   }
 }
 
-/// The address of this host from which it reaches another one.
-COHORT_TCP_INLINE endpoint address_towards(endpoint const& other) {
+/// The address of this host from which it reaches another one, with port 0; nullopt without a route.
+COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other) {
   // A datagram socket that is connected sends nothing, but has the address that the system selects.
   tcp_socket const probe(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe.is_open() || ::connect(probe.descriptor(), other.address(), other.bytes()) != 0)
-    throw communicator_error({.what = "there is no route to the rendezvous",
-                              .where = other.text(),
-                              .expected = "a network that reaches it",
-                              .got = std::strerror(errno)});
+    return std::nullopt;
   return probe.local().with_port(0);
+}
+
+/// The addresses of the rendezvous as other hosts see them. /etc/hosts of Debian and Ubuntu maps the own name
+/// of a host to 127.0.1.1: the address of its default route replaces such an address.
+COHORT_TCP_INLINE std::vector<endpoint> visible_addresses(host_and_port const& at, std::vector<endpoint> found) {
+  sockaddr_storage storage{};
+  bool const is_number = ::inet_pton(AF_INET, at.host.c_str(), &storage) == 1
+                         || ::inet_pton(AF_INET6, at.host.c_str(), &storage) == 1;
+  bool const is_loopback = std::ranges::all_of(found, [](endpoint const& one) { return one.is_loopback(); });
+  if (is_number || at.host == "localhost" || !is_loopback) return found;
+  // An address for documentation (RFC 5737), to which the system selects the default route.
+  endpoint const anywhere = resolve({"192.0.2.1", at.port}).front();
+  if (std::optional<endpoint> const ours = address_towards(anywhere)) return {ours->with_port(at.port)};
+  return found;
 }
 
 COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communicator_settings const& how) {
   check_tcp(from);
-  host_and_port const at = host_and_port::parse(from.join, "join");
-  std::vector<endpoint> const meeting = resolved(at);
+  host_and_port at = host_and_port::parse(from.join, "join");
   start.identity = identity_of(from);
+  auto const limit = std::chrono::steady_clock::now() + how.deadline;
+  std::vector<endpoint> const found = resolve(at, limit);
+  std::vector<endpoint> const meeting = visible_addresses(at, found);
+  if (meeting != found) at = {meeting.front().host(), at.port};
   std::vector<endpoint> addresses;
-  if (from.interfaces.empty())
-    addresses.push_back(address_towards(meeting.front()));
-  else
+  if (!from.interfaces.empty()) {
     addresses = local_addresses(from.interfaces);
+  } else if (std::optional<endpoint> const ours = address_towards(meeting.front())) {
+    addresses.push_back(*ours);
+  } else {
+    throw communicator_error({.what = "there is no route to the rendezvous",
+                              .where = meeting.front().text(),
+                              .expected = "a network that reaches it",
+                              .got = std::strerror(errno)});
+  }
   require_encryption(from, start.identity, addresses);
+  require_encryption(from, start.identity, meeting);
   host_rendezvous(start, meeting, from, how.log);
   registration mine{.job = from.job,
                     .host = host_identity(),
@@ -99,7 +126,10 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
     start.listening.push_back(tcp_socket::listening(one, port_range::parse(from.ports)));
     mine.addresses.push_back(start.listening.back().local());
   }
-  start.members = join_rendezvous(at, start.identity, mine, how.deadline);
+  start.members = join_rendezvous(at, start.identity, mine, how.deadline,
+                                  [&] { host_rendezvous(start, meeting, from, how.log); });
+  for (std::vector<endpoint> const& others : start.members.ranks)
+    require_encryption(from, start.identity, others);
 }
 
 }  // namespace cohort::detail

@@ -63,11 +63,11 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
     throw communicator_error({.what = "a message is damaged",
                               .expected = {ring_location::bytes, " bytes"},
                               .got = {bytes.size()}});
-  std::optional<memory_ring> ring = memory_ring::mapped(ring_location::decoded(bytes.first<ring_location::bytes>()));
+  std::optional<memory_ring> ring = memory_ring::map(ring_location::decoded(bytes.first<ring_location::bytes>()));
   if (!ring || receiver.reads_ring()) return;
   receiver.attach(*std::move(ring));
   over.has_rings_ = true;
-  sender.tell_mapped();
+  sender.confirm_ring();
 }
 
 COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
@@ -85,12 +85,12 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
       monitor_(*this, settings.heartbeat) {
   for (int r = 0; r < size(); ++r) {
     greeting const hello{.token = members_.token,
-                         .epoch = members_.epoch,
                          .from = static_cast<std::uint32_t>(rank()),
                          .to = static_cast<std::uint32_t>(r),
                          .size = static_cast<std::uint32_t>(size())};
     peers_.push_back(std::make_unique<other_rank>(
-        *this, r, tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_)));
+        *this, r, tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_,
+                            std::max(least_time_to_connect, settings_.heartbeat))));
   }
   for (tcp_socket const& one : listening_) watch(one.descriptor(), listening_event);
   watch(waker_.descriptor(), other_event);
@@ -199,6 +199,7 @@ COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds l
 COHORT_TCP_INLINE bool tcp_transport::announce_sleep(bool sleeps) {
   bool may_sleep = true;
   for (std::unique_ptr<other_rank> const& one : peers_) {
+    if (one->closed) continue;
     bool const nothing_to_read = one->receiver.sleeps(sleeps);
     bool const nothing_to_write = !one->sender.wants_to_write() || !one->sender.can_write();
     may_sleep = may_sleep && nothing_to_read && nothing_to_write;
@@ -216,11 +217,15 @@ COHORT_TCP_INLINE void tcp_transport::wake() noexcept {
 COHORT_TCP_INLINE void tcp_transport::watch_senders() {
   for (std::unique_ptr<other_rank> const& one : peers_) {
     int const wanted = one->sender.waits_for_socket() ? one->sender.descriptor() : -1;
-    if (wanted == one->watched) continue;
+    std::uint32_t const events = one->sender.waits_for_bytes() ? EPOLLIN : EPOLLOUT;
+    // Closing a socket has ended its events; another connection may have its descriptor now.
+    if (std::exchange(one->attempts, one->sender.attempts()) != one->sender.attempts()) one->watched = -1;
+    if (wanted == one->watched && events == one->events) continue;
     if (one->watched >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one->watched, nullptr);
     one->watched = wanted;
+    one->events = events;
     epoll_event what{};
-    what.events = EPOLLOUT;
+    what.events = events;
     what.data.u64 = other_event;
     if (wanted >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_ADD, wanted, &what);
   }
@@ -230,6 +235,7 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
   constexpr unsigned polls_per_call = 16;  // of the system, while the messages are in rings
   if (!has_rings_ || ++polls_ % polls_per_call == 0) poll_sockets();
   for (std::unique_ptr<other_rank> const& one : peers_) {
+    if (one->receiver.has_more() && !one->closed) receive_from(*one);
     read_ring(*one);
     if (one->sender.wants_to_write()) send_to(*one);
   }
@@ -241,6 +247,7 @@ COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
   for (int k = 0; k < count; ++k) {
     std::uint64_t const id = ready[k].data.u64;
     if (id < static_cast<std::uint64_t>(size())) {
+      ++moves_;
       receive_from(at(static_cast<int>(id)));
     } else if (id == listening_event) {
       accept_connections();
@@ -253,7 +260,7 @@ COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
     }
   }
   while (!unknown_.empty() && clock::now() >= unknown_.front().limit) {
-    refuse(unknown_.front(), "it has not said who it is");
+    refuse(unknown_.front(), "it has sent no greeting within 10 s");
     unknown_.pop_front();
   }
   limit_rate();
@@ -263,7 +270,10 @@ COHORT_TCP_INLINE void tcp_transport::accept_connections() {
   for (tcp_socket& at : listening_)
     while (may_accept_ >= 1) {
       std::optional<tcp_socket> made = at.accept();
-      if (!made) break;
+      if (!made) {
+        if (tcp_socket::has_no_descriptor()) may_accept_ = 0;  // tries again later, as after too many connections
+        break;
+      }
       may_accept_ -= 1;
       std::string const from = made->remote().text();
       if (unknown_.size() >= most_unknown) {
@@ -311,7 +321,6 @@ COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
     one.have += *got;
     if (one.have == one.bytes.size()) {
       greeting const expected{.token = members_.token,
-                              .epoch = members_.epoch,
                               .to = static_cast<std::uint32_t>(rank()),
                               .size = static_cast<std::uint32_t>(size())};
       int from = -1;
@@ -353,7 +362,7 @@ COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
 COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
   if (!one.receiver.reads_ring() || one.closed) return;
   try {
-    one.receiver.advance_ring(one);
+    if (one.receiver.advance_ring(one)) ++moves_;
     if (one.receiver.must_wake_writer()) one.sender.wake();
   } catch (communicator_error const& damaged) {
     end_connection(one, damaged.what());
@@ -362,14 +371,17 @@ COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
 
 COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::string const& why) {
   one.closed = true;
+  one.receiver.detach();
   ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.receiver.descriptor(), nullptr);
   monitor_.report_lost(one.rank, why.empty() ? std::string("has closed its connection")
                                              : text_of({"has lost its connection (", why, ")"}));
 }
 
 COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
-  one.sender.advance([this](ticket ended) { operations_[ended - 1].ended = true; });
+  if (one.sender.advance([this](ticket ended) { operations_[ended - 1].ended = true; })) ++moves_;
   if (one.sender.failure().empty() || std::exchange(one.reported, true)) return;
+  if (one.sender.was_connected())
+    return monitor_.report_lost(one.rank, text_of({"has lost its connection (", one.sender.failure(), ")"}));
   monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(),
                                            "); let the firewall of its host pass its ports (COHORT_PORTS), or "
                                            "choose another network (COHORT_INTERFACES)"}));
