@@ -210,7 +210,7 @@ COHORT_CORE_INLINE void rank_monitor::detect_lost_ranks() {
   auto longest = clock::duration::zero(), shortest = clock::duration::max();
   for (int r = 0; r < size(); ++r) {
     auto const silence = listened_ - at(r).last_heard;
-    if (!expects_messages(r) || at(r).lost || silence <= heartbeat_ * 3 / 4) continue;
+    if (!expects_messages(r) || !at(r).linked || at(r).lost || silence <= heartbeat_ * 3 / 4) continue;
     silent.push_back(r);
     all[static_cast<std::size_t>(r)].where = at(r).where;
     longest = std::max(longest, silence);
