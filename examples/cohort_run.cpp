@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -50,6 +51,7 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
   --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
   --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
                      continues from its last checkpoint (0)
+  --no-bind          lets all processes run on all processors; otherwise each one runs on its share of those of its host
   --output DIR       writes the output of rank R to DIR/R.log, too
   --help             shows this text
 
@@ -80,6 +82,7 @@ struct command {
   std::string secret{};
   std::vector<std::string> ssh{"ssh", "-o", "BatchMode=yes"};
   int restarts = 0;
+  bool binds = true;
   std::string output{};
   std::vector<std::string> program{};
 };
@@ -149,6 +152,8 @@ command parse(int argc, char** argv) {
       made.ssh = split(value(), ' ');
     } else if (flag == "--restarts") {
       made.restarts = number_of(flag, value(), 0, 1'000'000);
+    } else if (flag == "--no-bind") {
+      made.binds = false;
     } else if (flag == "--output") {
       made.output = value();
     } else {
@@ -318,7 +323,7 @@ class run {
       ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
-      one.remote ? exec_remote(on) : exec_here(variables, on.ranks);
+      one.remote ? exec_remote(on) : exec_here(variables, local, on.ranks);
     }
     ::setpgid(one.id, one.id);  // also here: a signal may be sent before the process has run
     ::close(out[1]);
@@ -327,7 +332,7 @@ class run {
     if (one.remote) {
       ::close(in[0]);
       one.input = in[1];
-      std::string const script = script_of(variables, on.ranks, secret);
+      std::string const script = script_of(variables, local, on.ranks, secret);
       if (::write(one.input, script.data(), script.size()) != static_cast<ssize_t>(script.size()))
         throw std::runtime_error("cannot send the command to " + on.name);
     }
@@ -337,11 +342,31 @@ class run {
     processes_.push_back(std::move(one));
   }
 
-  [[noreturn]] void exec_here(std::vector<std::pair<std::string, std::string>> const& variables, int ranks) const {
+  [[noreturn]] void exec_here(std::vector<std::pair<std::string, std::string>> const& variables, int local,
+                              int ranks) const {
     for (auto const& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
-    long const processors = std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN) / ranks);
-    ::setenv("OMP_NUM_THREADS", std::to_string(processors).c_str(), 0);
+    std::vector<int> const all = usable_processors();
+    ::setenv("OMP_NUM_THREADS", std::to_string(std::max<std::size_t>(1, all.size() / static_cast<std::size_t>(ranks))).c_str(), 0);
+    if (given_.binds && all.size() >= static_cast<std::size_t>(ranks)) bind(all, local, ranks);
     exec(given_.program);
+  }
+  static std::vector<int> usable_processors() {
+    cpu_set_t set;
+    std::vector<int> all;
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return all;
+    for (int k = 0; k < CPU_SETSIZE; ++k)
+      if (CPU_ISSET(k, &set)) all.push_back(k);
+    return all;
+  }
+  /// Binds this process to part `local` of the processors.
+  static void bind(std::vector<int> const& all, int local, int ranks) {
+    auto const begin_of = [&](int part) {
+      return all.size() * static_cast<std::size_t>(part) / static_cast<std::size_t>(ranks);
+    };
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (std::size_t k = begin_of(local); k < begin_of(local + 1); ++k) CPU_SET(all[k], &set);
+    ::sched_setaffinity(0, sizeof set, &set);
   }
   [[noreturn]] void exec_remote(host const& on) const {
     std::vector<std::string> words = given_.ssh;
@@ -360,7 +385,7 @@ class run {
 
   /// The script that a shell on another host reads from ssh. It then reads the names of signals, and ends the
   /// program if ssh ends. A secret is written to a file that only this user can read.
-  std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int ranks,
+  std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int local, int ranks,
                         std::string const& secret) const {
     std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
     for (char** one = ::environ; *one; ++one) {
@@ -377,6 +402,13 @@ class run {
               "trap 'rm -f \"$COHORT_SECRET_FILE\"' EXIT\n"
               "cat > \"$COHORT_SECRET_FILE\" <<'END'\n" + secret + "\nEND\n";
     std::string words;
+    if (given_.binds) {
+      // As bind(), if the shell may use all processors. nproc reads OMP_NUM_THREADS.
+      std::string const k = std::to_string(local), of = std::to_string(ranks);
+      made += "n=$(unset OMP_NUM_THREADS; nproc); bind=; [ \"$n\" -ge " + of + " ] && [ \"$n\" = \"$(nproc --all)\" ] && command -v taskset > /dev/null && "
+              "bind=\"taskset -c $((n * " + k + " / " + of + "))-$((n * (" + k + " + 1) / " + of + " - 1))\"\n";
+      words += " $bind";
+    }
     for (std::string const& one : given_.program) words += " " + quoted(one);
     made += "exec 3<&0\n" + words.substr(1) + " < /dev/null 3<&- & program=$!\n"
             "(while read -r name; do kill -s \"$name\" $program; done; kill $program) <&3 2>/dev/null >/dev/null & reader=$!\n"

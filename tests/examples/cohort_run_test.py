@@ -3,8 +3,10 @@
 A shell that ignores the name of the host takes the place of ssh."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -98,6 +100,18 @@ class cohort_run(unittest.TestCase):
         done = self.run_it("-n", 2, script="sleep 50 & echo done")
         self.assertLess(time.monotonic() - begin, 40)
         self.assertIn("a process that it started still writes", done.stderr)
+
+    def test_binds_each_process_to_its_share_of_the_processors(self):
+        usable = sorted(os.sched_getaffinity(0))
+        shares = {k: usable[len(usable) * k // 2:len(usable) * (k + 1) // 2] for k in range(2)} if len(usable) > 1 else {k: usable for k in range(2)}
+        script = f'{sys.executable} -c "import os; print(sorted(os.sched_getaffinity(0)), os.environ[\'OMP_NUM_THREADS\'])"'
+        os.environ.pop("OMP_NUM_THREADS", None)
+        expected = [f"[{k}] {shares[k]} {max(1, len(usable) // 2)}" for k in range(2)]
+        self.assertEqual(sorted(self.run_it("-n", 2, script=script).stdout.splitlines()), expected)
+        free = [f"[{k}] {usable} {max(1, len(usable) // 2)}" for k in range(2)]
+        self.assertEqual(sorted(self.run_it("-n", 2, "--no-bind", script=script).stdout.splitlines()), free)
+        if len(usable) == os.cpu_count() and shutil.which("taskset"):
+            self.assertEqual(sorted(self.run_it("-n", 2, *self.remote("--hosts", "a:2"), script=script).stdout.splitlines()), expected)
 
     def test_carries_variables_to_other_hosts(self):
         os.environ["COHORT_INTERFACES"] = "it's eth0"

@@ -41,12 +41,12 @@ TEST(memory_ring, is_full_at_its_capacity) {
   std::optional<memory_ring> ring = memory_ring::create();
   ASSERT_TRUE(ring);
   EXPECT_TRUE(ring->reader_sleeps(true));
-  EXPECT_FALSE(ring->writer_waits());
+  EXPECT_FALSE(ring->writer_waits(true));
   EXPECT_EQ(ring->write(numbers(memory_ring::capacity + 1)), memory_ring::capacity);
   EXPECT_TRUE(ring->must_wake_reader());
   EXPECT_FALSE(ring->must_wake_reader());
   EXPECT_FALSE(ring->reader_sleeps(false));
-  EXPECT_TRUE(ring->writer_waits());
+  EXPECT_TRUE(ring->writer_waits(true));
   EXPECT_EQ(ring->write(numbers(1)), 0U);
   ring->consume(10);
   EXPECT_TRUE(ring->must_wake_writer());
@@ -119,7 +119,7 @@ TEST(memory_ring, wakes_a_side_that_sleeps) {
       std::size_t const now = to->write(std::span(piece).first(std::min(piece.size(), count - sent)));
       sent += now;
       if (now > 0 && to->must_wake_reader()) ++wakes_reader;
-      if (now == 0 && to->writer_waits())
+      if (now == 0 && to->writer_waits(true))
         while (wakes_writer.exchange(0) == 0) std::this_thread::yield();
     }
   });

@@ -304,7 +304,10 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
     if (nap.count() == 0 || has_work()) continue;
     if (wire->can_wake()) {
       lock.unlock();
-      if (is_awaited && !is_idle && !oversubscribed_ && clock::now() - last_move < polling) continue;
+      if (is_awaited && !is_idle && !oversubscribed_ && clock::now() - last_move < polling) {
+        std::this_thread::yield();  // the sender may wait for this processor
+        continue;
+      }
       wire->wait_for_event(longest_sleep);
     } else {
       work_.wait_for(lock, nap, has_work);

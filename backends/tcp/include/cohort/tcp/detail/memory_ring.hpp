@@ -49,8 +49,8 @@ class memory_ring {
   /// The reader is going to sleep, or is awake again. Returns whether there is nothing to read. Like
   /// writer_waits, it accepts impossible positions: the next read or write refuses them.
   bool reader_sleeps(bool sleeps);
-  /// The writer waits for space. Returns whether there is none.
-  bool writer_waits();
+  /// The writer is going to sleep until there is space, or is awake again. Returns whether there is none.
+  bool writer_waits(bool waits);
   /// Whether the reader must be woken after a write; the answer is true once.
   bool must_wake_reader();
   /// Whether the writer must be woken after a consume; the answer is true once.

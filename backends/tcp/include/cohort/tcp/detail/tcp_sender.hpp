@@ -50,8 +50,9 @@ class tcp_sender {
   void offer_ring();
   /// The other process has mapped the ring: later frames are written there.
   void use_ring();
-  /// Whether there is space in the ring. If there is none, the other process will wake this one.
-  bool can_write() { return writes_ring_ && !ring_->writer_waits(); }
+  /// Marks the ring: this process is going to sleep, or is awake. Returns whether it has nothing to write, or
+  /// no space in the ring. In the latter case the other process wakes this one.
+  bool sleeps(bool now) { return !writes_ring_ || ring_->writer_waits(now && has_bytes()) || !has_bytes(); }
   /// Confirms that this process has mapped the ring of the other one.
   void confirm_ring();
   /// Ends the sleep of the other process.

@@ -147,8 +147,8 @@ COHORT_TCP_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return difference() == 0;
 }
-COHORT_TCP_INLINE bool memory_ring::writer_waits() {
-  head().writer_waits.store(1);
+COHORT_TCP_INLINE bool memory_ring::writer_waits(bool waits) {
+  head().writer_waits.store(waits ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return difference() == capacity;
 }

@@ -133,7 +133,6 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
   std::optional<std::size_t> moved;
   if (writes_ring_) {
     moved = ring_->write(bytes);
-    if (*moved == 0 && !ring_->writer_waits()) moved = ring_->write(bytes);
     if (*moved > 0 && ring_->must_wake_reader()) wake();
   } else {
     moved = stream_.send(bytes);

@@ -201,7 +201,7 @@ COHORT_TCP_INLINE bool tcp_transport::announce_sleep(bool sleeps) {
   for (std::unique_ptr<other_rank> const& one : peers_) {
     if (one->closed) continue;
     bool const nothing_to_read = one->receiver.sleeps(sleeps);
-    bool const nothing_to_write = !one->sender.wants_to_write() || !one->sender.can_write();
+    bool const nothing_to_write = one->sender.sleeps(sleeps);
     may_sleep = may_sleep && nothing_to_read && nothing_to_write;
   }
   return may_sleep;
