@@ -14,6 +14,8 @@ import torch.distributed as dist
 
 SIZES = (1_000, 67_780, 1_000_000, 16_000_000)  # numbers of f32, as in mpi_allreduce_benchmark
 
+PAUSE = 0.02  # seconds before each measurement, so that a shaped link has its burst again
+
 
 def main(rank, ranks, address, rounds=31):
     torch.set_num_threads(1)
@@ -23,6 +25,7 @@ def main(rank, ranks, address, rounds=31):
         values = torch.ones(size)
         times = []
         for _ in range(int(rounds)):
+            time.sleep(PAUSE)
             dist.barrier()
             begin = time.perf_counter()
             dist.all_reduce(values)

@@ -3,8 +3,8 @@
 // Measures whether training and decoding share the processors without waiting:
 //   train_while_loading TAR CHANNELS [ROUNDS] [SECONDS]
 // TAR: a WebDataset of JPEG images with 10 classes, as compare_loading.py writes it. CHANNELS: 16, 32, 48, 64
-// or 96; more channels make a step more expensive. Each round measures three blocks, on two processors: loading
-// (one reader), steps on one batch (one thread), and both at once. The ideal rate of both is the number of
+// or 96; more channels make a step more expensive. Each round measures three blocks, on two processors:
+// loading (one reader), steps on one batch (one thread), and both at once. The ideal rate of both is the number of
 // processors divided by the processor time of one image, for loading and its step. Prints medians.
 #include "arguments.hpp"
 #include "context.hpp"
