@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn image
-// Measures whether training and decoding share the processors without waiting:
-//   train_while_loading TAR CHANNELS [ROUNDS] [SECONDS]
+// Measures whether training and decoding share two processors without waiting for each other:
+//   train_while_loading TAR CHANNELS READERS [ROUNDS] [SECONDS]
 // TAR: a WebDataset of JPEG images with 10 classes, as compare_loading.py writes it. CHANNELS: 16, 32, 48, 64
-// or 96; more channels make a step more expensive. Each round measures three blocks, on two processors:
-// loading (one reader), steps on one batch (one thread), and both at once. The ideal rate of both is the number of
-// processors divided by the processor time of one image, for loading and its step. Prints medians.
+// or 96; more channels make a step more expensive. Each round measures four blocks: loading (READERS threads);
+// steps on one batch (one thread); both side by side, where the steps do not use the loaded batches; and
+// training on the loaded batches. The ideal rate is two processors divided by the processor time of one image,
+// for loading and its step: measured alone, and side by side, when the threads share caches and memory. Prints
+// medians.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "stopwatch.hpp"
@@ -75,10 +77,13 @@ rate measured(double wanted, Call call) {
 }
 
 template <int Channels>
-void compare(std::string const& path, int rounds, double seconds) {
-  loader batches(images(path), {.batch = batch_size, .seed = 1, .drop_last = true, .prefetch = 4, .readers = 1});
+void compare(std::string const& path, int readers, int rounds, double seconds) {
+  loader batches(images(path), {.batch = batch_size, .seed = 1, .drop_last = true, .prefetch = 4, .readers = readers});
   auto run = trainer<onednn>(net<Channels>, {.updater = sgd{.rate = 0.01}, .workers = 1});
   training_loop loop(run);
+  loader one_batch(images(path), {.batch = batch_size, .seed = 1, .drop_last = true});
+  one_batch.start(0);
+  batch const* const fixed = one_batch.next();
   std::int64_t epoch = 0;
   batches.start(epoch);
   auto const load = [&] {
@@ -92,46 +97,53 @@ void compare(std::string const& path, int rounds, double seconds) {
     loop.backward();
     loop.step();
   };
-  std::vector<double> loads, steps, both, ideal, ratios, shares;
+  std::vector<double> loads, steps, training, alone, shared, shares, of_alone, of_shared;
   for (int round = 0; round <= rounds; ++round) {
-    batch const* const fixed = load();
     std::this_thread::sleep_for(std::chrono::seconds(1));  // the reader fills its queue, then it waits
     rate const stepping = measured(seconds, [&] { step(*fixed); });
     for (int k = 0; k < 5; ++k) load();  // an empty queue
     rate const loading = measured(seconds, [&] { load(); });
+    rate loading_beside;
+    std::thread consumer([&] { loading_beside = measured(seconds, [&] { load(); }); });
+    rate const stepping_beside = measured(seconds, [&] { step(*fixed); });
+    consumer.join();
     rate const together = measured(seconds, [&] { step(*load()); });
     if (round == 0) continue;  // warms up
     loads.push_back(loading.per_second);
     steps.push_back(stepping.per_second);
-    both.push_back(together.per_second);
-    ideal.push_back(processors / (loading.processor_time + stepping.processor_time));
-    ratios.push_back(both.back() / ideal.back());
+    training.push_back(together.per_second);
+    alone.push_back(processors / (loading.processor_time + stepping.processor_time));
+    shared.push_back(processors / (1 / loading_beside.per_second + 1 / stepping_beside.per_second));
     shares.push_back(stepping.processor_time / loading.processor_time);
+    of_alone.push_back(training.back() / alone.back());
+    of_shared.push_back(training.back() / shared.back());
   }
   using benchmarks::median;
   std::printf("commit %s, %s\n", benchmarks::commit().c_str(), benchmarks::compiler().c_str());
   std::printf("loading %.0f/s, steps %.0f/s, processor time of a step / of loading %.2f\n", median(loads), median(steps),
               median(shares));
-  std::printf("both %.0f/s, ideal %.0f/s, ratio %.3f (", median(both), median(ideal), median(ratios));
-  for (double const one : ratios) std::printf(" %.3f", one);
+  std::printf("training %.0f/s, ideal %.0f/s, side by side %.0f/s, ratios %.3f and %.3f (", median(training), median(alone),
+              median(shared), median(of_alone), median(of_shared));
+  for (double const one : of_shared) std::printf(" %.3f", one);
   std::printf(" )\n");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 3 || argc > 5) {
-    std::fprintf(stderr, "usage: train_while_loading TAR CHANNELS [ROUNDS] [SECONDS]\n");
+  if (argc < 4 || argc > 6) {
+    std::fprintf(stderr, "usage: train_while_loading TAR CHANNELS READERS [ROUNDS] [SECONDS]\n");
     return 2;
   }
-  int const rounds = argc > 3 ? benchmarks::whole_number(argv[3], "ROUNDS") : 5;
-  double const seconds = argc > 4 ? benchmarks::real_number(argv[4], "SECONDS") : 4;
+  int const readers = benchmarks::whole_number(argv[3], "READERS");
+  int const rounds = argc > 4 ? benchmarks::whole_number(argv[4], "ROUNDS") : 5;
+  double const seconds = argc > 5 ? benchmarks::real_number(argv[5], "SECONDS") : 4;
   switch (benchmarks::whole_number(argv[2], "CHANNELS")) {
-    case 16: compare<16>(argv[1], rounds, seconds); break;
-    case 32: compare<32>(argv[1], rounds, seconds); break;
-    case 48: compare<48>(argv[1], rounds, seconds); break;
-    case 64: compare<64>(argv[1], rounds, seconds); break;
-    case 96: compare<96>(argv[1], rounds, seconds); break;
+    case 16: compare<16>(argv[1], readers, rounds, seconds); break;
+    case 32: compare<32>(argv[1], readers, rounds, seconds); break;
+    case 48: compare<48>(argv[1], readers, rounds, seconds); break;
+    case 64: compare<64>(argv[1], readers, rounds, seconds); break;
+    case 96: compare<96>(argv[1], readers, rounds, seconds); break;
     default: std::fprintf(stderr, "CHANNELS: expected 16, 32, 48, 64 or 96, got %s\n", argv[2]); return 2;
   }
   return 0;
