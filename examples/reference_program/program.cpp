@@ -393,7 +393,8 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
 void check_hosts(cohort::communicator& world, options const& chosen) {
   std::string const folder =
       chosen.checkpoints.empty() ? "" : writable_folder(chosen.checkpoints, true).string();
-  cohort::preflight_report const found = cohort::preflight(world, {.folder = folder});
+  cohort::preflight_report const found = cohort::preflight(
+      world, {.folder = folder, .memory = chosen.max_bytes.value_or(0)});
   if (world.rank() == 0) std::fprintf(stderr, "preflight: %d ranks (%s)\n%s", world.size(),
                                       std::string(world.name()).c_str(), found.text().c_str());
   found.require_none();

@@ -5,6 +5,9 @@
 #include <cohort/communicator/preflight.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/version.hpp>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -65,6 +68,27 @@ TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
     EXPECT_EQ(report.problems.size(), 4U);
     EXPECT_THROW(report.require_none(), setting_error);
   });
+}
+
+TEST(preflight, knows_the_memory_of_a_control_group) {
+  std::filesystem::path const root = fresh_path("groups");
+  auto const write = [&](char const* path, char const* text) {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  };
+  constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(detail::free_memory_of_group(root, "/"), unlimited);
+  write("job/rank/memory.max", "max\n");
+  write("job/rank/memory.current", "100\n");
+  EXPECT_EQ(detail::free_memory_of_group(root, "/job/rank"), unlimited);
+  write("job/memory.max", "1000\n");
+  write("job/memory.current", "300\n");
+  EXPECT_EQ(detail::free_memory_of_group(root, "/job/rank"), 700U);
+  write("job/memory.stat", "anon 1\ninactive_file 50\nslab 7\n");
+  EXPECT_EQ(detail::free_memory_of_group(root, "/job/rank"), 750U);
+  EXPECT_EQ(detail::free_memory_of_group(root, "/"), unlimited);
+  write("job/rank/memory.max", "80\n");
+  EXPECT_EQ(detail::free_memory_of_group(root, "/job/rank"), 0U);
 }
 
 /// Facts of ranks on hosts "a" and "b", two on each.

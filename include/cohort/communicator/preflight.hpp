@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// What preflight checks.
+/// Checks of preflight.
 ///
 /// Units     bytes and milliseconds. `memory` is what each rank will allocate; those of one host are added.
 struct preflight_settings {
@@ -20,14 +20,14 @@ struct preflight_settings {
   std::size_t probe = std::size_t{1} << 20;  ///< message that measures the bandwidth of a pair
 };
 
-/// What preflight has found out about a rank.
+/// Results of preflight for one rank.
 ///
 /// Units     bytes; `clock` in seconds after rank 0's clock.
 struct preflight_rank {
   std::string host{};
   std::string version{};  ///< of Cohort
-  int processors = 0;
-  std::uint64_t memory = 0;         ///< available
+  int processors = 0;  ///< that the process may use
+  std::uint64_t memory = 0;         ///< available to the process: of the host, or of its control group
   std::uint64_t shared_memory = 0;  ///< free in /dev/shm
   std::uint64_t disk = 0;           ///< free in the folder; 0 without one
   double clock = 0;
@@ -61,8 +61,8 @@ struct preflight_report {
 /// /dev/shm, and messages in both directions between every two ranks, with their latency and bandwidth.
 ///
 /// Order     collective.
-/// Moves     per rank, to each other rank: a message of `probe` bytes and 12 small ones, over P − 1 rounds of
-///           disjoint pairs. The pairs of a round share the network.
+/// Moves     per rank, to each other rank: a message of `probe` bytes and 13 small ones, over P − 1 rounds of
+///           disjoint pairs (P, if P is odd). The pairs of a round share the network.
 /// Errors    communicator_error, on all ranks, if two ranks cannot exchange messages within the deadline.
 preflight_report preflight(communicator& world, preflight_settings const& what = {});
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/preflight.hpp>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cohort::detail {
 
-/// What a rank tells the others in preflight.
+/// Facts about one rank, exchanged in preflight.
 struct rank_facts {
   preflight_rank its{};
   std::string run{};
@@ -19,6 +21,10 @@ struct rank_facts {
   std::string encoded() const;
   static rank_facts decoded(std::string_view text);
 };
+
+/// Memory that a control group (version 2) and those above it can still use, without the file cache that the
+/// system would give up; the largest number without a limit. `root`: where the groups are mounted.
+std::uint64_t free_memory_of_group(std::filesystem::path const& root, std::string_view group);
 
 /// The rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size, if it is odd) each
 /// rank meets each other one.

@@ -5,20 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cohort/communicator/detail/preflight_facts.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
+#include <cohort/execution/usable_processors.hpp>
 #include <cohort/io/detail/host_identity.hpp>
 #include <cohort/version.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
 #include <system_error>
-#include <thread>
 
 namespace cohort::detail {
 
@@ -29,7 +33,42 @@ COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
   return unknown ? 0 : found.available;
 }
 
-/// Memory that the system can give to new programs, as /proc/meminfo says; 0 if it is unknown.
+/// The number that a file contains, behind `key` if there is one; nullopt for other contents.
+COHORT_CORE_INLINE std::optional<std::uint64_t> number_in(std::filesystem::path const& path, std::string const& key = "") {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    std::uint64_t made = 0;
+    auto const [end, failure] = std::from_chars(line.data() + key.size(), line.data() + line.size(), made);
+    if (failure == std::errc{}) return made;
+  }
+  return std::nullopt;
+}
+
+COHORT_CORE_INLINE std::uint64_t free_memory_of_group(std::filesystem::path const& root, std::string_view group) {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (std::filesystem::path at = root / group.substr(group.find_first_not_of('/') == group.npos ? group.size() : 1);;
+       at = at.parent_path()) {
+    std::optional<std::uint64_t> const most = number_in(at / "memory.max");  // "max": no limit
+    if (std::optional<std::uint64_t> const used = number_in(at / "memory.current"); most && used) {
+      std::uint64_t const cache = number_in(at / "memory.stat", "inactive_file ").value_or(0);
+      std::uint64_t const kept = *used - std::min(*used, cache);
+      least = std::min(least, *most - std::min(*most, kept));
+    }
+    if (at == root || !at.has_relative_path()) return least;
+  }
+}
+
+/// Free memory of the control group (version 2) of this process.
+COHORT_CORE_INLINE std::uint64_t free_memory_of_own_group() {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("0::/")) return free_memory_of_group("/sys/fs/cgroup", line.substr(3));
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+/// Memory that the system can give to new programs, as /proc/meminfo says, but not more than the control group
+/// of this process may use; 0 if it is unknown.
 COHORT_CORE_INLINE std::uint64_t available_memory() {
   std::FILE* const file = std::fopen("/proc/meminfo", "re");
   if (!file) return 0;
@@ -37,7 +76,7 @@ COHORT_CORE_INLINE std::uint64_t available_memory() {
   for (char line[256]; std::fgets(line, sizeof line, file);)
     if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
   std::fclose(file);
-  return kib * 1024;
+  return std::min<std::uint64_t>(kib * 1024, free_memory_of_own_group());
 }
 
 /// Returns why a file cannot be made in the folder; "" if it can.
@@ -54,7 +93,7 @@ COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) 
   rank_facts made{.run = what.run};
   made.its.host = host_name();
   made.its.version = std::string(library_version);
-  made.its.processors = static_cast<int>(std::thread::hardware_concurrency());
+  made.its.processors = usable_processors();
   made.its.memory = available_memory();
   made.its.shared_memory = free_bytes("/dev/shm");
   if (what.folder.empty()) return made;
