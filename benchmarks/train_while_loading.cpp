@@ -3,11 +3,11 @@
 // Measures whether training and decoding share two processors without waiting for each other:
 //   train_while_loading TAR CHANNELS READERS [ROUNDS] [SECONDS]
 // TAR: a WebDataset of JPEG images with 10 classes, as compare_loading.py writes it. CHANNELS: 16, 32, 48, 64
-// or 96; more channels make a step more expensive. Each round measures four blocks: loading (READERS threads);
-// steps on one batch (one thread); both side by side, where the steps do not use the loaded batches; and
-// training on the loaded batches. The ideal rate is two processors divided by the processor time of one image,
-// for loading and its step: measured alone, and side by side, when the threads share caches and memory. Prints
-// medians.
+// or 96; more channels make a step more expensive. Each round measures four blocks: loading (READERS
+// threads); steps on one batch (one thread); both side by side, where the steps do not use the loaded
+// batches; and training on the loaded batches. The ideal rate is two processors divided by the processor time
+// of one image, for loading and its step: measured alone, and side by side, when the threads share caches and
+// memory. Prints medians.
 #include "arguments.hpp"
 #include "context.hpp"
 #include "stopwatch.hpp"

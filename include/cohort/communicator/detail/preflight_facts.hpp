@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/communicator/preflight.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +23,7 @@ struct rank_facts {
 
 /// Memory that a control group (version 2) and those above it can still use, without the file cache that the
 /// system would give up; the largest number without a limit. `root`: where the groups are mounted.
-std::uint64_t free_memory_of_group(std::filesystem::path const& root, std::string_view group);
+std::uint64_t free_memory_of_group(std::string const& root, std::string_view group);
 
 /// The rank with which `rank` forms a pair in a round; −1: none. In size − 1 rounds (size, if it is odd) each
 /// rank meets each other one.

@@ -34,7 +34,7 @@ COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
 }
 
 /// The number that a file contains, behind `key` if there is one; nullopt for other contents.
-COHORT_CORE_INLINE std::optional<std::uint64_t> number_in(std::filesystem::path const& path, std::string const& key = "") {
+COHORT_CORE_INLINE std::optional<std::uint64_t> number_in_file(std::filesystem::path const& path, std::string const& key = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(key)) continue;
@@ -45,17 +45,18 @@ COHORT_CORE_INLINE std::optional<std::uint64_t> number_in(std::filesystem::path 
   return std::nullopt;
 }
 
-COHORT_CORE_INLINE std::uint64_t free_memory_of_group(std::filesystem::path const& root, std::string_view group) {
+COHORT_CORE_INLINE std::uint64_t free_memory_of_group(std::string const& root, std::string_view group) {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  for (std::filesystem::path at = root / group.substr(group.find_first_not_of('/') == group.npos ? group.size() : 1);;
-       at = at.parent_path()) {
-    std::optional<std::uint64_t> const most = number_in(at / "memory.max");  // "max": no limit
-    if (std::optional<std::uint64_t> const used = number_in(at / "memory.current"); most && used) {
-      std::uint64_t const cache = number_in(at / "memory.stat", "inactive_file ").value_or(0);
+  group.remove_prefix(std::min(group.find_first_not_of('/'), group.size()));
+  std::filesystem::path const top = root;
+  for (std::filesystem::path at = group.empty() ? top : top / group;; at = at.parent_path()) {
+    std::optional<std::uint64_t> const most = number_in_file(at / "memory.max");  // "max": no limit
+    if (std::optional<std::uint64_t> const used = number_in_file(at / "memory.current"); most && used) {
+      std::uint64_t const cache = number_in_file(at / "memory.stat", "inactive_file ").value_or(0);
       std::uint64_t const kept = *used - std::min(*used, cache);
       least = std::min(least, *most - std::min(*most, kept));
     }
-    if (at == root || !at.has_relative_path()) return least;
+    if (at == top || !at.has_relative_path()) return least;
   }
 }
 
@@ -67,8 +68,8 @@ COHORT_CORE_INLINE std::uint64_t free_memory_of_own_group() {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
-/// Memory that the system can give to new programs, as /proc/meminfo says, but not more than the control group
-/// of this process may use; 0 if it is unknown.
+/// Memory that the system can give to new programs, as /proc/meminfo says, but not more than the control
+/// group of this process may use; 0 if it is unknown.
 COHORT_CORE_INLINE std::uint64_t available_memory() {
   std::FILE* const file = std::fopen("/proc/meminfo", "re");
   if (!file) return 0;

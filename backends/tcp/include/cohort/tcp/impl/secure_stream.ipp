@@ -193,7 +193,7 @@ COHORT_TCP_INLINE secure_stream::secure_stream(tcp_socket over, role as, tls_ide
   ::BIO_set_data(bio, socket_.get());
   ::BIO_set_init(bio, 1);
   ::SSL_set_bio(tls_.get(), bio, bio);
-  // A server may answer with a certificate instead of the shared key: it is refused, as no authority is known.
+  // A server may answer with a certificate instead of the shared key. No authority is known: it is refused.
   if (as == role::client && requires_key_) ::SSL_set_verify(tls_.get(), SSL_VERIFY_PEER, nullptr);
   as == role::client ? ::SSL_set_connect_state(tls_.get()) : ::SSL_set_accept_state(tls_.get());
 }
