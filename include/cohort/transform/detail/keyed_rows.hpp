@@ -19,24 +19,29 @@ struct row_origin {
   std::int32_t rank;  // −1: without a communicator
 };
 
+/// Where rows were read.
+struct row_places {
+  std::vector<std::string> files{};
+  std::vector<row_origin> origins{};  // one per row
+
+  /// Returns a row's place for messages.
+  std::string place(std::size_t row, std::string_view column) const;
+};
+
 /// Rows of several files and ranks.
 ///
 /// Shapes    columns are those of the schema: numbers as f64; texts as codes of the order of their first
 ///           occurrence until `sort_texts` is called.
-class keyed_rows {
+class keyed_rows : public row_places {
  public:
   explicit keyed_rows(table_schema schema);
 
   table_schema schema;
-  std::vector<std::string> files{};
-  std::vector<row_origin> origins{};
   std::vector<table_column> columns{};
 
   std::size_t rows() const { return origins.size(); }
   /// Adds the rows that write_rows has written.  Errors: data_error.
   void append(byte_reader& in);
-  /// Returns a row's place for messages.
-  std::string place(std::size_t row, std::string_view column) const;
 };
 
 /// Writes the rows `which` of a frame.
@@ -56,7 +61,7 @@ int rank_of_key(std::string_view key, int ranks);
 std::vector<std::vector<std::byte>> exchange(communicator& world, std::vector<std::vector<std::byte>> parts);
 
 /// The rows of keyed_sequences, sorted, and the range of each sequence.
-struct sequence_content {
+struct sequence_content : row_places {
   struct range {
     int first;
     int length;
@@ -65,15 +70,11 @@ struct sequence_content {
 
   data_table rows;
   table_schema schema;
-  std::vector<std::string> files{};
-  std::vector<row_origin> origins{};  // one per row
   std::vector<std::string> keys{};
   std::vector<range> ranges{};
   std::vector<std::string> not_inputs{};  // keys and order
   int longest = 1;                        // of all ranks
   transform_report report{};
-
-  std::string place(std::size_t row, std::string_view column) const;
 };
 
 }  // namespace cohort::detail

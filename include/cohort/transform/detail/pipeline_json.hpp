@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/io/json_value.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/transform/transform_pipeline.hpp>
 #include <span>
 #include <string_view>
+#include <variant>
 
 /// Parts of the JSON of pipelines.
 namespace cohort::detail {
+
+/// Names of the alternatives of transform_step, in their order.
+inline constexpr std::array<std::string_view, 12> step_names{
+    "filter", "derive", "categories", "one_hot", "index",        "normalise",
+    "impute", "drop",   "keep",       "rename",  "group_by_key", "windows"};
+static_assert(step_names.size() == std::variant_size_v<transform_step>);
 
 /// Throws data_error for a field that is none of `known`, with the nearest known one.
 void expect_fields(io::json_value object, std::span<std::string_view const> known);

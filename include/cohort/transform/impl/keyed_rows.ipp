@@ -64,12 +64,7 @@ COHORT_CORE_INLINE void keyed_rows::append(byte_reader& in) {
   }
 }
 
-COHORT_CORE_INLINE std::string keyed_rows::place(std::size_t row, std::string_view column) const {
-  row_origin const& at = origins[row];
-  return place_of_row(files[static_cast<std::size_t>(at.file)], column, at.row, at.rank);
-}
-
-COHORT_CORE_INLINE std::string sequence_content::place(std::size_t row, std::string_view column) const {
+COHORT_CORE_INLINE std::string row_places::place(std::size_t row, std::string_view column) const {
   row_origin const& at = origins[row];
   return place_of_row(files[static_cast<std::size_t>(at.file)], column, at.row, at.rank);
 }

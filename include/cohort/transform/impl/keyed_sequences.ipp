@@ -81,7 +81,7 @@ class sequence_maker {
       return compared != 0 ? compared < 0 : order && order->f64[a] < order->f64[b];
     });
     auto made = std::make_shared<sequence_content>(
-        sequence_content{.rows = row_frame("", 0).release(), .schema = rows_.schema});
+        sequence_content{row_places{}, row_frame("", 0).release(), rows_.schema});
     std::vector<std::size_t> kept;
     for (std::size_t const row : sorted) {
       bool const continues = !kept.empty() && bytes[kept.back()] == bytes[row];

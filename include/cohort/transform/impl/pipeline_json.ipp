@@ -181,12 +181,6 @@ struct step_reader {
   }
 };
 
-/// Names of the alternatives of transform_step, in their order.
-inline constexpr std::array<std::string_view, 12> step_names{
-    "filter", "derive", "categories", "one_hot", "index",        "normalise",
-    "impute", "drop",   "keep",       "rename",  "group_by_key", "windows"};
-static_assert(step_names.size() == std::variant_size_v<transform_step>);
-
 template <std::size_t I = 0>
 transform_step step_of(std::size_t which) {
   if constexpr (I < std::variant_size_v<transform_step>) {

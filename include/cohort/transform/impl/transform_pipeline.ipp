@@ -11,11 +11,7 @@
 namespace cohort {
 
 COHORT_CORE_INLINE std::string_view name_of(transform_step const& step) {
-  constexpr std::array<std::string_view, 12> names{"filter", "derive",    "categories",   "one_hot",
-                                                   "index",  "normalise", "impute",       "drop",
-                                                   "keep",   "rename",    "group_by_key", "windows"};
-  static_assert(names.size() == std::variant_size_v<transform_step>);
-  return names[step.index()];
+  return detail::step_names[step.index()];
 }
 
 COHORT_CORE_INLINE void transform_pipeline::check() const {
