@@ -318,6 +318,22 @@ if [ $with_cuda = yes ] && ! has_nccl; then
   has_nccl || fail "NCCL's files in $cuda are incomplete: please remove this folder and run cmake/setup.sh --cuda again."
 fi
 
+# has_nvdisasm: whether the tests of the GPU kernels can disassemble them.
+has_nvdisasm() { has_command nvdisasm || [ -x /usr/local/cuda/bin/nvdisasm ] || [ -x "$cuda/bin/nvdisasm" ]; }
+unpack_nvdisasm() {
+  local folder=$1
+  unpack_wheels "$folder" <<'WHEELS' || return 1
+nvidia-cuda-nvdisasm==13.2.86 --hash=sha256:53606e719ecae07a2335f95902d5a1393a0cc1c317499ee7ffcf628a44385f2c
+WHEELS
+  mkdir -p "$cuda/bin" || return 1
+  mv -f "$folder/unpacked/nvidia/cu13/bin/nvdisasm" "$cuda/bin/" && chmod +x "$cuda/bin/nvdisasm"
+}
+
+if [ $with_cuda = yes ] && [ $with_tests = yes ] && [ "$(uname -m)" = x86_64 ] && ! has_nvdisasm; then
+  get_wheels unpack_nvdisasm "CUDA's disassembler, which tests use, into $cuda (pip download, 4 MB)" \
+    "the wheel of CUDA's disassembler (nvidia-cuda-nvdisasm)"
+fi
+
 # ---- Python packages of the tests --------------------------------------------------------------------------
 if [ $with_tests = yes ] && ! has_python_packages; then
   demand_pip
