@@ -38,8 +38,8 @@ constexpr double processors = 2;
 
 template <int Channels>
 constexpr auto net = network<[](builder& net) {
-  return net.input({3, 224, 224}) | conv2d{.filters = Channels, .kernel = 8, .stride = 8} | relu{} | global_avg_pool{}
-         | dense{.units = 10} | softmax_cross_entropy{};
+  return net.input({3, 224, 224}) | conv2d{.filters = Channels, .kernel = 8, .stride = 8} | relu{}
+         | global_avg_pool{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
 dataset images(std::string const& path) {
@@ -52,13 +52,15 @@ dataset images(std::string const& path) {
 double processor_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  auto const seconds = [](timeval const& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  auto const seconds = [](timeval const& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 struct rate {
-  double per_second = 0;     // images
-  double processor_time = 0; // per image, in seconds
+  double per_second = 0;      // images
+  double processor_time = 0;  // per image, in seconds
 };
 
 /// Repeats a call that processes one batch, for the given time.
@@ -78,7 +80,8 @@ rate measured(double wanted, Call call) {
 
 template <int Channels>
 void compare(std::string const& path, int readers, int rounds, double seconds) {
-  loader batches(images(path), {.batch = batch_size, .seed = 1, .drop_last = true, .prefetch = 4, .readers = readers});
+  loader batches(images(path),
+                 {.batch = batch_size, .seed = 1, .drop_last = true, .prefetch = 4, .readers = readers});
   auto run = trainer<onednn>(net<Channels>, {.updater = sgd{.rate = 0.01}, .workers = 1});
   training_loop loop(run);
   loader one_batch(images(path), {.batch = batch_size, .seed = 1, .drop_last = true});
@@ -120,10 +123,10 @@ void compare(std::string const& path, int readers, int rounds, double seconds) {
   }
   using benchmarks::median;
   std::printf("commit %s, %s\n", benchmarks::commit().c_str(), benchmarks::compiler().c_str());
-  std::printf("loading %.0f/s, steps %.0f/s, processor time of a step / of loading %.2f\n", median(loads), median(steps),
-              median(shares));
-  std::printf("training %.0f/s, ideal %.0f/s, side by side %.0f/s, ratios %.3f and %.3f (", median(training), median(alone),
-              median(shared), median(of_alone), median(of_shared));
+  std::printf("loading %.0f/s, steps %.0f/s, processor time of a step / of loading %.2f\n", median(loads),
+              median(steps), median(shares));
+  std::printf("training %.0f/s, ideal %.0f/s, side by side %.0f/s, ratios %.3f and %.3f (", median(training),
+              median(alone), median(shared), median(of_alone), median(of_shared));
   for (double const one : of_shared) std::printf(" %.3f", one);
   std::printf(" )\n");
 }
@@ -139,12 +142,24 @@ int main(int argc, char** argv) try {
   int const rounds = argc > 4 ? benchmarks::whole_number(argv[4], "ROUNDS") : 5;
   double const seconds = argc > 5 ? benchmarks::real_number(argv[5], "SECONDS") : 4;
   switch (benchmarks::whole_number(argv[2], "CHANNELS")) {
-    case 16: compare<16>(argv[1], readers, rounds, seconds); break;
-    case 32: compare<32>(argv[1], readers, rounds, seconds); break;
-    case 48: compare<48>(argv[1], readers, rounds, seconds); break;
-    case 64: compare<64>(argv[1], readers, rounds, seconds); break;
-    case 96: compare<96>(argv[1], readers, rounds, seconds); break;
-    default: std::fprintf(stderr, "CHANNELS: expected 16, 32, 48, 64 or 96, got %s\n", argv[2]); return 2;
+    case 16:
+      compare<16>(argv[1], readers, rounds, seconds);
+      break;
+    case 32:
+      compare<32>(argv[1], readers, rounds, seconds);
+      break;
+    case 48:
+      compare<48>(argv[1], readers, rounds, seconds);
+      break;
+    case 64:
+      compare<64>(argv[1], readers, rounds, seconds);
+      break;
+    case 96:
+      compare<96>(argv[1], readers, rounds, seconds);
+      break;
+    default:
+      std::fprintf(stderr, "CHANNELS: expected 16, 32, 48, 64 or 96, got %s\n", argv[2]);
+      return 2;
   }
   return 0;
 } catch (std::exception const& problem) {

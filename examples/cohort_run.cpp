@@ -61,7 +61,7 @@ The exit status is that of the first process that failed for a reason of its own
 A process is lost if it exits with status 75, if a signal ends it, or if ssh loses its connection (status 255).
 )";
 
-constexpr int lost = 75;  // cohort::communicator_exit_status
+constexpr int lost = 75;                             // cohort::communicator_exit_status
 constexpr auto grace = std::chrono::seconds(15);     // after a process failed
 constexpr auto patience = std::chrono::seconds(10);  // after SIGTERM
 using clock_type = std::chrono::steady_clock;
@@ -91,8 +91,8 @@ int number_of(std::string const& flag, std::string const& text, int least, int m
   int made = 0;
   auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), made);
   if (failure != std::errc{} || end != text.data() + text.size() || made < least || made > most)
-    throw usage_error(flag + ": expected a number from " + std::to_string(least) + " to " + std::to_string(most) + ", got '"
-                      + text + "'");
+    throw usage_error(flag + ": expected a number from " + std::to_string(least) + " to "
+                      + std::to_string(most) + ", got '" + text + "'");
   return made;
 }
 
@@ -157,7 +157,8 @@ command parse(int argc, char** argv) {
     } else if (flag == "--output") {
       made.output = value();
     } else {
-      throw usage_error(flag + ": expected a flag of cohort-run, or the program; --help shows how to use this program");
+      throw usage_error(
+          flag + ": expected a flag of cohort-run, or the program; --help shows how to use this program");
     }
   }
   made.program.assign(argv + at, argv + argc);
@@ -176,8 +177,9 @@ void divide(command& given) {
   }
   int rest = given.ranks - fixed;
   if (rest < open || (open == 0 && rest != 0))
-    throw usage_error("--hosts: expected " + std::to_string(given.ranks) + " ranks on all hosts together, got "
-                      + std::to_string(fixed) + (open > 0 ? " and a host without ranks" : ""));
+    throw usage_error("--hosts: expected " + std::to_string(given.ranks)
+                      + " ranks on all hosts together, got " + std::to_string(fixed)
+                      + (open > 0 ? " and a host without ranks" : ""));
   for (host& one : given.hosts)
     if (one.ranks == 0) {
       one.ranks = (rest + open - 1) / open;
@@ -220,9 +222,9 @@ struct process {
   pid_t id = -1;
   int rank = 0;
   bool remote = false;
-  int input = -1;                       // of a remote shell: the names of signals
-  std::array<int, 2> output{-1, -1};    // its standard output and error stream
-  std::array<std::string, 2> line{};    // not yet complete
+  int input = -1;                     // of a remote shell: the names of signals
+  std::array<int, 2> output{-1, -1};  // its standard output and error stream
+  std::array<std::string, 2> line{};  // not yet complete
   std::ofstream copy{};
   std::optional<int> status{};
 
@@ -277,7 +279,8 @@ class run {
 
   /// Starts all ranks, and returns the exit status of the job.
   int all() {
-    std::string const secret = given_.secret.empty() && !given_.hosts.front().name.empty() ? random_secret() : "";
+    std::string const secret =
+        given_.secret.empty() && !given_.hosts.front().name.empty() ? random_secret() : "";
     std::string const join = address();
     int rank = 0;
     for (host const& one : given_.hosts)
@@ -305,13 +308,15 @@ class run {
     // A process of an earlier start must not join.
     char const* const job = std::getenv("COHORT_JOB");
     if (job || restart_ > 0)
-      variables.emplace_back("COHORT_JOB",
-                             (job ? job : "cohort") + (restart_ > 0 ? " " + std::to_string(restart_) : std::string()));
+      variables.emplace_back(
+          "COHORT_JOB",
+          (job ? job : "cohort") + (restart_ > 0 ? " " + std::to_string(restart_) : std::string()));
     if (!given_.secret.empty())
       variables.emplace_back("COHORT_SECRET_FILE", std::filesystem::absolute(given_.secret).string());
     process one{.rank = rank, .remote = !on.name.empty()};
     int out[2], err[2], in[2] = {-1, -1};
-    if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0 || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
+    if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0
+        || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
       throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
     one.id = ::fork();
     if (one.id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
@@ -346,7 +351,9 @@ class run {
                               int ranks) const {
     for (auto const& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
     std::vector<int> const all = usable_processors();
-    ::setenv("OMP_NUM_THREADS", std::to_string(std::max<std::size_t>(1, all.size() / static_cast<std::size_t>(ranks))).c_str(), 0);
+    ::setenv("OMP_NUM_THREADS",
+             std::to_string(std::max<std::size_t>(1, all.size() / static_cast<std::size_t>(ranks))).c_str(),
+             0);
     if (given_.binds && all.size() >= static_cast<std::size_t>(ranks)) bind(all, local, ranks);
     exec(given_.program);
   }
@@ -385,22 +392,25 @@ class run {
 
   /// The script that a shell on another host reads from ssh. It then reads the names of signals, and ends the
   /// program if ssh ends. A secret is written to a file that only this user can read.
-  std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int local, int ranks,
-                        std::string const& secret) const {
+  std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int local,
+                        int ranks, std::string const& secret) const {
     std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
     for (char** one = ::environ; *one; ++one) {
       std::string_view const all = *one;
       std::size_t const equals = all.find('=');
       if (!all.starts_with("COHORT_") || equals == std::string_view::npos) continue;
-      made += "export " + std::string(all.substr(0, equals)) + "=" + quoted(std::string(all.substr(equals + 1))) + "\n";
+      made += "export " + std::string(all.substr(0, equals)) + "="
+              + quoted(std::string(all.substr(equals + 1))) + "\n";
     }
     for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
     made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
             + ")); echo $((n > 0 ? n : 1)))}\n";
     if (!secret.empty())
-      made += "COHORT_SECRET_FILE=$(mktemp) || exit 127; export COHORT_SECRET_FILE\n"  // only its owner may read it
-              "trap 'rm -f \"$COHORT_SECRET_FILE\"' EXIT\n"
-              "cat > \"$COHORT_SECRET_FILE\" <<'END'\n" + secret + "\nEND\n";
+      made +=
+          "COHORT_SECRET_FILE=$(mktemp) || exit 127; export COHORT_SECRET_FILE\n"  // only its owner may read it
+          "trap 'rm -f \"$COHORT_SECRET_FILE\"' EXIT\n"
+          "cat > \"$COHORT_SECRET_FILE\" <<'END'\n"
+          + secret + "\nEND\n";
     std::string words;
     if (given_.binds) {
       // As bind(), if the shell may use all processors. nproc reads OMP_NUM_THREADS.
@@ -420,7 +430,8 @@ class run {
   }
 
   bool has_ended() const {
-    return std::ranges::all_of(processes_, [](process const& one) { return one.status && !one.has_output(); });
+    return std::ranges::all_of(processes_,
+                               [](process const& one) { return one.status && !one.has_output(); });
   }
   /// Ends processes that ranks have started and left behind, and no longer waits for their output.
   void end_output() {
@@ -430,7 +441,9 @@ class run {
     for (process& one : processes_) {
       if (!one.has_output()) continue;
       ::kill(-one.id, SIGTERM);
-      std::fprintf(stderr, "cohort-run: rank %d has ended, but a process that it started still writes: ignored\n", one.rank);
+      std::fprintf(stderr,
+                   "cohort-run: rank %d has ended, but a process that it started still writes: ignored\n",
+                   one.rank);
       for (std::size_t k = 0; k < 2; ++k)
         if (one.output[k] >= 0) ::close(std::exchange(one.output[k], -1));
     }
@@ -533,7 +546,8 @@ class run {
     bool const kills = terminated_;
     for (process const& one : processes_) {
       if (one.status) continue;
-      std::fprintf(stderr, "cohort-run: rank %d has not ended: %s\n", one.rank, kills ? "SIGKILL" : "SIGTERM");
+      std::fprintf(stderr, "cohort-run: rank %d has not ended: %s\n", one.rank,
+                   kills ? "SIGKILL" : "SIGTERM");
       send(one, kills ? SIGKILL : SIGTERM);
     }
     (kills ? killed_ : terminated_) = true;
@@ -564,8 +578,8 @@ int run_with_restarts(command given) {
     run job(given, restart, signals);
     int const status = job.all();
     if (status != lost || restart == given.restarts || job.interrupted()) return status;
-    std::fprintf(stderr, "cohort-run: ranks were lost: start %d of %d in %lld s\n", restart + 2, given.restarts + 1,
-                 static_cast<long long>(delay.count()));
+    std::fprintf(stderr, "cohort-run: ranks were lost: start %d of %d in %lld s\n", restart + 2,
+                 given.restarts + 1, static_cast<long long>(delay.count()));
     if (signals.interrupted_within(delay)) return status;
     delay = std::min(2 * delay, longest_delay);
   }

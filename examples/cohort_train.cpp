@@ -27,6 +27,7 @@
 #include <variant>
 #include <vector>
 #include "cohort_train/document_data.hpp"
+#include "reference_program/monitors.hpp"
 #include "reference_program/program.hpp"
 #if __has_include(<cohort/yaml.hpp>)
 #include <cohort/yaml.hpp>
@@ -366,12 +367,17 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
         &saving.emplace(run.output.checkpoints, run.output.checkpoint_every, run.output.keep));
     how.listeners.push_back(&stopping.emplace());
   }
+  cohort::evaluation_settings evaluation = run.evaluation;
+  evaluation.sharding = run.fit.sharding;
+  reference_program::monitors const shown({.tensorboard = run.output.tensorboard,
+                                           .html_report = run.output.html_report,
+                                           .title = "cohort-train"},
+                                          training, data.train, test, evaluation, how);
+  shown.add_to(how.listeners);
   cohort::fit_report const fitted = training.fit(data.train, how);
   if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
 
   test_report results;
-  cohort::evaluation_settings evaluation = run.evaluation;
-  evaluation.sharding = run.fit.sharding;
   if (test) results = evaluate(training, *test, evaluation);
   reference_program::run_totals const totals{.seconds = fitted.seconds,
                                              .wait_seconds = reference_program::longest_wait(fitted, world),
@@ -414,6 +420,8 @@ int train(run_document const& run, bool preflight, int argc, char** argv) {
   reference_program::require_backend(run.backend, fields);
   reference_program::require_writable({{output.model, "output.model"},
                                        {output.report, "output.report"},
+                                       {output.tensorboard, "output.tensorboard", true},
+                                       {output.html_report, "output.html_report"},
                                        {output.checkpoints, "output.checkpoints", true}});
   if (!output.checkpoints.empty() && !output.resume && cohort::has_checkpoints(output.checkpoints))
     throw usage_error("output.checkpoints: " + output.checkpoints

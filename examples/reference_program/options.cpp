@@ -125,6 +125,8 @@ constexpr flag all_flags[]{
     {"performance",
      [](options& o, text f, text v) { o.performance = number_of<std::int64_t>(f, v, 0, 1'000'000); }},
     {"trace", [](options& o, text f, text v) { o.trace = file_of(f, v, "a file"); }},
+    {"tensorboard", [](options& o, text f, text v) { o.tensorboard = file_of(f, v, "a folder"); }},
+    {"html-report", [](options& o, text f, text v) { o.html_report = file_of(f, v, "a file"); }},
     {"profile", [](options& o, text, text) { o.profile = true; }, no_argument},
     {"size", [](options& o, text, text v) { o.size = v; }},
     {"generate", [](options& o, text f, text v) { o.generate = number_of(f, v, 0, 1'000'000); }},
@@ -203,6 +205,8 @@ constexpr char const* after_seed = R"(
   --evaluate-every N  evaluates every N steps, too; 0: only after each epoch (0)
   --performance N  reports the speed every N steps (0: never), and at the end a forecast for more ranks
   --trace FILE     writes a timeline of the newest 1000 steps of each rank, for Perfetto or chrome://tracing
+  --tensorboard DIR  writes curves, histograms and settings for TensorBoard
+  --html-report FILE  writes a report that a browser shows, and rewrites it while the run trains
   --profile        prints the time of each kernel of rank 0
   --help           prints this text
 

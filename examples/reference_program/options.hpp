@@ -50,6 +50,8 @@ struct options {
   std::int64_t evaluate_every = 0;
   std::int64_t performance = 0;
   std::string trace{};
+  std::string tensorboard{};
+  std::string html_report{};
   bool profile = false;
   std::string size{};
   int generate = 0;

@@ -52,6 +52,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "monitors.hpp"
 
 namespace reference_program {
 
@@ -233,10 +234,14 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   }
   if (!chosen.trace.empty()) listeners.push_back(&times.emplace(world));
   auto const epochs_left = std::max<std::int64_t>(last_epoch - training.epoch(), 0);
-  auto const fitted = training.fit(images.train, {.batch = chosen.batch,
-                                                  .epochs = static_cast<int>(epochs_left),
-                                                  .prefetch = what.prefetch,
-                                                  .listeners = std::move(listeners)});
+  cohort::fit_settings how{
+      .batch = chosen.batch, .epochs = static_cast<int>(epochs_left), .prefetch = what.prefetch};
+  monitors const shown(
+      {.tensorboard = chosen.tensorboard, .html_report = chosen.html_report, .title = what.text.name}, training,
+      images.train, &images.test, results.how, how);
+  shown.add_to(listeners);
+  how.listeners = std::move(listeners);
+  cohort::fit_report const fitted = training.fit(images.train, how);
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
     if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
@@ -570,6 +575,8 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
     require_writable({{chosen.save, "--save"},
                       {chosen.json, "--json"},
                       {chosen.trace, "--trace"},
+                      {chosen.tensorboard, "--tensorboard", true},
+                      {chosen.html_report, "--html-report"},
                       {chosen.features, "--features"}});
     return work(chosen);
   } catch (usage_error const& mistake) {

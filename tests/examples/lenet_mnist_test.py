@@ -48,6 +48,20 @@ class lenet_mnist(unittest.TestCase):
         self.assertAlmostEqual(float(share[1]), 100 * self.two["wait_seconds"] / self.two["seconds"], delta=0.5001)
         self.assertGreater(self.two["wait_seconds"], 0)
 
+    def test_writes_files_that_show_the_run(self):
+        board, page = pathlib.Path(self.folder.name, "runs/first"), pathlib.Path(self.folder.name, "run.html")
+        plain, _ = report(self.folder.name, *self.few)
+        shown, _ = report(self.folder.name, *self.few, "--tensorboard", str(board), "--html-report", str(page), "--ranks", "2", "--batch", "16")
+        files = list(board.iterdir())
+        self.assertEqual([file.name.startswith("events.out.tfevents.") for file in files], [True])
+        self.assertIn(b"epoch/loss", files[0].read_bytes())
+        text = page.read_text(encoding="utf-8")
+        for part in ("lenet_mnist", "<svg", "precision", "activations", "conv2d", "</html>"):
+            self.assertIn(part, text)
+        self.assertAlmostEqual(shown["accuracy"], plain["accuracy"], delta=0.1)
+        for flag in ("--tensorboard", "--html-report"):
+            self.assertIn(flag + ": expected a folder that can be written", run(*self.few, flag, "/proc/no/such", expect=2).stderr)
+
     def test_limits_memory_by_flag_or_environment(self):
         few = (*self.few, "--epochs", "1")
         refused = "more memory than allowed"

@@ -55,6 +55,8 @@ struct output_settings {
   int keep = 3;                       ///< number of checkpoints
   bool resume = false;                ///< starts from the newest checkpoint of the folder, if there is one
   std::string report{};               ///< results as JSON
+  std::string tensorboard{};          ///< folder with files for TensorBoard
+  std::string html_report{};          ///< report for a browser, rewritten while the run trains
 };
 
 /// A training run as a value. cohort-train reads it from a file.

@@ -28,12 +28,12 @@ TEST_P(conformance_of_tcp, conforms) {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, conformance_of_tcp,
-                         testing::Combine(testing::ValuesIn(conformance::all_tests), testing::Values(1, 2, 3, 4),
+                         testing::Combine(testing::ValuesIn(conformance::all_tests),
+                                          testing::Values(1, 2, 3, 4),
                                           testing::Values("plain", "encrypted", "in_memory")),
                          [](auto const& one) {
                            return std::string(std::get<0>(one.param).name) + "_on_"
-                                  + std::to_string(std::get<1>(one.param))
-                                  + "_" + std::get<2>(one.param);
+                                  + std::to_string(std::get<1>(one.param)) + "_" + std::get<2>(one.param);
                          });
 
 TEST(late_messages, do_not_look_like_lost_ranks) {

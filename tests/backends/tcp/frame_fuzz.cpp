@@ -90,9 +90,15 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::vector<std::byte> const bytes(first + 1, first + size);
   try {
     switch (data[0] % 4) {
-      case 0: use_frames(bytes); break;
-      case 1: decode<detail::registration>(bytes); break;
-      case 2: decode<detail::rendezvous_answer>(bytes); break;
+      case 0:
+        use_frames(bytes);
+        break;
+      case 1:
+        decode<detail::registration>(bytes);
+        break;
+      case 2:
+        decode<detail::rendezvous_answer>(bytes);
+        break;
       default: {
         std::array<std::byte, detail::greeting::bytes> got{};
         std::copy_n(bytes.begin(), std::min(bytes.size(), got.size()), got.begin());

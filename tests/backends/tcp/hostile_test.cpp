@@ -57,10 +57,10 @@ class stranger {
 std::vector<std::byte> attack(int kind, tcp_job const& job, std::mt19937& random) {
   detail::greeting hello{.token = job.members.token, .from = 1, .to = 0, .size = 2};
   if (kind == 1) hello.token[3] ^= std::byte{1};  // forged
-  if (kind == 2) hello.token = {};  // of an earlier start
+  if (kind == 2) hello.token = {};                // of an earlier start
   if (kind == 3) hello.from = 77;
   if (kind == 4) hello.to = 1;
-  auto const greeting = hello.encoded();          // kind 0: replayed, rank 1 is connected
+  auto const greeting = hello.encoded();  // kind 0: replayed, rank 1 is connected
   std::vector<std::byte> made(greeting.begin(), greeting.end());
   if (kind == 5) made.resize(39);  // truncated: it never says the rest
   if (kind == 6)
@@ -87,7 +87,8 @@ TEST(hostile_connections, are_refused_while_the_job_goes_on) {
       while (!begins) ::poll(nullptr, 0, 1);  // a stranger that knows the secret may come before a rank
       detail::job_key wrong_key{};
       wrong_key[5] = std::byte{1};
-      detail::tls_identity const wrong = encrypts ? detail::tls_identity(wrong_key, "test") : detail::tls_identity();
+      detail::tls_identity const wrong =
+          encrypts ? detail::tls_identity(wrong_key, "test") : detail::tls_identity();
       std::mt19937 random(1);
       std::vector<stranger> slow;  // connections that stay
       int const count = connections();

@@ -94,8 +94,9 @@ TEST(rendezvous, refuses_processes_of_other_jobs_and_numbers) {
 
 TEST(rendezvous, tells_how_many_have_joined_at_the_deadline) {
   meeting at(3);
-  expect_parts(at.refusal(at.member(3), 200ms), {"not all processes of the job have joined in time",
-                                                 at.where.text().c_str(), "3 processes within 200 ms", "got 1"});
+  expect_parts(at.refusal(at.member(3), 200ms),
+               {"not all processes of the job have joined in time", at.where.text().c_str(),
+                "3 processes within 200 ms", "got 1"});
 }
 
 TEST(rendezvous, a_process_that_leaves_may_come_again) {
@@ -115,11 +116,11 @@ TEST(rendezvous, names_an_address_where_nobody_answers) {
 TEST(rendezvous, needs_the_secret) {
   meeting at(2, shared_key());
   detail::job_key other{};
-  for (detail::tls_identity const& wrong :
-       {detail::tls_identity(), detail::tls_identity(other, "test"), detail::tls_identity({std::byte{42}}, "x")})
-    expect_parts(refused<communicator_error>(
-                     [&] { detail::join_rendezvous(at.where, wrong, at.member(2), 300ms); }),
-                 {"cannot join the rendezvous"});
+  for (detail::tls_identity const& wrong : {detail::tls_identity(), detail::tls_identity(other, "test"),
+                                            detail::tls_identity({std::byte{42}}, "x")})
+    expect_parts(
+        refused<communicator_error>([&] { detail::join_rendezvous(at.where, wrong, at.member(2), 300ms); }),
+        {"cannot join the rendezvous"});
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, shared_key())[1].ranks.size(), 2U);
 }
 
@@ -145,8 +146,8 @@ TEST(rendezvous, asks_again_until_it_is_run) {
   detail::tcp_membership const made = detail::join_rendezvous(
       where, {}, {.job = "job", .host = "h", .ranks = 1, .addresses = {loopback()}}, 10s, [&] {
         if (++times == 2)
-          service.emplace(*detail::tcp_socket::listening_alone(detail::resolve(where).front()), detail::tls_identity(),
-                          "job", 1, sink());
+          service.emplace(*detail::tcp_socket::listening_alone(detail::resolve(where).front()),
+                          detail::tls_identity(), "job", 1, sink());
       });
   EXPECT_EQ(made.ranks.size(), 1U);
   EXPECT_GE(times, 2);

@@ -36,7 +36,8 @@ class certificate {
     ::X509_set_pubkey(own_.get(), key_.get());
     X509_NAME* const name = ::X509_get_subject_name(own_.get());
     ::X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                 reinterpret_cast<unsigned char const*>(authority ? "rank" : "authority"), -1, -1, 0);
+                                 reinterpret_cast<unsigned char const*>(authority ? "rank" : "authority"), -1,
+                                 -1, 0);
     certificate const& by = authority ? *authority : *this;
     ::X509_set_issuer_name(own_.get(), ::X509_get_subject_name(by.own_.get()));
     if (!authority) {
@@ -133,10 +134,12 @@ TEST(secure_stream, changes_its_key) {
   identity.records_per_key = 3;
   static std::atomic<int> changes = 0;
   changes = 0;
-  ::SSL_CTX_set_msg_callback(identity.context(), [](int sent, int, int type, void const* bytes, std::size_t, SSL*, void*) {
-    if (sent == 1 && type == SSL3_RT_HANDSHAKE && *static_cast<unsigned char const*>(bytes) == SSL3_MT_KEY_UPDATE)
-      ++changes;
-  });
+  ::SSL_CTX_set_msg_callback(identity.context(),
+                             [](int sent, int, int type, void const* bytes, std::size_t, SSL*, void*) {
+                               if (sent == 1 && type == SSL3_RT_HANDSHAKE
+                                   && *static_cast<unsigned char const*>(bytes) == SSL3_MT_KEY_UPDATE)
+                                 ++changes;
+                             });
   connected both(identity, shared_key());
   ASSERT_TRUE(both.is_ready());
   EXPECT_EQ(both.pass(many_bytes()), many_bytes());
@@ -146,7 +149,9 @@ TEST(secure_stream, changes_its_key) {
 /// A server that has a certificate, and ignores the keys that clients offer.
 class rogue_server {
  public:
-  rogue_server() : listening_(detail::tcp_socket::listening(loopback(), {})), context_(::SSL_CTX_new(::TLS_server_method()), ::SSL_CTX_free) {
+  rogue_server()
+      : listening_(detail::tcp_socket::listening(loopback(), {})),
+        context_(::SSL_CTX_new(::TLS_server_method()), ::SSL_CTX_free) {
     ::SSL_CTX_use_certificate(context_.get(), own_.own());
     ::SSL_CTX_use_PrivateKey(context_.get(), own_.key());
     thread_ = std::thread([this] { run(); });
@@ -245,7 +250,8 @@ TEST(secure_stream, refuses_keys_that_it_cannot_use) {
   expect_parts(refused<setting_error>([&] { tls_identity(chain, open, of); }),
                {"other users may read the key of the certificate", "chmod 600", "644"});
   certificate const other(&authority);
-  expect_parts(refused<setting_error>([&] { tls_identity(chain, other.key_file(), of); }), {"cannot use a file"});
+  expect_parts(refused<setting_error>([&] { tls_identity(chain, other.key_file(), of); }),
+               {"cannot use a file"});
 }
 
 }  // namespace secure_stream_test

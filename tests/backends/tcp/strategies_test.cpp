@@ -18,7 +18,8 @@ class strategies_over_tcp : public testing::TestWithParam<std::tuple<rank_case, 
 TEST_P(strategies_over_tcp, hold) {
   auto const& [tested, ranks] = GetParam();
   bool const encrypts = ranks == 3;
-  tcp_test::on_tcp_ranks(ranks, tested.run, encrypts ? tcp_test::shared_key() : detail::tls_identity(), ranks == 2);
+  tcp_test::on_tcp_ranks(ranks, tested.run, encrypts ? tcp_test::shared_key() : detail::tls_identity(),
+                         ranks == 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(all, strategies_over_tcp,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,11 +91,15 @@ TEST(tcp, refuses_settings_that_are_not_valid) {
   expect_parts(says({.join = free_address(), .ranks = 1, .interfaces = "none0"}),
                {"no network interface is selected", "lo 127.0.0.1", "none0"});
   expect_parts(says({.join = free_address(), .ranks = 1, .interfaces = "10.0.0.0/33"}), {"ADDRESS/BITS"});
-  expect_parts(says({.join = free_address(), .ranks = 1, .secret_file = secret_file("open", "0123456789abcdef", 0644)}),
-               {"other users may read the secret", "chmod 600", "644"});
-  expect_parts(says({.join = free_address(), .ranks = 1, .secret_file = secret_file("short", "0123456789abcde\n")}),
-               {"invalid length", "16 to 4096 bytes", "got 15"});
-  expect_parts(says({.join = free_address(), .ranks = 1, .certificate = "a"}), {"a certificate is not complete"});
+  expect_parts(
+      says(
+          {.join = free_address(), .ranks = 1, .secret_file = secret_file("open", "0123456789abcdef", 0644)}),
+      {"other users may read the secret", "chmod 600", "644"});
+  expect_parts(
+      says({.join = free_address(), .ranks = 1, .secret_file = secret_file("short", "0123456789abcde\n")}),
+      {"invalid length", "16 to 4096 bytes", "got 15"});
+  expect_parts(says({.join = free_address(), .ranks = 1, .certificate = "a"}),
+               {"a certificate is not complete"});
 }
 
 TEST(tcp, needs_protection_between_hosts) {
@@ -115,7 +119,8 @@ TEST(tcp, needs_protection_at_the_rendezvous) {
   for (detail::endpoint const& one : detail::local_addresses("")) {
     if (one.is_loopback() || one.is_v6()) continue;
     expect_parts(refused<setting_error>([&] {
-                   make_tcp({.join = one.with_port(29'400).text(), .ranks = 1, .interfaces = "lo"}, {.deadline = 1s});
+                   make_tcp({.join = one.with_port(29'400).text(), .ranks = 1, .interfaces = "lo"},
+                            {.deadline = 1s});
                  }),
                  {"neither encrypted nor authenticated", one.host().c_str()});
     return;
@@ -142,7 +147,8 @@ class environment {
 TEST(tcp, reads_the_variables_of_launchers) {
   EXPECT_FALSE(tcp_started());
   {
-    environment const torchrun(variables{{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "4000"}});
+    environment const torchrun(
+        variables{{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "4000"}});
     tcp_settings const found = from_environment();
     EXPECT_EQ(found.rank, 3);
     EXPECT_EQ(found.ranks, 8);
@@ -150,7 +156,8 @@ TEST(tcp, reads_the_variables_of_launchers) {
     EXPECT_TRUE(tcp_started());
     environment const agent(variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
     EXPECT_EQ(from_environment().join, "node0:4001");
-    environment const own(variables{{"COHORT_JOIN", "x:1"}, {"COHORT_RANKS", "2"}, {"COHORT_RANK", "1"}, {"COHORT_JOB", "j"}});
+    environment const own(
+        variables{{"COHORT_JOIN", "x:1"}, {"COHORT_RANKS", "2"}, {"COHORT_RANK", "1"}, {"COHORT_JOB", "j"}});
     EXPECT_EQ(from_environment().join, "x:1");
     EXPECT_EQ(from_environment().ranks, 2);
     EXPECT_EQ(from_environment().rank, 1);
@@ -160,19 +167,24 @@ TEST(tcp, reads_the_variables_of_launchers) {
   }
   {
     environment const slurm(variables{{"SLURM_PROCID", "1"},
-                             {"SLURM_NTASKS", "4"},
-                             {"SLURM_STEP_NODELIST", "node[003-007,9],x"},
-                             {"SLURM_JOB_ID", "12345"}});
+                                      {"SLURM_NTASKS", "4"},
+                                      {"SLURM_STEP_NODELIST", "node[003-007,9],x"},
+                                      {"SLURM_JOB_ID", "12345"}});
     EXPECT_EQ(from_environment().join, "node003:20345");
     EXPECT_EQ(from_environment().ranks, 4);
-    for (auto const& [list, first] : variables{{"a", "a"}, {"a,b", "a"}, {"r[1-2]n5,c", "r1n5"}, {"n-[7,9]", "n-7"}}) {
+    for (auto const& [list, first] :
+         variables{{"a", "a"}, {"a,b", "a"}, {"r[1-2]n5,c", "r1n5"}, {"n-[7,9]", "n-7"}}) {
       environment const other(variables{{"SLURM_STEP_NODELIST", list}});
       EXPECT_EQ(from_environment().join, std::string(first) + ":20345");
     }
   }
   {
-    environment const step(variables{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_STEP_NODELIST", "a"},
-                                     {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "2"}, {"COHORT_RANKS", "4"}});
+    environment const step(variables{{"SLURM_PROCID", "0"},
+                                     {"SLURM_NTASKS", "1"},
+                                     {"SLURM_STEP_NODELIST", "a"},
+                                     {"SLURM_JOB_ID", "7"},
+                                     {"SLURM_STEP_ID", "2"},
+                                     {"COHORT_RANKS", "4"}});
     tcp_settings const found = from_environment();
     EXPECT_EQ(found.job, "slurm 7.2");
     EXPECT_EQ(found.join, "a:20209");
@@ -180,8 +192,11 @@ TEST(tcp, reads_the_variables_of_launchers) {
     EXPECT_EQ(found.rank, -1) << "the only task of a step may start four ranks";
   }
   {
-    environment const files(variables{{"COHORT_CERTIFICATE", "c"}, {"COHORT_KEY", "k"}, {"COHORT_AUTHORITIES", "a"},
-                                      {"COHORT_ENCRYPTION", "off"}, {"JOB_COMPLETION_INDEX", "3"}});
+    environment const files(variables{{"COHORT_CERTIFICATE", "c"},
+                                      {"COHORT_KEY", "k"},
+                                      {"COHORT_AUTHORITIES", "a"},
+                                      {"COHORT_ENCRYPTION", "off"},
+                                      {"JOB_COMPLETION_INDEX", "3"}});
     tcp_settings const found = from_environment();
     EXPECT_EQ(found.certificate + found.key + found.authorities, "cka");
     EXPECT_EQ(found.encryption, tcp_encryption::off);

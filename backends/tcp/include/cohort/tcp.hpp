@@ -19,14 +19,14 @@ enum class tcp_encryption { automatic, off };
 ///
 /// Units     `ports` are those that this process may listen on: "29500-29600".
 struct tcp_settings {
-  std::string join{};           ///< HOST:PORT of the rendezvous; "": from the environment
-  std::string job = "cohort";   ///< name of the job, equal for its processes
-  int ranks = 0;                ///< processes of the job; 0: from the environment
-  int rank = -1;                ///< of this process; −1: from the environment, or given by the rendezvous
-  std::string interfaces{};     ///< names or networks: "eth0,10.0.0.0/8"; "": that to the rendezvous
-  std::string ports{};          ///< "": any free port
-  std::string secret_file{};    ///< file with the job's secret, readable by its owner only
-  std::string certificate{};    ///< with `key` and `authorities`, instead of a secret: PEM files
+  std::string join{};          ///< HOST:PORT of the rendezvous; "": from the environment
+  std::string job = "cohort";  ///< name of the job, equal for its processes
+  int ranks = 0;               ///< processes of the job; 0: from the environment
+  int rank = -1;               ///< of this process; −1: from the environment, or given by the rendezvous
+  std::string interfaces{};    ///< names or networks: "eth0,10.0.0.0/8"; "": that to the rendezvous
+  std::string ports{};         ///< "": any free port
+  std::string secret_file{};   ///< file with the job's secret, readable by its owner only
+  std::string certificate{};   ///< with `key` and `authorities`, instead of a secret: PEM files
   std::string key{};
   std::string authorities{};
   tcp_encryption encryption = tcp_encryption::automatic;

@@ -34,7 +34,8 @@ COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
 }
 
 /// The number that a file contains, behind `key` if there is one; nullopt for other contents.
-COHORT_CORE_INLINE std::optional<std::uint64_t> number_in_file(std::filesystem::path const& path, std::string const& key = "") {
+COHORT_CORE_INLINE std::optional<std::uint64_t> number_in_file(std::filesystem::path const& path,
+                                                               std::string const& key = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(key)) continue;
@@ -241,10 +242,12 @@ class preflight_rules {
   preflight_rules(preflight_report& of, preflight_settings const& what) : of_(of), what_(what) {}
 
   void check(std::vector<rank_facts> const& all, std::string_view communicator) {
-    check_same("versions of Cohort", "install one version on all hosts",
-               [](rank_facts const& one) { return one.its.version; }, all);
-    check_same("settings of the run", "start all ranks with the same settings",
-               [](rank_facts const& one) { return one.run; }, all);
+    check_same(
+        "versions of Cohort", "install one version on all hosts",
+        [](rank_facts const& one) { return one.its.version; }, all);
+    check_same(
+        "settings of the run", "start all ranks with the same settings",
+        [](rank_facts const& one) { return one.run; }, all);
     for (std::size_t r = 0; r < all.size(); ++r) check_rank(all, r);
     for (std::size_t r = 0; r < all.size(); ++r)
       if (is_first_of_host(r)) check_host(r, communicator);
@@ -268,20 +271,22 @@ class preflight_rules {
   }
   void check_rank(std::vector<rank_facts> const& all, std::size_t rank) {
     if (!all[rank].problem.empty())
-      of_.problems.push_back(text_of({place(rank), ": cannot write in ", what_.folder, " (", all[rank].problem,
-                                      "); make the folder on this host, or choose another one"}));
+      of_.problems.push_back(
+          text_of({place(rank), ": cannot write in ", what_.folder, " (", all[rank].problem,
+                   "); make the folder on this host, or choose another one"}));
   }
   void check_host(std::size_t rank, std::string_view communicator) {
     preflight_rank const& one = of_.ranks[rank];
-    auto const ranks = static_cast<std::uint64_t>(std::ranges::count(of_.ranks, one.host, &preflight_rank::host));
+    auto const ranks =
+        static_cast<std::uint64_t>(std::ranges::count(of_.ranks, one.host, &preflight_rank::host));
     if (std::abs(one.clock) * 1000 > what_.clock_difference)
-      of_.problems.push_back(text_of({place(rank), ": its clock differs from rank 0's by ", one.clock,
-                                      " s, expected at most ", what_.clock_difference,
-                                      " ms; synchronise the clocks, for example by chrony"}));
+      of_.problems.push_back(
+          text_of({place(rank), ": its clock differs from rank 0's by ", one.clock, " s, expected at most ",
+                   what_.clock_difference, " ms; synchronise the clocks, for example by chrony"}));
     if (what_.memory > 0 && one.memory > 0 && ranks * what_.memory > one.memory)
-      of_.problems.push_back(text_of({place(rank), ": ", ranks, " ranks need ", megabytes(ranks * what_.memory),
-                                      " of memory, and ", megabytes(one.memory),
-                                      " are available; start fewer ranks on this host, or reduce the batch"}));
+      of_.problems.push_back(text_of(
+          {place(rank), ": ", ranks, " ranks need ", megabytes(ranks * what_.memory), " of memory, and ",
+           megabytes(one.memory), " are available; start fewer ranks on this host, or reduce the batch"}));
     if (what_.disk > 0 && one.disk < what_.disk)
       of_.problems.push_back(text_of({place(rank), ": ", what_.folder, " has ", megabytes(one.disk),
                                       " free, expected ", megabytes(what_.disk), "; delete files there"}));
@@ -328,7 +333,8 @@ namespace cohort {
 
 COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_settings const& what) {
   std::vector<detail::rank_facts> all;
-  for (std::string const& text : detail::texts_of_all(world, "preflight", detail::rank_facts::found(what).encoded()))
+  for (std::string const& text :
+       detail::texts_of_all(world, "preflight", detail::rank_facts::found(what).encoded()))
     all.push_back(detail::rank_facts::decoded(text));
   preflight_report made;
   for (detail::rank_facts const& one : all) made.ranks.push_back(one.its);
@@ -356,7 +362,8 @@ COHORT_CORE_INLINE std::string preflight_report::text() const {
   for (std::size_t r = 0; r < shown; ++r) {
     preflight_rank const& one = ranks[r];
     facts.add({std::to_string(r), one.host, one.version, std::to_string(one.processors),
-               detail::megabytes(one.memory), detail::megabytes(one.shared_memory), one.disk > 0 ? detail::megabytes(one.disk) : "-",
+               detail::megabytes(one.memory), detail::megabytes(one.shared_memory),
+               one.disk > 0 ? detail::megabytes(one.disk) : "-",
                detail::decimal_text(std::abs(one.clock) < 5e-5 ? 0 : 1000 * one.clock, 1)});
   }
   std::string made = facts.text();

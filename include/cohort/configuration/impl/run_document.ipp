@@ -561,6 +561,8 @@ void document_fields(Visitor& v, output_settings& s) {
   v.field("keep", s.keep, integer_codec<int>{1});
   v.field("resume", s.resume, boolean_codec{});
   v.field("report", s.report, text_codec{});
+  v.field("tensorboard", s.tensorboard, text_codec{});
+  v.field("html_report", s.html_report, text_codec{});
 }
 
 /// An object of a document whose fields are members of a larger struct.

@@ -63,8 +63,7 @@ struct host_and_port {
 /// limits of the resolver (resolv.conf: 30 s by default).
 ///
 /// Errors    communicator_error with the resolver's message if the name is unknown at `limit`.
-std::vector<endpoint> resolve(host_and_port const& name,
-                              std::chrono::steady_clock::time_point limit = {});
+std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clock::time_point limit = {});
 
 /// Returns the addresses of this host's interfaces that are up, with port 0.
 ///

@@ -26,10 +26,10 @@ struct frame_header {
   static constexpr std::uint64_t most_in_message = std::uint64_t{1} << 44;
 
   kind is = kind::first;
-  channel on = channel::collective;                  // of data
-  control_message what = control_message::beat;      // of control and its acknowledgement
-  std::uint32_t tag = 0;                             // of data
-  std::uint64_t message_bytes = 0;                   // of a message, in its first frame
+  channel on = channel::collective;              // of data
+  control_message what = control_message::beat;  // of control and its acknowledgement
+  std::uint32_t tag = 0;                         // of data
+  std::uint64_t message_bytes = 0;               // of a message, in its first frame
   std::uint32_t frame_bytes = 0;
 
   std::array<std::byte, bytes> encoded() const;

@@ -34,8 +34,8 @@ struct rendezvous_answer {
   enum class kind : std::uint8_t { waits, complete, refused };
 
   kind is = kind::waits;
-  int joined = 0;          // processes so far
-  std::string refusal{};   // why the process is refused
+  int joined = 0;         // processes so far
+  std::string refusal{};  // why the process is refused
   tcp_membership members{};
 
   std::vector<std::byte> encoded() const;
@@ -134,9 +134,9 @@ inline constexpr int most_ranks = 4096;
 ///             rendezvous then.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
 ///           deadline: it names the address, and how many have joined.
-tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity, registration const& mine,
-                               std::chrono::milliseconds deadline,
-                               std::function<void()> const& retry = [] {});
+tcp_membership join_rendezvous(
+    host_and_port const& at, tls_identity const& identity, registration const& mine,
+    std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {});
 
 }  // namespace cohort::detail
 

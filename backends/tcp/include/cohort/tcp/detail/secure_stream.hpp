@@ -2,8 +2,8 @@
 #pragma once
 #include <openssl/types.h>
 
-#include <cohort/tcp/detail/socket.hpp>
 #include <array>
+#include <cohort/tcp/detail/socket.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -54,7 +54,8 @@ class tcp_receiver {
   bool must_wake_writer() { return reads_ring_ && ring_->must_wake_writer(); }
 
   /// Begins a receive. `how`: its elements are combined with those of `into`.
-  void receive(ticket one, channel on, std::uint32_t tag, elements into, std::optional<reduction> how, events& of);
+  void receive(ticket one, channel on, std::uint32_t tag, elements into, std::optional<reduction> how,
+               events& of);
   /// Receives a message of this rank to itself.
   void deliver(channel on, std::uint32_t tag, std::span<std::byte const> data, events& of);
   /// The size of the first message with this channel and tag whose receive has not begun.
@@ -97,9 +98,9 @@ class tcp_receiver {
     channel on = channel::collective;
     std::uint32_t tag = 0;
     std::uint64_t bytes = 0, filled = 0;
-    ticket its = 0;               // 0: its receive has not begun
-    bool discards = false;        // its size is wrong, or it was given up
-    elements into{};              // of its receive
+    ticket its = 0;         // 0: its receive has not begun
+    bool discards = false;  // its size is wrong, or it was given up
+    elements into{};        // of its receive
     std::optional<reduction> how{};
     std::vector<std::byte> kept{};
   };

@@ -106,11 +106,11 @@ class tcp_sender {
   bool opened_ = false, ready_ = false;
   std::string failure_;
 
-  std::vector<std::byte> staged_;         // a header and the begin of its frame
-  std::size_t begin_ = 0;                 // of the bytes in it that are not sent
-  std::span<std::byte const> direct_{};   // the rest of the frame
-  bool ends_message_ = false;             // the frame is the last of messages_.front()
-  std::vector<std::byte> kept_;           // the rest of a frame whose message was given up
+  std::vector<std::byte> staged_;               // a header and the begin of its frame
+  std::size_t begin_ = 0;                       // of the bytes in it that are not sent
+  std::span<std::byte const> direct_{};         // the rest of the frame
+  bool ends_message_ = false;                   // the frame is the last of messages_.front()
+  std::vector<std::byte> kept_;                 // the rest of a frame whose message was given up
   std::deque<std::vector<std::byte>> control_;  // whole frames
   std::deque<control_message> control_kinds_;
   std::deque<message> messages_;

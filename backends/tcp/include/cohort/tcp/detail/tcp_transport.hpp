@@ -77,7 +77,7 @@ class tcp_transport final : public transport {
   static constexpr std::size_t most_unknown = 256;  // connections whose rank is not known yet
   static constexpr auto time_to_greet = std::chrono::seconds(10);
   static constexpr auto least_time_to_connect = std::chrono::milliseconds(10'000);  // at least the heartbeat
-  static constexpr int most_lines = 20;             // about refused connections
+  static constexpr int most_lines = 20;  // about refused connections
   static constexpr auto longest_delivery = std::chrono::milliseconds(800);
   /// Connections that are accepted in a row, and further ones per second.
   static constexpr double burst_per_rank = 4, burst = 64, accepted_per_second = 100;
@@ -117,7 +117,8 @@ class tcp_transport final : public transport {
 
   /// Another rank.
   struct other_rank final : tcp_receiver::events {
-    other_rank(tcp_transport& over, int rank, tcp_sender to) : over(over), rank(rank), sender(std::move(to)) {}
+    other_rank(tcp_transport& over, int rank, tcp_sender to)
+        : over(over), rank(rank), sender(std::move(to)) {}
     void received(ticket one, std::uint64_t bytes) override;
     void control(control_message what, std::span<std::byte const> bytes) override;
     void acknowledged(control_message what) override { sender.acknowledged(what); }
@@ -127,12 +128,12 @@ class tcp_transport final : public transport {
     int rank;
     tcp_sender sender;
     tcp_receiver receiver{};
-    bool closed = false;    // the connection from this rank
-    bool reported = false;  // a failure to send
-    bool offered = false;   // this process has told where its ring is, if it is one of the same host
-    int watched = -1;       // the descriptor of the sender, while it is awaited
-    std::uint32_t events = 0;     // for which it is awaited
-    std::size_t attempts = 0;     // of the sender, when it was awaited
+    bool closed = false;       // the connection from this rank
+    bool reported = false;     // a failure to send
+    bool offered = false;      // this process has told where its ring is, if it is one of the same host
+    int watched = -1;          // the descriptor of the sender, while it is awaited
+    std::uint32_t events = 0;  // for which it is awaited
+    std::size_t attempts = 0;  // of the sender, when it was awaited
   };
 
   /// A connection whose rank is not known yet.

@@ -53,14 +53,15 @@ COHORT_TCP_INLINE std::array<std::byte, greeting::bytes> greeting::encoded() con
   return made;
 }
 
-COHORT_TCP_INLINE std::string greeting::refusal(std::span<std::byte const, bytes> got, greeting const& expected,
-                                                int& from) {
+COHORT_TCP_INLINE std::string greeting::refusal(std::span<std::byte const, bytes> got,
+                                                greeting const& expected, int& from) {
   if (std::memcmp(got.data(), greeting_mark.data(), greeting_mark.size()) != 0)
     return "it is not a rank of this version";
   if (::CRYPTO_memcmp(expected.token.data(), got.data() + 8, expected.token.size()) != 0)
     return "it belongs to another job";
   std::uint32_t const rank = number_at<std::uint32_t>(got.data() + 24);
-  if (number_at<std::uint32_t>(got.data() + 32) != expected.size || rank >= expected.size || rank == expected.to)
+  if (number_at<std::uint32_t>(got.data() + 32) != expected.size || rank >= expected.size
+      || rank == expected.to)
     return "its rank does not exist";
   if (number_at<std::uint32_t>(got.data() + 28) != expected.to) return "its greeting is for another rank";
   from = static_cast<int>(rank);

@@ -65,7 +65,9 @@ struct memory_ring::mapping {
 COHORT_TCP_INLINE memory_ring::memory_ring(std::shared_ptr<mapping> memory, ring_location const& where)
     : memory_(std::move(memory)), where_(where) {}
 
-COHORT_TCP_INLINE memory_ring::header& memory_ring::head() const { return *static_cast<header*>(memory_->at); }
+COHORT_TCP_INLINE memory_ring::header& memory_ring::head() const {
+  return *static_cast<header*>(memory_->at);
+}
 COHORT_TCP_INLINE std::byte* memory_ring::data() const {
   return static_cast<std::byte*>(memory_->at) + mapping::data_at;
 }
@@ -84,7 +86,9 @@ COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::create() {
   if (!memory) return std::nullopt;
   auto* const at = new (memory->at) header;
   ring_location where{static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(file)};
-  if (::RAND_bytes(reinterpret_cast<unsigned char*>(where.number.data()), static_cast<int>(where.number.size())) != 1)
+  if (::RAND_bytes(reinterpret_cast<unsigned char*>(where.number.data()),
+                   static_cast<int>(where.number.size()))
+      != 1)
     return std::nullopt;
   at->number = where.number;
   return memory_ring(std::move(memory), where);

@@ -184,7 +184,8 @@ COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance(
     if (in_.size() >= 4 && number_at<std::uint32_t>(in_.data()) > most_) return fail("a message is too long");
     if (wanted == 0) break;
     std::byte piece[4096];
-    std::optional<std::size_t> const moved = stream_.receive(std::span(piece).first(std::min(wanted, sizeof piece)));
+    std::optional<std::size_t> const moved =
+        stream_.receive(std::span(piece).first(std::min(wanted, sizeof piece)));
     if (!moved) return fail(stream_.failure());
     if (*moved == 0) return std::nullopt;
     in_.insert(in_.end(), piece, piece + *moved);
@@ -267,7 +268,8 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
     return refuse(one, damaged.what());
   }
   if (one.wants || complete_) return refuse(one, "the job has all of its ranks");
-  if (wants.job != job_) return refuse(one, text_of({"this is the rendezvous of another job than ", quote_for_error(wants.job)}));
+  if (wants.job != job_)
+    return refuse(one, text_of({"this is the rendezvous of another job than ", quote_for_error(wants.job)}));
   if (wants.ranks != ranks_)
     return refuse(one, text_of({"the job has ", ranks_, " ranks, and the process expects ", wants.ranks}));
   if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
@@ -339,7 +341,8 @@ COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
     if (++unregistered <= most_unregistered) continue;
     auto const oldest =
         std::ranges::find_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; });
-    log_line(text_of({"closed ", oldest->stream.remote(), ": there are too many connections of unknown processes"}));
+    log_line(text_of(
+        {"closed ", oldest->stream.remote(), ": there are too many connections of unknown processes"}));
     visitors_.erase(oldest);
     --unregistered;
   }
@@ -357,8 +360,7 @@ COHORT_TCP_INLINE bool rendezvous_service::advance() {
 }
 
 COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
-                                                 registration const& mine,
-                                                 std::chrono::milliseconds deadline,
+                                                 registration const& mine, std::chrono::milliseconds deadline,
                                                  std::function<void()> const& retry) {
   using clock = std::chrono::steady_clock;
   auto const end = clock::now() + deadline;

@@ -32,15 +32,17 @@ COHORT_TCP_INLINE std::string tls_reason() {
 COHORT_TCP_INLINE void require_private(std::string const& path, char const* what) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
-    throw file_error({.what = {"cannot read the mode of ", what}, .where = path, .got = std::strerror(errno)});
+    throw file_error(
+        {.what = {"cannot read the mode of ", what}, .where = path, .got = std::strerror(errno)});
   bool const is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
   mode_t const others = S_IRWXO | (status.st_uid == 0 ? S_IWGRP | S_IXGRP : S_IRWXG);
   if (is_ours && (status.st_mode & others) == 0) return;
   auto const digit = [&](int bits) { return static_cast<int>((status.st_mode >> bits) & 7); };
-  throw setting_error({.what = {"other users may read ", what},
-                       .where = path,
-                       .expected = "a file of this user that only its owner may read: chmod 600",
-                       .got = {"the mode ", digit(6), digit(3), digit(0), is_ours ? "" : " of another user"}});
+  throw setting_error(
+      {.what = {"other users may read ", what},
+       .where = path,
+       .expected = "a file of this user that only its owner may read: chmod 600",
+       .got = {"the mode ", digit(6), digit(3), digit(0), is_ours ? "" : " of another user"}});
 }
 
 COHORT_TCP_INLINE job_key key_from_file(std::string const& path, std::string_view job) {
@@ -49,10 +51,11 @@ COHORT_TCP_INLINE job_key key_from_file(std::string const& path, std::string_vie
   require_private(path, "the secret of the job");
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   if (secret.size() < shortest || secret.size() > longest)
-    throw setting_error({.what = "the secret of the job has an invalid length",
-                         .where = path,
-                         .expected = {shortest, " to ", longest, " bytes, such as those of: openssl rand -hex 32"},
-                         .got = {secret.size()}});
+    throw setting_error(
+        {.what = "the secret of the job has an invalid length",
+         .where = path,
+         .expected = {shortest, " to ", longest, " bytes, such as those of: openssl rand -hex 32"},
+         .got = {secret.size()}});
   std::string const purpose = "cohort job key 1 " + std::string(job);
   job_key made{};
   unsigned bytes = 0;
@@ -62,7 +65,8 @@ COHORT_TCP_INLINE job_key key_from_file(std::string const& path, std::string_vie
                        != nullptr;
   ::OPENSSL_cleanse(secret.data(), secret.size());
   if (!derived || bytes != made.size())
-    throw communicator_error({.what = "cannot derive the key of the job", .where = path, .got = tls_reason()});
+    throw communicator_error(
+        {.what = "cannot derive the key of the job", .where = path, .got = tls_reason()});
   return made;
 }
 
@@ -87,7 +91,8 @@ struct shared_key {
     unsigned char const aes_128_gcm_sha256[]{0x13, 0x01};
     SSL_CIPHER const* const cipher = ::SSL_CIPHER_find(tls, aes_128_gcm_sha256);
     if (made && cipher && ::SSL_SESSION_set_cipher(made, cipher) == 1
-        && ::SSL_SESSION_set1_master_key(made, reinterpret_cast<unsigned char const*>(key.data()), key.size()) == 1
+        && ::SSL_SESSION_set1_master_key(made, reinterpret_cast<unsigned char const*>(key.data()), key.size())
+               == 1
         && ::SSL_SESSION_set_protocol_version(made, TLS1_3_VERSION) == 1)
       return made;
     ::SSL_SESSION_free(made);
@@ -114,14 +119,14 @@ COHORT_TCP_INLINE tls_identity::tls_identity(job_key const& key, std::string job
     : context_(new_context()), requires_key_(true) {
   ::SSL_CTX_set_ciphersuites(context_.get(), "TLS_AES_128_GCM_SHA256");
   ::SSL_CTX_set_ex_data(context_.get(), shared_key::index(), new shared_key{key, std::move(job)});
-  ::SSL_CTX_set_psk_use_session_callback(
-      context_.get(), [](SSL* tls, EVP_MD const*, unsigned char const** id, std::size_t* bytes, SSL_SESSION** session) {
-        shared_key const& ours = shared_key::of(tls);
-        *id = reinterpret_cast<unsigned char const*>(ours.job.data());
-        *bytes = ours.job.size();
-        *session = ours.session(tls);
-        return *session ? 1 : 0;
-      });
+  ::SSL_CTX_set_psk_use_session_callback(context_.get(), [](SSL* tls, EVP_MD const*, unsigned char const** id,
+                                                            std::size_t* bytes, SSL_SESSION** session) {
+    shared_key const& ours = shared_key::of(tls);
+    *id = reinterpret_cast<unsigned char const*>(ours.job.data());
+    *bytes = ours.job.size();
+    *session = ours.session(tls);
+    return *session ? 1 : 0;
+  });
   ::SSL_CTX_set_psk_find_session_callback(
       context_.get(), [](SSL* tls, unsigned char const* id, std::size_t bytes, SSL_SESSION** session) {
         shared_key const& ours = shared_key::of(tls);
@@ -158,14 +163,16 @@ struct socket_bio {
     static BIO_METHOD* const made = [] {
       BIO_METHOD* const one = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "cohort socket");
       ::BIO_meth_set_write(one, [](BIO* bio, char const* bytes, int count) {
-        return moved(bio, of(bio).send(std::as_bytes(std::span(bytes, static_cast<std::size_t>(count)))), true);
+        return moved(bio, of(bio).send(std::as_bytes(std::span(bytes, static_cast<std::size_t>(count)))),
+                     true);
       });
       ::BIO_meth_set_read(one, [](BIO* bio, char* bytes, int count) {
-        return moved(bio,
-                     of(bio).receive(std::as_writable_bytes(std::span(bytes, static_cast<std::size_t>(count)))),
-                     false);
+        return moved(
+            bio, of(bio).receive(std::as_writable_bytes(std::span(bytes, static_cast<std::size_t>(count)))),
+            false);
       });
-      ::BIO_meth_set_ctrl(one, [](BIO*, int what, long, void*) -> long { return what == BIO_CTRL_FLUSH ? 1 : 0; });
+      ::BIO_meth_set_ctrl(one,
+                          [](BIO*, int what, long, void*) -> long { return what == BIO_CTRL_FLUSH ? 1 : 0; });
       return one;
     }();
     return made;
@@ -273,7 +280,9 @@ COHORT_TCP_INLINE bool secure_stream::waits_for_bytes() const {
   return tls_ && connected_ && !ready_ && SSL_want_read(tls_.get());
 }
 
-COHORT_TCP_INLINE bool secure_stream::has_received() const { return tls_ && ::SSL_has_pending(tls_.get()) == 1; }
+COHORT_TCP_INLINE bool secure_stream::has_received() const {
+  return tls_ && ::SSL_has_pending(tls_.get()) == 1;
+}
 
 COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::receive(std::span<std::byte> bytes) {
   if (!tls_) {

@@ -40,10 +40,8 @@ COHORT_TCP_INLINE std::string port_range::text() const {
 
 [[noreturn]] COHORT_TCP_INLINE void refuse_socket(char const* what, endpoint const& where, clause expected,
                                                   int reason) {
-  throw communicator_error({.what = what,
-                            .where = where.text(),
-                            .expected = std::move(expected),
-                            .got = std::strerror(reason)});
+  throw communicator_error(
+      {.what = what, .where = where.text(), .expected = std::move(expected), .got = std::strerror(reason)});
 }
 
 COHORT_TCP_INLINE void set_option(int descriptor, int level, int name, int value) {
@@ -57,7 +55,9 @@ COHORT_TCP_INLINE tcp_socket new_socket(endpoint const& of) {
 }
 
 /// Small messages are sent at once.
-COHORT_TCP_INLINE void prepare_connection(int descriptor) { set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1); }
+COHORT_TCP_INLINE void prepare_connection(int descriptor) {
+  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+}
 
 COHORT_TCP_INLINE void tcp_socket::close() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));

@@ -68,7 +68,8 @@ COHORT_TCP_INLINE std::string address_from_launcher() {
   if (std::string const host = variables::text("MASTER_ADDR"); !host.empty()) {
     std::optional<int> const port = variables::number({"MASTER_PORT"});
     // If torchrun's agent listens on the port itself, the ranks meet at the next one.
-    int const used = port.value_or(29400) + (variables::text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
+    int const used =
+        port.value_or(29400) + (variables::text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0);
     if (used < 1 || used > 65'535)
       throw setting_error({.what = "a variable of the environment is not a port",
                            .where = "MASTER_PORT",
@@ -77,7 +78,8 @@ COHORT_TCP_INLINE std::string address_from_launcher() {
     return host_and_port{host, static_cast<std::uint16_t>(used)}.text();
   }
   std::string const nodes = variables::text("SLURM_STEP_NODELIST");
-  if (std::string const host = first_of_node_list(nodes.empty() ? variables::text("SLURM_JOB_NODELIST") : nodes);
+  if (std::string const host =
+          first_of_node_list(nodes.empty() ? variables::text("SLURM_JOB_NODELIST") : nodes);
       !host.empty()) {
     constexpr int first = 20'000, count = 12'000;  // below the ports that the system gives to clients
     // Steps of one job may run at once.
@@ -132,9 +134,9 @@ COHORT_TCP_INLINE tcp_settings from_environment(tcp_settings given) {
   struct launcher {
     char const *rank, *ranks;
   };
-  for (auto const& [rank, ranks] : {launcher{"RANK", "WORLD_SIZE"}, launcher{"SLURM_PROCID", "SLURM_NTASKS"},
-                                    launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                    launcher{"PMI_RANK", "PMI_SIZE"}}) {
+  for (auto const& [rank, ranks] :
+       {launcher{"RANK", "WORLD_SIZE"}, launcher{"SLURM_PROCID", "SLURM_NTASKS"},
+        launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, launcher{"PMI_RANK", "PMI_SIZE"}}) {
     std::optional<int> const of = variables::number({ranks}), one = variables::number({rank});
     if (given.ranks == 0 && of) given.ranks = *of;
     if (given.rank < 0 && one && of == given.ranks) given.rank = *one;
@@ -157,7 +159,8 @@ COHORT_TCP_INLINE bool tcp_started() {
          || (!variables::text("MASTER_ADDR").empty() && !variables::text("WORLD_SIZE").empty());
 }
 
-COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how) {
+COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(tcp_settings const& settings,
+                                                         communicator_settings how) {
   return detail::make_tcp(settings, std::move(how), {});
 }
 

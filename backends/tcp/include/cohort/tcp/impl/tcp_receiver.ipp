@@ -90,8 +90,10 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
     }
     // A large part of a message is received in its memory, without a copy.
     std::span<std::byte> direct{};
-    if (!reads_ring_ && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more) direct = destination();
-    std::optional<std::size_t> const moved = stream_->receive(direct.empty() ? std::span<std::byte>(staged_) : direct);
+    if (!reads_ring_ && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more)
+      direct = destination();
+    std::optional<std::size_t> const moved =
+        stream_->receive(direct.empty() ? std::span<std::byte>(staged_) : direct);
     if (!moved) {
       failure_ = stream_->failure();
       return false;
@@ -137,7 +139,8 @@ COHORT_TCP_INLINE void tcp_receiver::begin_frame(events& of) {
     throw communicator_error({.what = "a message is damaged", .expected = expected, .got = std::move(got)});
   };
   if (frame_->is == frame_header::kind::first) {
-    if (arriving_ != messages_.end()) refuse("the rest of a message before the next one", {frame_left_, " bytes"});
+    if (arriving_ != messages_.end())
+      refuse("the rest of a message before the next one", {frame_left_, " bytes"});
     begin_message();
   } else if (frame_->is == frame_header::kind::more) {
     if (arriving_ == messages_.end() || frame_left_ > arriving_->bytes - arriving_->filled)
@@ -167,8 +170,8 @@ COHORT_TCP_INLINE void tcp_receiver::take(std::span<std::byte const> bytes, even
 COHORT_TCP_INLINE void tcp_receiver::begin_message() {
   fold_bytes_ = 0;
   message one{.on = frame_->on, .tag = frame_->tag, .bytes = frame_->message_bytes};
-  auto const found = std::ranges::find_if(
-      wanted_, [&](wanted const& w) { return w.on == one.on && w.tag == one.tag; });
+  auto const found =
+      std::ranges::find_if(wanted_, [&](wanted const& w) { return w.on == one.on && w.tag == one.tag; });
   if (found != wanted_.end()) {
     claim(one, *found);
     wanted_.erase(found);
@@ -179,7 +182,8 @@ COHORT_TCP_INLINE void tcp_receiver::begin_message() {
 COHORT_TCP_INLINE std::span<std::byte> tcp_receiver::destination() {
   message& one = *arriving_;
   if (one.discards) return {};
-  if (one.how) return std::span(fold_).subspan(fold_bytes_, std::min(frame_left_, fold_.size() - fold_bytes_));
+  if (one.how)
+    return std::span(fold_).subspan(fold_bytes_, std::min(frame_left_, fold_.size() - fold_bytes_));
   if (one.its != 0)
     return {one.into.data + one.filled, std::min<std::size_t>(frame_left_, one.into.bytes() - one.filled)};
   if (one.kept.size() < one.filled + frame_left_) one.kept.resize(one.filled + frame_left_);
@@ -200,7 +204,8 @@ COHORT_TCP_INLINE std::size_t tcp_receiver::combine_in_place(std::span<std::byte
 
 COHORT_TCP_INLINE void tcp_receiver::fold(message& one) {
   std::size_t const size = bytes_of(one.into.type), whole = fold_bytes_ / size;
-  combine(isa_, elements(one.into.data + one.filled - fold_bytes_, one.into.type, whole), fold_.data(), *one.how);
+  combine(isa_, elements(one.into.data + one.filled - fold_bytes_, one.into.type, whole), fold_.data(),
+          *one.how);
   fold_bytes_ -= whole * size;
   std::memmove(fold_.data(), fold_.data() + whole * size, fold_bytes_);
 }
@@ -222,7 +227,8 @@ COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
   if (ended.is == frame_header::kind::acknowledgement) return of.acknowledged(ended.what);
   if (ended.is == frame_header::kind::to_ring) {
     if (!ring_ || reads_ring_)
-      throw communicator_error({.what = "a message is damaged", .expected = "a ring that is mapped", .got = "none"});
+      throw communicator_error(
+          {.what = "a message is damaged", .expected = "a ring that is mapped", .got = "none"});
     reads_ring_ = true;
     return;
   }
@@ -240,7 +246,8 @@ COHORT_TCP_INLINE void tcp_receiver::abandon() {
     one.into = {};
     one.kept = {};
   }
-  std::erase_if(messages_, [&](message const& one) { return arriving_ == messages_.end() || &one != &*arriving_; });
+  std::erase_if(messages_,
+                [&](message const& one) { return arriving_ == messages_.end() || &one != &*arriving_; });
 }
 
 }  // namespace cohort::detail

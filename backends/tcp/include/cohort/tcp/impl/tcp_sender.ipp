@@ -28,8 +28,8 @@ COHORT_TCP_INLINE void tcp_sender::open() {
 /// Begins to connect to the next address. Returns false if there is none left.
 COHORT_TCP_INLINE bool tcp_sender::connect() {
   while (next_address_ < addresses_.size()) try {
-      stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++]), secure_stream::role::client,
-                              identity_);
+      stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++]),
+                              secure_stream::role::client, identity_);
       connect_limit_ = clock::now() + time_to_connect_;
       return true;
     } catch (communicator_error const& refused) {
@@ -67,7 +67,8 @@ COHORT_TCP_INLINE void tcp_sender::acknowledge(control_message what) {
 
 COHORT_TCP_INLINE void tcp_sender::offer_ring() {
   ring_ = memory_ring::create();
-  if (ring_) add_control({.is = frame_header::kind::ring}, ring_->location().encoded(), control_message::beat);
+  if (ring_)
+    add_control({.is = frame_header::kind::ring}, ring_->location().encoded(), control_message::beat);
 }
 
 COHORT_TCP_INLINE void tcp_sender::use_ring() {

@@ -38,11 +38,10 @@ COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
   if (from.join.empty())
     refuse("join", "HOST:PORT of the rendezvous (tcp_settings::join, or COHORT_JOIN)", "nothing");
   if (from.ranks < 1)
-    refuse("ranks", "the number of processes (tcp_settings::ranks, or COHORT_RANKS)", std::to_string(from.ranks));
-  if (from.ranks > most_ranks)
-    refuse("ranks", "at most 4096 processes", std::to_string(from.ranks));
-  if (from.rank >= from.ranks)
-    refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
+    refuse("ranks", "the number of processes (tcp_settings::ranks, or COHORT_RANKS)",
+           std::to_string(from.ranks));
+  if (from.ranks > most_ranks) refuse("ranks", "at most 4096 processes", std::to_string(from.ranks));
+  if (from.rank >= from.ranks) refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
 }
 
 COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity const& identity,
@@ -53,8 +52,9 @@ COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity
       throw setting_error(
           {.what = "connections between hosts are neither encrypted nor authenticated",
            .where = one.host(),
-           .expected = "a secret (COHORT_SECRET_FILE), certificates, or tcp_encryption::off in a network that "
-                       "only the job's processes can use",
+           .expected =
+               "a secret (COHORT_SECRET_FILE), certificates, or tcp_encryption::off in a network that "
+               "only the job's processes can use",
            .got = "none"});
 }
 
@@ -64,8 +64,9 @@ COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> c
   if (start.service) return;
   std::vector<endpoint> const ours = local_addresses("");
   for (endpoint const& one : at) {
-    bool const is_ours = one.is_loopback()
-                         || std::ranges::any_of(ours, [&](endpoint const& o) { return o.host() == one.host(); });
+    bool const is_ours = one.is_loopback() || std::ranges::any_of(ours, [&](endpoint const& o) {
+                           return o.host() == one.host();
+                         });
     if (!is_ours) continue;
     if (std::optional<tcp_socket> listening = tcp_socket::listening_alone(one))
       start.service.emplace(*std::move(listening), start.identity, from.job, from.ranks, log);
@@ -84,7 +85,8 @@ COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other)
 
 /// The addresses of the rendezvous as other hosts see them. /etc/hosts of Debian and Ubuntu maps the own name
 /// of a host to 127.0.1.1: the address of its default route replaces such an address.
-COHORT_TCP_INLINE std::vector<endpoint> visible_addresses(host_and_port const& at, std::vector<endpoint> found) {
+COHORT_TCP_INLINE std::vector<endpoint> visible_addresses(host_and_port const& at,
+                                                          std::vector<endpoint> found) {
   sockaddr_storage storage{};
   bool const is_number = ::inet_pton(AF_INET, at.host.c_str(), &storage) == 1
                          || ::inet_pton(AF_INET6, at.host.c_str(), &storage) == 1;
@@ -118,10 +120,7 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
   require_encryption(from, start.identity, addresses);
   require_encryption(from, start.identity, meeting);
   host_rendezvous(start, meeting, from, how.log);
-  registration mine{.job = from.job,
-                    .host = host_identity(),
-                    .ranks = from.ranks,
-                    .rank = from.rank};
+  registration mine{.job = from.job, .host = host_identity(), .ranks = from.ranks, .rank = from.rank};
   for (endpoint const& one : addresses) {
     start.listening.push_back(tcp_socket::listening(one, port_range::parse(from.ports)));
     mine.addresses.push_back(start.listening.back().local());

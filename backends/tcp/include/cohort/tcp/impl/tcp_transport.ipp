@@ -34,7 +34,8 @@ COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending() const {
     if (r == rank()) continue;
     tcp_sender const& to = over_.at(r).sender;
     if (over_.at(r).closed || !to.failure().empty()) continue;
-    if (!to.is_flushed() || is_sending(r, control_message::farewell) || is_sending(r, control_message::failure))
+    if (!to.is_flushed() || is_sending(r, control_message::farewell)
+        || is_sending(r, control_message::failure))
       return true;
   }
   return false;
@@ -50,7 +51,8 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::received(ticket one, std::uint
   its.ended = true;
 }
 
-COHORT_TCP_INLINE void tcp_transport::other_rank::control(control_message what, std::span<std::byte const> bytes) {
+COHORT_TCP_INLINE void tcp_transport::other_rank::control(control_message what,
+                                                          std::span<std::byte const> bytes) {
   over.monitor_.handle(rank, what, bytes);
   if (what == control_message::failure || what == control_message::farewell) sender.acknowledge(what);
 }
@@ -63,7 +65,8 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
     throw communicator_error({.what = "a message is damaged",
                               .expected = {ring_location::bytes, " bytes"},
                               .got = {bytes.size()}});
-  std::optional<memory_ring> ring = memory_ring::map(ring_location::decoded(bytes.first<ring_location::bytes>()));
+  std::optional<memory_ring> ring =
+      memory_ring::map(ring_location::decoded(bytes.first<ring_location::bytes>()));
   if (!ring || receiver.reads_ring()) return;
   receiver.attach(*std::move(ring));
   over.has_rings_ = true;
@@ -88,9 +91,10 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
                          .from = static_cast<std::uint32_t>(rank()),
                          .to = static_cast<std::uint32_t>(r),
                          .size = static_cast<std::uint32_t>(size())};
-    peers_.push_back(std::make_unique<other_rank>(
-        *this, r, tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_,
-                            std::max(least_time_to_connect, settings_.heartbeat))));
+    peers_.push_back(
+        std::make_unique<other_rank>(*this, r,
+                                     tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_,
+                                                std::max(least_time_to_connect, settings_.heartbeat))));
   }
   for (tcp_socket const& one : listening_) watch(one.descriptor(), listening_event);
   watch(waker_.descriptor(), other_event);
@@ -144,12 +148,14 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, 
 COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive(int from, channel on, std::uint32_t tag,
                                                                std::span<std::byte> data) {
   ticket const made = begin({.from = from, .tag = tag, .expected = data.size()});
-  at(from).receiver.receive(made, on, tag, {data.data(), element_type::u8, data.size()}, std::nullopt, at(from));
+  at(from).receiver.receive(made, on, tag, {data.data(), element_type::u8, data.size()}, std::nullopt,
+                            at(from));
   return made;
 }
 
-COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive_combining(int from, channel on, std::uint32_t tag,
-                                                                         elements into, reduction how) {
+COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive_combining(int from, channel on,
+                                                                         std::uint32_t tag, elements into,
+                                                                         reduction how) {
   ticket const made = begin({.from = from, .tag = tag, .expected = into.bytes()});
   at(from).receiver.receive(made, on, tag, into, how, at(from));
   return made;
@@ -188,7 +194,8 @@ COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds l
     watch_senders();
     auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest);
     epoll_event ready;
-    ::epoll_wait(readable_.descriptor(), &ready, 1, static_cast<int>(milliseconds.count()));  // bounded: longest
+    ::epoll_wait(readable_.descriptor(), &ready, 1,
+                 static_cast<int>(milliseconds.count()));  // bounded: longest
   }
   announce_sleep(false);
   polls_ = -1U;  // the next poll asks the system
@@ -271,7 +278,8 @@ COHORT_TCP_INLINE void tcp_transport::accept_connections() {
     while (may_accept_ >= 1) {
       std::optional<tcp_socket> made = at.accept();
       if (!made) {
-        if (tcp_socket::has_no_descriptor()) may_accept_ = 0;  // tries again later, as after too many connections
+        if (tcp_socket::has_no_descriptor())
+          may_accept_ = 0;  // tries again later, as after too many connections
         break;
       }
       may_accept_ -= 1;
@@ -383,8 +391,8 @@ COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
   if (one.sender.was_connected())
     return monitor_.report_lost(one.rank, text_of({"has lost its connection (", one.sender.failure(), ")"}));
   monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(),
-                                           "); let the firewall of its host pass its ports (COHORT_PORTS), or "
-                                           "choose another network (COHORT_INTERFACES)"}));
+                                          "); let the firewall of its host pass its ports (COHORT_PORTS), or "
+                                          "choose another network (COHORT_INTERFACES)"}));
 }
 
 COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {

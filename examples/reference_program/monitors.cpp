@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitors.hpp"
+
+#include <cohort/trainer/html_report_listener.hpp>
+#include <cohort/trainer/tensorboard_listener.hpp>
+#include <cohort/trainer/training.hpp>
+
+namespace reference_program {
+
+monitors::monitors(monitor_files const& files, cohort::training& run, cohort::dataset const& train,
+                   cohort::dataset const* test, cohort::evaluation_settings const& evaluation,
+                   cohort::fit_settings const& how) {
+  if (!files.tensorboard.empty()) board_ = std::make_unique<cohort::tensorboard_listener>(files.tensorboard);
+  if (files.html_report.empty()) return;
+  cohort::html_report_settings shown{
+      .title = files.title, .how = evaluation, .memory = run.memory_of(train, how)};
+  if (test && test->describe().targets.at(0).classes > 1) shown.classified = *test;
+  report_ = std::make_unique<cohort::html_report_listener>(files.html_report, std::move(shown));
+}
+
+monitors::~monitors() = default;
+
+void monitors::add_to(std::vector<cohort::listener*>& all) const {
+  if (board_) all.push_back(board_.get());
+  if (report_) all.push_back(report_.get());
+}
+
+}  // namespace reference_program

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/trainer/evaluation_settings.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cohort {
+class html_report_listener;
+class listener;
+class tensorboard_listener;
+class training;
+struct fit_settings;
+}  // namespace cohort
+
+namespace reference_program {
+
+/// Files that show a run while it trains; an empty path: none.
+struct monitor_files {
+  std::string tensorboard{};  ///< folder
+  std::string html_report{};
+  std::string title{};  ///< of the report
+};
+
+/// Listeners that write monitor_files. `test`: the data set whose classes the report shows; null: none.
+class monitors {
+ public:
+  monitors(monitor_files const& files, cohort::training& run, cohort::dataset const& train,
+           cohort::dataset const* test, cohort::evaluation_settings const& evaluation,
+           cohort::fit_settings const& how);
+  monitors(monitors const&) = delete;
+  ~monitors();
+
+  void add_to(std::vector<cohort::listener*>& all) const;
+
+ private:
+  std::unique_ptr<cohort::tensorboard_listener> board_;
+  std::unique_ptr<cohort::html_report_listener> report_;
+};
+
+}  // namespace reference_program
