@@ -194,8 +194,8 @@ COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds l
     watch_senders();
     auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest);
     epoll_event ready;
-    ::epoll_wait(readable_.descriptor(), &ready, 1,
-                 static_cast<int>(milliseconds.count()));  // bounded: longest
+    int const limit = static_cast<int>(milliseconds.count());
+    ::epoll_wait(readable_.descriptor(), &ready, 1, limit);  // bounded: longest
   }
   announce_sleep(false);
   polls_ = -1U;  // the next poll asks the system
