@@ -245,8 +245,13 @@ COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<
   constexpr int bytes_between = 768 << 10, fewest_in_chunk = 48;
   int const most = std::max(fewest_in_chunk, bytes_between / (16 * (in[0] + out[0]) * int(sizeof(float))));
   int const rounds = (s.tiles() + most * threads - 1) / (most * threads);
-  int const chunk = (s.tiles() + rounds * threads - 1) / (rounds * threads);
-  auto const products = winograd_products(on.engine, s, chunk);
+  int chunk = (s.tiles() + rounds * threads - 1) / (rounds * threads);
+  auto products = winograd_products(on.engine, s, chunk);
+  // The order in which gemm adds depends on the size of its matrices, so it must not depend on the threads.
+  if (products && implementation_of(*products).starts_with("gemm")) {
+    chunk = std::min(fewest_in_chunk, s.tiles());
+    products = winograd_products(on.engine, s, chunk);
+  }
   if (!products) return {};
   winograd_convolution const run(s, *slope, chunk, threads, *products);
 
