@@ -59,8 +59,8 @@ class lenet_mnist(unittest.TestCase):
         for part in ("lenet_mnist", "<svg", "precision", "activations", "conv2d", "</html>"):
             self.assertIn(part, text)
         self.assertAlmostEqual(shown["accuracy"], plain["accuracy"], delta=0.1)
-        for flag in ("--tensorboard", "--html-report"):
-            self.assertIn(flag + ": expected a folder that can be written", run(*self.few, flag, "/proc/no/such", expect=2).stderr)
+        for flag, path in (("--tensorboard", f"{page}/board"), ("--html-report", "/no/such/page.html")):
+            self.assertIn(flag + ": expected a folder that can be written", run(*self.few, flag, path, expect=2).stderr)
 
     def test_limits_memory_by_flag_or_environment(self):
         few = (*self.few, "--epochs", "1")
