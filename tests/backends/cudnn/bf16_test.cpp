@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// label: slow
+// label: slow long
 #include <gtest/gtest.h>
 #include <cohort/trainer/trainer.hpp>
 #include <set>
