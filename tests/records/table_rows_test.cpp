@@ -101,7 +101,7 @@ TEST(table_rows, may_have_no_names) {
 }
 
 TEST(table_rows, use_a_cached_index) {
-  std::string const path = written("people.csv", people(0, 50)), folder = fresh_path("indices");
+  std::string const path = written("people.csv", people(0, 50)), folder = fresh_path("table-indices");
   for (int repeated = 0; repeated < 2; ++repeated)
     EXPECT_EQ(table_rows({path}, {.cache = folder, .block_bytes = 64}).size(), 50);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()),
