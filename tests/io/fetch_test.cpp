@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <sys/file.h>
 
 #include <cohort/io/fetch.hpp>
@@ -95,6 +96,14 @@ TEST(fetch, reports_a_command_that_fails) {
                {"cannot be started", "no-such-program", "No such file"});
   for (auto const& entry : std::filesystem::directory_iterator(far.settings.folder))
     EXPECT_TRUE(entry.path().string().ends_with(".lock")) << entry.path();
+}
+
+TEST(fetch, keeps_no_copy_of_a_command_whose_status_is_unknown) {
+  remote const far;
+  auto const before = std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_THROW(fetch({far.file("a", "one")}, far.shell("printf part > \"$2\"; exit 3")), file_error);
+  std::signal(SIGCHLD, before);
+  EXPECT_FALSE(std::filesystem::exists(far.settings.folder + "/a"));
 }
 
 TEST(fetch, shows_the_end_of_a_long_error_text) {

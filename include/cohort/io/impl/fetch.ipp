@@ -139,6 +139,8 @@ class file_fetcher {
     try {
       wait_until(end, name, "the command", [&]() -> std::optional<int> {
         ::pid_t const ended = ::waitpid(child, &status, WNOHANG);
+        // Without its status, the copy may be incomplete: a program that ignores SIGCHLD has none.
+        if (ended < 0 && errno != EINTR) refuse_file("cannot wait for the command", name, errno);
         return ended == 0 || (ended < 0 && errno == EINTR) ? std::nullopt : std::optional(0);
       });
     } catch (...) {

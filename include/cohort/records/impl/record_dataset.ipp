@@ -42,6 +42,7 @@ class decoded_record_examples {
     if (how_.bad == bad_record::stop) return decode_(record, out);
     try {
       decode_(record, out);
+      example_parts::require_all(out, description_, i);
       writer_->check(out, i);
     } catch (data_error const& problem) {
       skip(problem, out);
