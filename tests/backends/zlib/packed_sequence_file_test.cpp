@@ -215,4 +215,13 @@ TEST(block_cache, keeps_the_blocks_of_the_last_uses) {
   EXPECT_EQ(cache.get({1, 1}, [] { return std::vector<std::byte>(1); })->size(), 1U);
 }
 
+TEST(packed_sequence_file, needs_a_decompressor_although_an_index_is_cached) {
+  std::string const folder = fresh_path("packed-indices");
+  std::string const path = golden("texts_zlib_blocks");
+  EXPECT_GT(record_set({path}, sequence_file(gzip::inflate), {.cache = folder}).size(), 0);
+  expect_parts(refused<data_error>([&] { record_set({path}, sequence_file(), {.cache = folder}); }),
+               {"the file is compressed", path.c_str(), "gzip::inflate"});
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace packed_sequence_file_test

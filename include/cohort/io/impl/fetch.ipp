@@ -54,7 +54,9 @@ class file_fetcher {
     owned_descriptor const lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (lock.number < 0) refuse_file("cannot open the file", path + ".lock", errno);
     wait_until(end, name, "another process that fetches the file", [&]() -> std::optional<int> {
-      return ::flock(lock.number, LOCK_EX | LOCK_NB) == 0 ? std::optional(0) : std::nullopt;
+      if (::flock(lock.number, LOCK_EX | LOCK_NB) == 0) return 0;
+      if (errno != EWOULDBLOCK && errno != EINTR) refuse_file("cannot lock the file", path + ".lock", errno);
+      return std::nullopt;
     });
     if (!size_of_file(path)) run(name, path, end);
     remove_file(path + ".lock");

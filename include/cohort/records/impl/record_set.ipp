@@ -42,6 +42,12 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
     content::file one;
     one.bytes = io::file_reader(path).size();
     one.index = detail::index_of(path, format, settings.cache);
+    // A cached index may be that of a format with a decompressor.
+    if (!one.index.blocks.empty() && !format.inflate)
+      throw data_error({.what = "the file is compressed",
+                        .where = path,
+                        .expected = "no compression; sequence_file(gzip::inflate) of cohort/zlib.hpp reads it",
+                        .got = {one.index.blocks.size(), " compressed blocks"}});
     one.first = made->size;
     made->size += one.index.size();
     for (std::string const& field : one.index.fields)
@@ -123,6 +129,11 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
 COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t file, field_place const& at,
                                                 std::byte* to) const {
   std::vector<packed_block> const& blocks = content_->files[file].index.blocks;
+  if (blocks.empty())
+    throw file_error({.what = "a file changed after it was indexed",
+                      .where = where(record),
+                      .expected = {at.offset, " bytes or more before the field"},
+                      .got = {content_->files[file].bytes, " bytes"}});
   auto const after = std::ranges::upper_bound(blocks, at.offset, {}, &packed_block::first);
   packed_block const& block = after[-1];
   auto const number = static_cast<std::size_t>(after - blocks.begin()) - 1;
