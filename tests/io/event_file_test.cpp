@@ -150,6 +150,8 @@ TEST(event_file, histograms_skip_numbers_that_are_not_finite_and_have_one_interv
   std::vector const wide{-1.7e308, 1.7e308};
   EXPECT_EQ(io::histogram_of(std::span<double const>(wide)).counts, (std::vector{2.0}));
   std::vector const spread{0.0, 1.0, 2.0, nan, 3.0};
+  for (int const none : {0, -1})
+    EXPECT_EQ(io::histogram_of(std::span<double const>(spread), none).counts.size(), 1U);
   io::value_histogram const three = io::histogram_of(std::span<double const>(spread), 3);
   EXPECT_EQ(three.counts, (std::vector{1.0, 1.0, 2.0}));
   EXPECT_EQ(three.limits, (std::vector{1.0, 2.0, 3.0}));

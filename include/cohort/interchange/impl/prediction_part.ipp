@@ -136,8 +136,9 @@ COHORT_CORE_INLINE void prediction_part::write_text_keys() {
 COHORT_CORE_INLINE void prediction_part::commit() {
   bool const texts = layout_.keyed && layout_.keys == key_type::text;
   if (layout_.format == prediction_format::npy && texts) write_text_keys();
-  if (layout_.sorted()) write_key_run(layout_.part(chunk_, key_run_suffix), entries_);
   for (auto const& one : files_) one->commit();
+  // Last: its offsets are those of the other files, which an earlier call may have written differently.
+  if (layout_.sorted()) write_key_run(layout_.part(chunk_, key_run_suffix), entries_);
 }
 
 }  // namespace cohort::detail

@@ -96,7 +96,7 @@ COHORT_CORE_INLINE void prediction_run::check() {
     layout_.outputs.push_back({.name = net.name(id), .example = net[id].output, .classes = classes_of(id)});
     made_.push_back({.example = net[id].output, .values = {}});
   }
-  layout_.arrays();  // throws for names that cannot be used
+  if (layout_.format == prediction_format::npy) layout_.arrays();  // throws for names that cannot be used
 }
 
 COHORT_CORE_INLINE std::vector<std::string> prediction_run::classes_of(int layer) const {

@@ -37,7 +37,8 @@ io::value_histogram equal_width_histogram(std::span<T const> numbers, int interv
     made.sum += number;
     made.sum_squares += number * number;
   }
-  double const width = (made.largest - made.smallest) / std::max(intervals, 1);
+  intervals = std::max(intervals, 1);
+  double const width = (made.largest - made.smallest) / intervals;
   if (!(width > 0) || !is_finite(width)) {  // one number, none, or a range above the largest double
     made.limits = {made.largest};
     made.counts = {made.count};
