@@ -72,8 +72,8 @@ COHORT_CUDNN_INLINE void gpu::open_driver(library_source const& from) {
 
 COHORT_CUDNN_INLINE int gpu::rank_on_machine() {
   for (char const* const variable :
-       {"COHORT_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
-        "PALS_LOCAL_RANKID", "LOCAL_RANK", "SLURM_LOCALID"})
+       {"COHORT_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
+        "MV2_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "LOCAL_RANK", "SLURM_LOCALID"})
     if (char const* const text = std::getenv(variable)) return std::max(0, std::atoi(text));
   return 0;
 }

@@ -108,8 +108,8 @@ class rendezvous_service {
   void accept_connections();
   /// Sends the number of processes that have joined to those that do not know it.
   void send_counts();
-  /// Logs a line; only the first 20.
-  void log_line(std::string const& line);
+  /// Logs a line; only the first 20. A log that fails does not end the service.
+  void log_line(std::string_view line) noexcept;
 
   tcp_socket listening_;
   tls_identity identity_;

@@ -209,18 +209,11 @@ COHORT_TCP_INLINE rendezvous_service::~rendezvous_service() {
   thread_.join();  // bounded: by time_to_answer
 }
 
-COHORT_TCP_INLINE void rendezvous_service::log_line(std::string const& line) {
+COHORT_TCP_INLINE void rendezvous_service::log_line(std::string_view line) noexcept try {
   constexpr int most_lines = 20;
   if (log_ && ++lines_ <= most_lines)
     log_(text_of({"rendezvous: ", line, lines_ == most_lines ? "; further messages are not printed" : ""}));
-}
-
-/// Calls an action, and ignores its exceptions.
-COHORT_TCP_INLINE void guarded(auto&& action) noexcept {
-  try {
-    action();
-  } catch (...) {  // a log that fails must not end the service
-  }
+} catch (...) {
 }
 
 COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
@@ -237,7 +230,7 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
       constexpr int longest_ms = 20;
       ::poll(all.data(), all.size(), longest_ms);  // bounded: 20 ms
     } catch (std::exception const& problem) {
-      guarded([&] { log_line(problem.what()); });
+      log_line(problem.what());
       ::poll(nullptr, 0, 20);  // bounded: 20 ms; memory may be free then
     }
   }
@@ -291,12 +284,13 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
 COHORT_TCP_INLINE void rendezvous_service::send_counts() {
   auto const now = clock::now();
   if (complete_ || now < next_counts_) return;
-  next_counts_ = now + time_between_counts;
   auto const joined = static_cast<int>(
       std::ranges::count_if(visitors_, [](visitor const& one) { return one.wants && !one.ended; }));
-  for (visitor& one : visitors_)
-    if (one.wants && !one.ended && std::exchange(one.told, joined) != joined)
-      one.stream.send(rendezvous_answer{.joined = joined}.encoded());
+  for (visitor& one : visitors_) {
+    if (!one.wants || one.ended || std::exchange(one.told, joined) == joined) continue;
+    one.stream.send(rendezvous_answer{.joined = joined}.encoded());
+    next_counts_ = now + time_between_counts;
+  }
 }
 
 COHORT_TCP_INLINE void rendezvous_service::complete() {

@@ -29,10 +29,10 @@ COHORT_TCP_INLINE tls_identity identity_of(tcp_settings const& from) {
 }
 
 COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
-  auto const refuse = [](char const* where, char const* expected, std::string got) {
+  auto const refuse = [](char const* where, clause expected, std::string got) {
     throw setting_error({.what = "a setting of the ranks over TCP is not valid",
                          .where = where,
-                         .expected = expected,
+                         .expected = std::move(expected),
                          .got = std::move(got)});
   };
   if (from.join.empty())
@@ -40,7 +40,7 @@ COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
   if (from.ranks < 1)
     refuse("ranks", "the number of processes (tcp_settings::ranks, or COHORT_RANKS)",
            std::to_string(from.ranks));
-  if (from.ranks > most_ranks) refuse("ranks", "at most 4096 processes", std::to_string(from.ranks));
+  if (from.ranks > most_ranks) refuse("ranks", {"at most ", most_ranks, " processes"}, std::to_string(from.ranks));
   if (from.rank >= from.ranks) refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
 }
 
