@@ -49,7 +49,7 @@ dataset datums(std::string const& folder) {
 
 dataset numbers(std::string const& path) {
   table_rows const rows({path});
-  return rows.examples(table_encoder(rows.sample(1000), {.target = "y", .regression = true}));
+  return rows.examples(table_encoder(rows.read(0, 1000), {.target = "y", .regression = true}));
 }
 
 void block(loader& batches, std::int64_t& epoch, double wanted) {
@@ -85,8 +85,12 @@ int main(int argc, char** argv) try {
     return 2;
   }
   int const readers = benchmarks::whole_number(argv[3], "READERS");
-  dataset const data = kind == "jpeg" ? jpeg_images(argv[2]) : kind == "lmdb" ? datums(argv[2]) : numbers(argv[2]);
-  loader_settings how{.batch = kind == "jpeg" ? 64 : kind == "lmdb" ? 128 : 1024,
+  dataset const data = kind == "jpeg"   ? jpeg_images(argv[2])
+                       : kind == "lmdb" ? datums(argv[2])
+                                        : numbers(argv[2]);
+  loader_settings how{.batch = kind == "jpeg"   ? 64
+                               : kind == "lmdb" ? 128
+                                                : 1024,
                       .seed = 1,
                       .prefetch = 4,
                       .readers = readers};

@@ -61,7 +61,8 @@ FILE is the path of a file, the folder of an LMDB database, or a series: "train-
   --record N     inspect: the record to print (0)
   --decode M     inspect, verify: reads each record also as a message: caffe, example or caffe_on_spark
   --to OUT       convert: the file to write; it must not exist. {} in its name is replaced by the number of
-                 the shard
+                 the shard. Records without a key of their own have their number as key in a .tar file;
+                 their former key, if it is not a valid name or is repeated, is the field key.txt
   --shard N      convert: the number of records in each shard
   --field NAME   convert: writes only this field
   --skip         convert: omits damaged records and reports them, instead of ending
@@ -208,7 +209,8 @@ cohort::record_format format_named(std::string const& name, std::vector<std::str
   if (name == "npy") return cohort::npy_rows();
   if (name == "npz") return cohort::npz_rows(arrays);
   if (name == "hdf5" && arrays.empty())
-    throw usage_error("--arrays: expected the paths of arrays in the HDF5 files, such as data,label; got none");
+    throw usage_error(
+        "--arrays: expected the paths of arrays in the HDF5 files, such as data,label; got none");
 #if HAS_KERAS
   if (name == "hdf5") return cohort::hdf5_rows(arrays);
 #else
@@ -276,7 +278,7 @@ void find_format(command& given) {
 
 /// Opens the files of a command.
 opened open(command& given) {
-  // Each file is indexed alone, for the progress; the set then finds the indices in the cache.
+  // Counts the files that are indexed, because they are not in the cache.
   cohort::record_format how = format_named(given.format, given.arrays);
   auto const shown = std::make_shared<progress>(given.quiet, "files indexed", std::ssize(given.paths));
   auto const done = std::make_shared<std::int64_t>(0);
@@ -461,32 +463,38 @@ class destination {
         one = one == '/' ? '.' : one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
       if (name.empty()) name = "bin";
       if (name == "key.txt" || std::ranges::find(names_, name) != names_.end())
-        throw usage_error("--field: expected fields with different names in the archive other than key.txt, got "
-                          + name + " for the field " + records.fields()[field]);
+        throw usage_error(
+            "--field: expected fields with different names in the archive other than key.txt, got " + name
+            + " for the field " + records.fields()[field]);
       names_.push_back(std::move(name));
     }
     archive_.emplace(path);
   }
 
-  /// Reads all fields of a record. A damaged record thus leaves no part in the file.
+  /// Reads all fields of a record. A damaged record thus leaves no part in the file. Returns whether the
+  /// record has one of the fields.
   ///
   /// Errors    data_error for a damaged record.
-  void read(std::int64_t record) {
+  bool read(std::int64_t record) {
     contents_.resize(fields_.size());
+    bool has_field = false;
     for (std::size_t k = 0; k < fields_.size(); ++k)
       if (records_.has(record, fields_[k])) {
+        has_field = true;
         auto const bytes = records_.read(record, fields_[k], memory_);
         contents_[k].assign(bytes.begin(), bytes.end());
       }
+    return has_field;
   }
 
   /// Writes the record that was read.
   void write(std::int64_t record) {
     std::string_view const given = records_.key(record);
-    bool const keeps_key = names_a_record(given);
+    bool const keeps_key = names_a_record(given) && !keys_.contains(given);
     char number[32];
     std::snprintf(number, sizeof number, "%09lld", static_cast<long long>(record));
-    std::string_view const key = keeps_key ? given : std::string_view(number);
+    std::string key(keeps_key ? given : std::string_view(number));
+    while (!keys_.insert(key).second) key += '_';  // an earlier record has this key
     if (archive_ && !keeps_key && !given.empty())
       archive_->add(key, "key.txt", std::as_bytes(std::span(given.data(), given.size())));
     for (std::size_t k = 0; k < fields_.size(); ++k) {
@@ -508,7 +516,8 @@ class destination {
   std::optional<cohort::tfrecord_writer> file_;
   std::vector<std::vector<std::byte>> contents_;
   std::vector<std::byte> memory_;
-  std::vector<std::string> names_;  // of the fields in an archive
+  std::vector<std::string> names_;             // of the fields in an archive
+  std::set<std::string, std::less<>> keys_{};  // of the records in the file
 };
 
 int convert(command& given) {
@@ -530,7 +539,7 @@ int convert(command& given) {
                       + "), got none");
 
   std::optional<destination> to;
-  std::int64_t files = 0, in_file = 0, written = 0, skipped = 0;
+  std::int64_t files = 0, in_file = 0, written = 0, skipped = 0, without_field = 0;
   auto const next_file = [&] {
     std::string path = given.to;
     if (braces != std::string::npos) {
@@ -549,16 +558,16 @@ int convert(command& given) {
       to->commit();
       next_file();
     }
-    bool is_damaged = false;
+    bool has_field = false;
     try {
-      to->read(record);
+      has_field = to->read(record);
+      if (!has_field) ++without_field;
     } catch (cohort::data_error const& problem) {
       if (!given.skip) throw;
-      is_damaged = true;
       ++skipped;
       std::fprintf(stderr, "cohort-data: skipped: %s\n", problem.what());
     }
-    if (!is_damaged) {
+    if (has_field) {
       to->write(record);
       ++in_file;
       ++written;
@@ -566,29 +575,39 @@ int convert(command& given) {
     shown.show(record + 1);
   }
   to->commit();
-  std::printf("%lld records in %lld %s, %lld skipped\n", static_cast<long long>(written),
+  std::printf("%lld records in %lld %s, %lld skipped", static_cast<long long>(written),
               static_cast<long long>(files), files == 1 ? "file" : "files", static_cast<long long>(skipped));
+  if (without_field > 0)
+    std::printf(", %lld without the field %s", static_cast<long long>(without_field), given.field.c_str());
+  std::printf("\n");
   return 0;
 }
 
-/// Opens tables. The columns contain numbers or texts according to the first rows.
+/// Opens tables. The columns contain numbers or texts according to the first 10,000 rows, or to fewer if
+/// these are damaged.
 cohort::table_rows open_tables(command const& given) {
   cohort::table_rows_settings how{.format = {.missing = cohort::missing_values::keep}, .cache = given.cache};
-  cohort::data_table const first = cohort::table_rows(given.paths, how).sample(10'000);
-  for (std::string const& column : first.columns())
-    (first.has_texts(column) ? how.format.text_columns : how.format.number_columns).push_back(column);
-  return cohort::table_rows(given.paths, how);
+  cohort::table_rows const untyped(given.paths, how);
+  for (int rows = 10'000; rows > 0; rows /= 10) try {
+      cohort::data_table const first = untyped.read(0, rows);
+      for (std::string const& column : first.columns())
+        (first.has_texts(column) ? how.format.text_columns : how.format.number_columns).push_back(column);
+      return cohort::table_rows(given.paths, how);
+    } catch (cohort::data_error const&) {
+      // the command reports the damage when it reads the row
+    }
+  return untyped;
 }
 
-void print_row(cohort::data_table const& rows, int row) {
+void print_row(cohort::data_table const& rows) {
   for (std::string const& column : rows.columns()) {
     std::printf("  %s: ", column.c_str());
     if (rows.has_texts(column)) {
       cohort::text_column const texts = rows.texts(column);
-      bool const is_missing = texts.codes[static_cast<std::size_t>(row)] < 0;
-      std::printf("%s\n", is_missing ? "missing" : preview(std::as_bytes(std::span(texts[row]))).c_str());
+      bool const is_missing = texts.codes[0] < 0;
+      std::printf("%s\n", is_missing ? "missing" : preview(std::as_bytes(std::span(texts[0]))).c_str());
     } else {
-      float const number = rows.numbers(column)[static_cast<std::size_t>(row)];
+      float const number = rows.numbers(column)[0];
       number == number ? std::printf("%.9g\n", static_cast<double>(number)) : std::printf("missing\n");
     }
   }
@@ -600,16 +619,11 @@ int inspect_table(command const& given) {
     throw usage_error("--record: expected 0 to " + std::to_string(tables.size() - 1) + ", got "
                       + std::to_string(given.record));
   std::printf("%s, %lld rows\n", files_of(given).c_str(), static_cast<long long>(tables.size()));
-  cohort::data_table const first = tables.sample(10'000);
+  cohort::data_table const row = tables.read(given.record, 1);
   for (std::string const& column : tables.columns())
-    std::printf("column %s: %s\n", column.c_str(), first.has_texts(column) ? "texts" : "numbers");
+    std::printf("column %s: %s\n", column.c_str(), row.has_texts(column) ? "texts" : "numbers");
   std::printf("row %lld\n", static_cast<long long>(given.record));
-  std::int64_t before = 0;
-  tables.for_each_block([&](cohort::data_table const& rows) {
-    std::int64_t const row = given.record - before;
-    if (row >= 0 && row < rows.rows()) print_row(rows, static_cast<int>(row));
-    before += rows.rows();
-  });
+  print_row(row);
   return 0;
 }
 
@@ -617,12 +631,11 @@ int verify_table(command const& given) {
   cohort::table_rows const tables = open_tables(given);
   progress shown(given.quiet, "rows verified", tables.size());
   std::int64_t read = 0, blocks = 0;
-  tables.for_each_block(
-      [&](cohort::data_table const& rows) { shown.show(read += rows.rows()); },
-      [&](cohort::data_error const& problem) {
-        ++blocks;
-        std::fprintf(stderr, "cohort-data: %s\n", problem.what());
-      });
+  tables.for_each_block([&](cohort::data_table const& rows) { shown.show(read += rows.rows()); },
+                        [&](cohort::data_error const& problem) {
+                          ++blocks;
+                          std::fprintf(stderr, "cohort-data: %s\n", problem.what());
+                        });
   std::printf("%s, %lld rows, of which %lld in %lld damaged blocks\n", files_of(given).c_str(),
               static_cast<long long>(tables.size()), static_cast<long long>(tables.size() - read),
               static_cast<long long>(blocks));

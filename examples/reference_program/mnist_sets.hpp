@@ -6,8 +6,8 @@
 #include <cohort/records/lmdb.hpp>
 #include <cohort/records/record_dataset.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <string>
+#include "folders.hpp"
 #include "program.hpp"
 
 namespace reference_program {
@@ -28,25 +28,26 @@ inline cohort::dataset caffe_digits(std::string const& folder) {
                                                         .stored = cohort::element_type::i32,
                                                         .type = cohort::element_type::i32,
                                                         .classes = 10}}};
-  return cohort::decoded_records(records, described, [](cohort::record_view& record, cohort::example_view& out) {
-    auto const datum = cohort::caffe_datum::parse(record.bytes(0), record.where());
-    if (datum.encoded || datum.data.size() != 28 * 28 || datum.extents() != cohort::shape(1, 28, 28)
-        || datum.label < 0 || datum.label > 9)
-      throw cohort::data_error({.what = "a Datum is not a digit of MNIST",
-                                .where = record.where(),
-                                .expected = "1x28x28 bytes and a label from 0 to 9",
-                                .got = {to_string(datum.extents()), ", label ", datum.label}});
-    out.point(0, datum.data.data());
-    *out.fill<std::int32_t>(1) = datum.label;
-  });
+  return cohort::decoded_records(
+      records, described, [](cohort::record_view& record, cohort::example_view& out) {
+        auto const datum = cohort::caffe_datum::parse(record.bytes(0), record.where());
+        if (datum.encoded || datum.data.size() != 28 * 28 || datum.extents() != cohort::shape(1, 28, 28)
+            || datum.label < 0 || datum.label > 9)
+          throw cohort::data_error({.what = "a Datum is not a digit of MNIST",
+                                    .where = record.where(),
+                                    .expected = "1x28x28 bytes and a label from 0 to 9",
+                                    .got = {to_string(datum.extents()), ", label ", datum.label}});
+        out.point(0, datum.data.data());
+        *out.fill<std::int32_t>(1) = datum.label;
+      });
 }
 
 inline sets mnist_sets(options const& chosen) {
-  std::string const folder = chosen.data.empty() ? "" : chosen.data + "/";
-  if (std::filesystem::exists(folder + "mnist_train_lmdb"))
-    return {.train = caffe_digits(folder + "mnist_train_lmdb"),
-            .test = caffe_digits(folder + "mnist_test_lmdb"),
-            .where = folder + "mnist_train_lmdb"};
+  for (std::string const& folder : folders_of("mnist", chosen.data))
+    if (is_folder(folder + "/mnist_train_lmdb"))
+      return {.train = caffe_digits(folder + "/mnist_train_lmdb"),
+              .test = caffe_digits(folder + "/mnist_test_lmdb"),
+              .where = folder + "/mnist_train_lmdb"};
   auto found = cohort::mnist::real_or_drawn(chosen.data);
   sets made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
   if (found.drawn) {

@@ -153,6 +153,17 @@ TEST(table_encoder, gives_indices_for_an_embedding) {
   EXPECT_THROW(table_encoder(training(), {.indexed = {"x"}, .impute = imputation::mean}), setting_error);
 }
 
+TEST(table_encoder, refuses_numbers_beyond_f32) {
+  table_settings const wide{.number_type = element_type::f64};
+  table_encoder const encoder(parse_table("x,y\n1,2\n3,4\n", "a.csv", wide),
+                              {.target = "y", .regression = true});
+  expect_parts(
+      refused<data_error>([&] { encoder.examples(parse_table("x,y\n1,2\n1e39,2\n", "b.csv", wide)); }),
+      {"out of the range of f32", "b.csv, column x, row 2", "got 1e+39"});
+  expect_parts(refused<data_error>([&] { encoder.examples(parse_table("x,y\n1,-1e300\n", "b.csv", wide)); }),
+               {"out of the range of f32", "b.csv, column y, row 1", "got -1e+300"});
+}
+
 TEST(table_encoder, accepts_targets_that_are_numbers) {
   data_table const table = parse_table("a,b\n1,0\n2,2\n", "t");
   table_encoder const classes(table, {.target = "b"});

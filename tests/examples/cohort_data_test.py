@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: zlib keras
 """cohort-data indexes, shows, verifies and converts files of each format. Python's tarfile reads the archives that it writes."""
+import io
 import os
 import pathlib
 import struct
@@ -76,6 +77,26 @@ class cohort_data(unittest.TestCase):
         self.assertEqual(again.stdout, "30 records in 1 file, 0 skipped\n")
         self.assertIn("again.tar, record 15, 000000015\n", self.run_it("inspect", "again.tar", "--record", 15).stdout)
 
+    def test_converts_keys_that_repeat_and_fields_that_records_lack(self):
+        def shard(name, records):
+            with tarfile.open(self.folder / name, "w") as archive:
+                for key, field, content in records:
+                    member = tarfile.TarInfo(f"{key}.{field}")
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+        shard("a.tar", [("0", "txt", b"a0"), ("1", "txt", b"a1"), ("1", "cls", b"7"), ("000000003", "txt", b"a2")])
+        shard("b.tar", [("000000003", "txt", b"b0"), ("0", "txt", b"b1"), ("1", "txt", b"b2"), ("2", "cls", b"8")])
+        self.assertEqual(self.run_it("convert", "a.tar", "b.tar", "--to", "all.tar").stdout, "7 records in 1 file, 0 skipped\n")
+        with tarfile.open(self.folder / "all.tar") as archive:
+            found = [(member.name, archive.extractfile(member).read()) for member in archive]
+        self.assertEqual(found, [
+            ("0.txt", b"a0"), ("1.txt", b"a1"), ("1.cls", b"7"), ("000000003.txt", b"a2"),
+            ("000000003_.key.txt", b"000000003"), ("000000003_.txt", b"b0"), ("000000004.key.txt", b"0"), ("000000004.txt", b"b1"),
+            ("000000005.key.txt", b"1"), ("000000005.txt", b"b2"), ("2.cls", b"8")])
+        self.assertEqual(self.run_it("convert", "a.tar", "b.tar", "--to", "cls.tfrecord", "--field", "cls").stdout,
+                         "2 records in 1 file, 0 skipped, 5 without the field cls\n")
+        self.assertIn("2 records", self.run_it("index", "cls.tfrecord").stdout)
+
     def test_reports_damaged_records(self):
         self.run_it("convert", GOLDEN / "texts_plain", "--to", "good.tfrecord", "--field", "value")
         content = bytearray((self.folder / "good.tfrecord").read_bytes())
@@ -127,6 +148,16 @@ class cohort_data(unittest.TestCase):
         self.assertRegex(done.stdout, r"^1 file \(csv\), 120000 rows, of which \d{5} in 2 damaged blocks\n$")
         self.assertIn("bad.csv:60002", done.stderr)
         self.assertIn("bad.csv:110002", done.stderr)
+        # A damaged row ends no command about other rows, and no verification.
+        self.assertEqual(self.run_it("inspect", "bad.csv", "--record", "60001").stdout.splitlines()[-2:], ["  x: 60001", "  y: 4"])
+        self.assertIn("bad.csv:60002", self.run_it("inspect", "bad.csv", "--record", "60000", expect=1).stderr)
+        for damaged in (0, 3):
+            rows = [f"{k},{k % 7}" for k in range(50)]
+            rows[damaged] += ",9"
+            (self.folder / f"first{damaged}.csv").write_text("x,y\n" + "\n".join(rows) + "\n")
+            done = self.run_it("verify", f"first{damaged}.csv", expect=1)
+            self.assertEqual(done.stdout, "1 file (csv), 50 rows, of which 50 in 1 damaged blocks\n")
+            self.assertIn(f"first{damaged}.csv:{damaged + 2}", done.stderr)
 
     def test_explains_invalid_commands(self):
         (self.folder / "text").write_text("no records")

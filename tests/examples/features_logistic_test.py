@@ -57,6 +57,14 @@ class features_logistic(program.cases, unittest.TestCase):
         made, done = program.report(self.name, self.folder, *flags)
         self.assertEqual((made["checksum"], made["accuracy"]), (first["checksum"], first["accuracy"]))
         self.assertIn(f"accuracy {accuracy:.2f} %", done.stdout)
+        # Databases in a folder that is searched are found without --data.
+        (folder / "mnist").mkdir()
+        for name in ("mnist_train_lmdb", "mnist_test_lmdb"):
+            os.rename(folder / name, folder / "mnist" / name)
+        searched, _ = program.report(self.name, self.folder, "--epochs", "1", env=os.environ | {"COHORT_DATA": str(folder)})
+        self.assertEqual(searched["checksum"], made["checksum"])
+        folder = folder / "mnist"
+        flags = ("--data", str(folder), "--epochs", "1")
         with lmdb.open(str(folder / "mnist_train_lmdb")) as database, database.begin(write=True) as transaction:
             transaction.put(b"00000005", b"\x08\x01\x10\x02\x18\x02\x22\x04abcd\x28\x03")
         refused = program.run(self.name, *flags, expect=1).stderr

@@ -183,6 +183,33 @@ TEST(write_predictions, orders_rows_by_key) {
   }
 }
 
+TEST(write_predictions, orders_rows_of_more_chunks_than_it_keeps_open) {
+  constexpr int rows = 300;
+  bright_thirds const examples(rows);
+  std::vector<std::int64_t> keys;
+  for (int i = 0; i < rows; ++i) keys.push_back(i * 91 % rows);
+  predictions const wanted = make_model().predict(view_of(examples, rows));
+  for (prediction_format const format : {prediction_format::csv, prediction_format::npy}) {
+    scratch_folder const folder;
+    auto const report =
+        write(1, with_keys(examples.data(), keys),
+              folder.path() + (format == prediction_format::csv ? "/made.csv" : "/made.npy"),
+              {.format = format, .order = prediction_order::keys, .keys = key_type::integer, .chunk = 1});
+    if (format == prediction_format::csv) {
+      std::string const text = bytes_of(report.files[0]);
+      std::size_t at = text.find('\n') + 1;
+      for (int key = 0; key < rows; ++key, at = text.find('\n', at) + 1)
+        ASSERT_TRUE(text.substr(at).starts_with(std::to_string(key) + ',')) << key;
+      continue;
+    }
+    npy_array const made = npy_array::load(report.files[0]);
+    std::span<float const> const numbers = made.view().as<float>();
+    for (int i = 0; i < rows; ++i)
+      for (std::size_t k = 0; k < 3; ++k)
+        ASSERT_EQ(numbers[static_cast<std::size_t>(keys[static_cast<std::size_t>(i)]) * 3 + k], wanted[i][k]);
+  }
+}
+
 TEST(write_predictions, stores_keys_of_either_type_as_arrays) {
   bright_thirds const examples(count);
   std::vector<std::int64_t> keys;
@@ -271,8 +298,7 @@ TEST(write_predictions, resumes_with_another_number_of_ranks) {
         EXPECT_EQ(why.find("rank") != why.npos, ranks > 1) << why;
         EXPECT_EQ(bytes_of(path), "");
         auto const names = detail::list_folder(path + ".parts").value();
-        for (std::string const& name : names)
-          EXPECT_EQ(name.find("partial"), name.npos) << name;
+        for (std::string const& name : names) EXPECT_EQ(name.find("partial"), name.npos) << name;
         data.bad = -1;
         *data.requests = 0;
         auto const report = write(4 - ranks, data, path, how);

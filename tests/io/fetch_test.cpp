@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <sys/file.h>
+#include <filesystem>
 
 #include <cohort/io/fetch.hpp>
 #include <cohort/io/file_reader.hpp>
@@ -54,6 +54,24 @@ TEST(fetch, keeps_copies_and_nothing_else) {
   for (auto const& entry : std::filesystem::directory_iterator(far.settings.folder))
     entries += entry.exists();
   EXPECT_EQ(entries, 1U);
+}
+
+TEST(fetch, accepts_the_longest_deadline) {
+  remote const far;
+  fetch_settings settings = far.settings;
+  settings.deadline = std::chrono::milliseconds::max();
+  EXPECT_EQ(io::read_text(fetch({far.file("a", "one")}, settings)[0]), "one");
+}
+
+TEST(fetch, shares_no_file_with_a_command_of_a_killed_process) {
+  remote const far;
+  // Each command writes to a file of its own: the first call fails, the second writes its own file's name.
+  std::string const names = far.here / "names";
+  EXPECT_THROW(fetch({"a"}, far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\"; exit 1")), file_error);
+  fetch({"a"}, far.shell("echo \"$2\" >> '" + names + "'; touch \"$2\""));
+  std::string const both = io::read_text(names);
+  std::size_t const line = both.find('\n') + 1;
+  EXPECT_NE(both.substr(0, line), both.substr(line));
 }
 
 TEST(fetch, separates_files_of_the_same_last_name) {

@@ -51,6 +51,13 @@ TEST(caffe_datum, has_bytes_numbers_or_an_encoded_image) {
   EXPECT_EQ(parsed(file).data, "\xff\xd8jpeg");
 }
 
+TEST(caffe_datum, may_have_a_negative_label) {
+  EXPECT_EQ(parsed(message({.label = -1})).label, -1);
+  EXPECT_EQ(parsed(message({.label = -2147483648})).label, -2147483647 - 1);
+  expect_parts(refused<data_error>([] { parsed(message({.label = 2147483648})); }),
+               {"label", "expected -2147483648 to 2147483647", "got 2147483648"});
+}
+
 TEST(caffe_datum, refuses_messages_that_contradict_themselves) {
   auto const says = [](fields const& of) { return refused<data_error>([&] { parsed(message(of)); }); };
   expect_parts(says({.data = "abcde"}),

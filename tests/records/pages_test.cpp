@@ -76,7 +76,7 @@ TEST(records_page, trains_on_large_tables) {
       }));
   // clang-format off
 cohort::table_rows const rows({"clicks-0.csv", "clicks-1.csv"}, {.format = {.missing = cohort::missing_values::keep}});
-cohort::table_encoder const encoder(rows.sample(100'000),
+cohort::table_encoder const encoder(rows.read(0, 100'000),
                                     {.target = "clicked", .other = true, .impute = cohort::imputation::mean});
 run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
   // clang-format on

@@ -82,21 +82,77 @@ TEST(table_rows, continue_in_the_next_file) {
     EXPECT_EQ(numbers_of(data, i), std::vector<float>{static_cast<float>(i)});
 }
 
-TEST(table_rows, give_a_sample) {
+TEST(table_rows, read_the_first_rows) {
   std::string const path = written("people.csv", people(0, 50));
   table_rows const rows({path}, {.cache = "", .block_bytes = 64});
-  data_table const sample = rows.sample(20);
-  EXPECT_EQ(sample.rows(), 20);
-  EXPECT_EQ(sample.numbers("id")[19], 19);
-  EXPECT_EQ(sample.texts("city")[3], "a, \"b\"\n c");
-  EXPECT_EQ(rows.sample(1000).rows(), 50);
+  data_table const first = rows.read(0, 20);
+  EXPECT_EQ(first.rows(), 20);
+  EXPECT_EQ(first.numbers("id")[19], 19);
+  EXPECT_EQ(first.texts("city")[3], "a, \"b\"\n c");
+  EXPECT_EQ(rows.read(0, 1000).rows(), 50);
+}
+
+TEST(table_rows, read_some_rows_of_a_file) {
+  std::vector<std::string> const paths{written("some-0.csv", people(0, 20)),
+                                       written("some-1.csv", people(20, 40))};
+  for (std::uint64_t const bytes : {1U, 64U, 1U << 20}) {
+    table_rows const rows(paths, {.cache = "", .block_bytes = bytes});
+    for (int first : {0, 1, 7, 19, 20, 33, 59})
+      for (int count : {0, 1, 5, 100}) {
+        data_table const some = rows.read(first, count);
+        int const end = first < 20 ? 20 : 60;
+        ASSERT_EQ(some.rows(), std::min(count, end - first)) << first << ", " << count;
+        for (int row = 0; row < some.rows(); ++row)
+          EXPECT_EQ(some.numbers("id")[static_cast<std::size_t>(row)], static_cast<float>(first + row));
+      }
+    EXPECT_EQ(rows.read(60, 5).rows(), 0);
+    expect_parts(refused<setting_error>([&] { rows.read(61, 1); }),
+                 {"expected a first row from 0 to 60", "got 61"});
+    EXPECT_THROW(rows.read(-1, 1), setting_error);
+    EXPECT_THROW(rows.read(0, -1), setting_error);
+  }
+}
+
+TEST(table_rows, have_types_by_the_rows_that_are_read) {
+  std::string const path = written("types.csv", "x\n1\n2\nthree\n4\n5,6\n");
+  table_rows const rows({path}, {.cache = ""});
+  EXPECT_FALSE(rows.read(0, 2).has_texts("x"));
+  EXPECT_TRUE(rows.read(0, 3).has_texts("x"));
+  EXPECT_FALSE(rows.read(3, 1).has_texts("x"));
+  expect_parts(refused<data_error>([&] { rows.read(3, 2); }), {"types.csv:6"});
+}
+
+TEST(table_rows, may_be_empty_if_allowed) {
+  std::string const empty = written("empty.csv", "x,y\n"), full = written("full.csv", "x,y\n1,2\n3,4\n");
+  expect_parts(refused<data_error>([&] {
+                 table_rows({full, empty}, {.cache = ""});
+               }),
+               {"the table has no rows", "empty.csv"});
+  table_rows_settings const allowed{.format = {.may_be_empty = true}, .cache = ""};
+  table_rows const rows({empty, full, empty, full, empty}, allowed);
+  ASSERT_EQ(rows.size(), 4);
+  EXPECT_EQ(rows.read(0, 10).numbers("x")[1], 3);
+  EXPECT_EQ(rows.read(3, 10).numbers("y")[0], 4);
+  dataset const data = rows.examples(table_encoder(rows.read(0, 10)));
+  EXPECT_EQ(numbers_of(data, 2), (std::vector<float>{1, 2}));
+  EXPECT_EQ(numbers_of(data, 3), (std::vector<float>{3, 4}));
+  int seen = 0;
+  rows.for_each_block([&](data_table const& block) { seen += block.rows(); });
+  EXPECT_EQ(seen, 4);
+  table_rows const none({empty, empty}, allowed);
+  EXPECT_EQ(none.size(), 0);
+  EXPECT_EQ(none.read(0, 10).columns(), (std::vector<std::string>{"x", "y"}));
+  table_encoder const encoder(rows.read(0, 10));
+  expect_parts(refused<data_error>([&] { none.examples(encoder); }), {"needs rows", "empty.csv"});
+  expect_parts(refused<data_error>([&] { table_rows({written("nothing.csv", "")}, allowed); }),
+               {"the table has no rows", "nothing.csv"});
 }
 
 TEST(table_rows, may_have_no_names) {
   std::string const path = written("numbers.tsv", "1\t2\n3\t4\n5\t6");
   table_rows const rows({path}, {.format = {.header = false}, .cache = "", .block_bytes = 1});
   EXPECT_EQ(rows.size(), 3);
-  table_encoder const encoder(rows.sample(3));
+  table_encoder const encoder(rows.read(0, 3));
   EXPECT_EQ(numbers_of(rows.examples(encoder), 2), (std::vector<float>{5, 6}));
 }
 
@@ -112,7 +168,7 @@ TEST(table_rows, use_a_cached_index) {
 TEST(table_rows, are_read_by_several_threads) {
   std::string const path = written("people.csv", people(0, 200));
   table_rows const rows({path}, {.cache = "", .block_bytes = 200, .max_block_bytes = 2000});
-  dataset const data = rows.examples(table_encoder(rows.sample(50), {.inputs = {"id"}}));
+  dataset const data = rows.examples(table_encoder(rows.read(0, 50), {.inputs = {"id"}}));
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
@@ -127,7 +183,8 @@ TEST(table_rows, are_read_by_several_threads) {
 }
 
 TEST(table_rows, pass_blocks_that_are_the_rows_of_the_table) {
-  std::string const one = written("blocks-1.csv", people(0, 50)), two = written("blocks-2.csv", people(50, 7));
+  std::string const one = written("blocks-1.csv", people(0, 50)),
+                    two = written("blocks-2.csv", people(50, 7));
   table_rows const rows({one, two}, {.cache = "", .block_bytes = 100});
   std::vector<std::string> cities;
   std::vector<float> ids;
@@ -156,7 +213,8 @@ TEST(table_rows, continue_after_a_damaged_block_if_asked) {
   ASSERT_EQ(problems.size(), 2U);
   expect_parts(problems[0], {"damaged.csv:3"});
   expect_parts(problems[1], {"damaged.csv:5"});
-  expect_parts(refused<data_error>([&] { rows.for_each_block([](data_table const&) {}); }), {"damaged.csv:3"});
+  expect_parts(refused<data_error>([&] { rows.for_each_block([](data_table const&) {}); }),
+               {"damaged.csv:3"});
   // An error of the caller's function is not one of the block.
   int calls = 0;
   EXPECT_THROW(rows.for_each_block(
@@ -175,7 +233,7 @@ TEST(table_rows, report_errors_with_line_and_row_of_the_file) {
   std::string const path = written("table.csv", text);
   table_rows const rows({path},
                         {.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 16});
-  table_encoder const encoder(rows.sample(10));
+  table_encoder const encoder(rows.read(0, 10));
   dataset const data = rows.examples(encoder);
   EXPECT_EQ(numbers_of(data, 30), (std::vector<float>{1, 2}));
   expect_parts(refused<data_error>([&] { numbers_of(data, 40); }),
@@ -214,9 +272,8 @@ TEST(table_rows, drop_blocks_by_the_size_of_their_examples) {
 }
 
 TEST(table_rows, refuse_compressed_files) {
-  expect_parts(refused<data_error>([] {
-                 table_rows({written("packed.csv", "\x1f\x8b\x08 1,2\n3,4\n")}, {.cache = ""});
-               }),
+  expect_parts(refused<data_error>(
+                   [] { table_rows({written("packed.csv", "\x1f\x8b\x08 1,2\n3,4\n")}, {.cache = ""}); }),
                {"the file is compressed", "gunzip"});
 }
 

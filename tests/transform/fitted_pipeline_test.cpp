@@ -273,9 +273,11 @@ TEST(fitted_pipeline, accepts_files_without_optional_columns) {
   table_schema with_target = schema;
   with_target.columns[3].optional = true;
   fitted_pipeline const p({with_target, {pipeline::drop{{"city"}}}}, training());
-  EXPECT_EQ(p.apply(parsed("city,age,income\nRome,3,4\n", "new.csv", with_target)).texts("size").codes[0], -1);
-  expect_parts(refused<setting_error>([&] { parsed("age,income,size\n1,2,small\n", "new.csv", with_target); }),
-               {"the table has no such column", "new.csv", "got city"});
+  EXPECT_EQ(p.apply(parsed("city,age,income\nRome,3,4\n", "new.csv", with_target)).texts("size").codes[0],
+            -1);
+  expect_parts(
+      refused<setting_error>([&] { parsed("age,income,size\n1,2,small\n", "new.csv", with_target); }),
+      {"the table has no such column", "new.csv", "got city"});
   EXPECT_EQ(p.apply(parsed("city,age,income\n", "empty.csv", with_target)).rows(), 0);
 }
 
@@ -297,9 +299,10 @@ TEST(fitted_pipeline, refuses_infinity_and_integers_that_f64_does_not_separate) 
   fitted_pipeline const p = fitted({pipeline::impute{{"income"}}});
   double const infinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(p.apply(table_row{1.0, row_value(), std::string("a"), std::string("small")}));
-  expect_parts(
-      refused<data_error>([&] { p.apply(table_row{1.0, infinity, std::string("a"), std::string("small")}); }),
-      {"column income", "a number", "inf"});
+  expect_parts(refused<data_error>([&] {
+                 p.apply(table_row{1.0, infinity, std::string("a"), std::string("small")});
+               }),
+               {"column income", "a number", "inf"});
   EXPECT_TRUE(p.apply(table_row{9007199254740991.0, 1.0, std::string("a"), std::string("small")}));
   EXPECT_EQ(refused<data_error>([&] {
               p.apply(table_row{9007199254740992.0, 1.0, std::string("a"), std::string("small")});
@@ -328,7 +331,9 @@ TEST(fitted_pipeline, the_median_of_extreme_numbers_is_finite) {
 TEST(fitted_pipeline, indicators_of_two_columns_need_different_names) {
   table_schema const twins{{{.name = "a", .type = column_type::category, .values = {"b=c", "d"}},
                             {.name = "a=b", .type = column_type::category, .values = {"c"}}}};
-  expect_parts(refused<setting_error>([&] { transform_pipeline({twins, {pipeline::one_hot{{"a", "a=b"}}}}).check(); }),
+  expect_parts(refused<setting_error>([&] {
+                 transform_pipeline({twins, {pipeline::one_hot{{"a", "a=b"}}}}).check();
+               }),
                {"two indicators would have the same name", "a=b=c"});
 }
 
@@ -336,7 +341,9 @@ TEST(fitted_pipeline, a_category_of_many_values_has_no_indicators) {
   table_schema wide{{{.name = "a", .type = column_type::category}}};
   for (std::size_t i = 0; i <= pipeline::one_hot::max_values; ++i)
     wide.columns[0].values.push_back(std::to_string(i));
-  expect_parts(refused<setting_error>([&] { transform_pipeline({wide, {pipeline::one_hot{{"a"}}}}).check(); }),
+  expect_parts(refused<setting_error>([&] {
+                 transform_pipeline({wide, {pipeline::one_hot{{"a"}}}}).check();
+               }),
                {"at most 65536 values; the step index for more", "got 65537"});
   transform_pipeline({wide, {pipeline::index{{"a"}}}}).check();
 }
@@ -363,21 +370,26 @@ TEST(fitted_pipeline, refuses_nul_bytes_in_texts) {
        {transform_step(pipeline::derive{"x", "if(age > 1, '" + nul + "', 'c')"}),
         transform_step(pipeline::filter{"city == '" + nul + "'"}),
         transform_step(pipeline::categories{.columns = {"city"}, .other = nul}),
-        transform_step(pipeline::impute{
-            .columns = {"city"}, .with = pipeline::replacement::constant, .text = nul})})
-    expect_parts(refused<setting_error>([&] { transform_pipeline({schema, {step}}).check(); }), {"no NUL bytes"});
+        transform_step(
+            pipeline::impute{.columns = {"city"}, .with = pipeline::replacement::constant, .text = nul})})
+    expect_parts(refused<setting_error>([&] {
+                   transform_pipeline({schema, {step}}).check();
+                 }),
+                 {"no NUL bytes"});
 }
 
 TEST(fitted_pipeline, keeps_an_empty_text_as_the_most_frequent_one) {
   table_schema const texts_only{{{.name = "t", .type = column_type::text}}};
-  data_table const rows = table_of(texts_only, {{std::string()}, {std::string()}, {std::string("a")}}, "rows");
+  data_table const rows =
+      table_of(texts_only, {{std::string()}, {std::string()}, {std::string("a")}}, "rows");
   fitted_pipeline const p(
       {texts_only, {pipeline::impute{.columns = {"t"}, .with = pipeline::replacement::most_frequent}}}, rows);
   EXPECT_EQ(fitted_pipeline::from_json(to_json(p)), p);
 }
 
 TEST(fitted_pipeline, reads_more_than_a_million_learned_texts) {
-  table_schema const two{{{.name = "t", .type = column_type::text}, {.name = "u", .type = column_type::text}}};
+  table_schema const two{
+      {{.name = "t", .type = column_type::text}, {.name = "u", .type = column_type::text}}};
   std::string text = "t,u\n";
   for (int i = 0; i < 500'001; ++i) text += std::to_string(i) + "," + std::to_string(i) + "\n";
   fitted_pipeline const p({two, {pipeline::categories{.columns = {"t", "u"}}}},
@@ -497,6 +509,9 @@ TEST(fitted_pipeline, refuses_learned_values_that_do_not_match) {
   expect_parts(refusal_of("\"Bern\"", "\"Zug\""), {"$.learned[0][0].values", "ascending"});
   expect_parts(refusal_of("\"Oslo\"", "\"Bern\""), {"$.learned[0][0].values", "different texts"});
   expect_parts(refusal_of(", \"other\"]", "]"), {"$.learned[0][0].values", "`other`"});
+  expect_parts(refusal_of("\"Oslo\"", "\"Oslo\\u0000\""), {"$.learned[0][0].values", "no NUL bytes"});
+  expect_parts(refusal_of("\"text\": \"large\"", "\"text\": \"la\\u0000rge\""),
+               {"$.learned[2][0].text", "no NUL bytes"});
   expect_parts(refusal_of("\"values\"", "\"value\""), {"$.learned[0][0]"});
   expect_parts(refusal_of("\"column\": \"age\"", "\"column\": \"size\""),
                {"$.learned[1][0].column", "\"age\""});

@@ -36,6 +36,12 @@ TEST(transform_pipeline, is_the_same_after_writing_and_reading) {
       << text;
 }
 
+TEST(transform_pipeline, reads_more_than_a_million_values) {
+  transform_pipeline many{.schema = {{{.name = "c", .type = column_type::category}}}, .steps = {}};
+  for (int k = 0; k < 1'000'001; ++k) many.schema.columns[0].values.push_back(std::to_string(k));
+  EXPECT_EQ(transform_pipeline::from_json(to_json(many)), many);
+}
+
 TEST(transform_pipeline, has_defaults_for_fields_that_a_text_omits) {
   transform_pipeline const read = transform_pipeline::from_json(
       R"({"$schema": "x", "version": 1, "schema": [{"name": "a"}], "steps": [{"impute": {"columns": ["a"]}}]})");

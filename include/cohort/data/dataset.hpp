@@ -35,7 +35,7 @@ struct example_rows {
 /// label(i)       optional: returns the class label of the first target of example i, so that splits need not
 ///                read the example; nullopt if only get can determine it.
 /// length(i)      optional: returns the number of steps of example i without padding, for
-///                loader_settings::bucket. Views forward it.
+///                loader_settings::bucket. Views forward it, except for mix and mapped.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -252,7 +252,7 @@ class dataset {
   /// Before    indexed().
   std::optional<std::int64_t> label(std::int64_t i) const { return model_->label(i); }
   /// Returns the number of steps of example i without padding; nullopt if the data set's examples are not
-  /// sequences of different lengths.
+  /// sequences of different lengths, and for views by mix and mapped.
   ///
   /// Before    indexed().
   std::optional<int> length(std::int64_t i) const { return model_->length(i); }

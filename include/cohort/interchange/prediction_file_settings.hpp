@@ -48,7 +48,7 @@ struct prediction_file_settings {
   bool merge = true;   ///< false: the result is the part files
 };
 
-/// What write_predictions wrote, the same on every rank.
+/// The result of write_predictions, the same on every rank.
 struct prediction_file_report {
   std::int64_t examples = 0;         ///< of all ranks
   std::int64_t resumed = 0;          ///< of these, those that an interrupted run had predicted

@@ -20,9 +20,9 @@ namespace cohort {
 /// After     the files at `path` are complete; until then, former files of these names remain. After an
 ///           interruption, also by SIGKILL, the same call resumes: it keeps the complete chunks, so each rank
 ///           loses at most one. The number of ranks may change, except with sharding::local.
-/// Moves     memory: one batch and its outputs, and 8 MB at the end; also the keys of one chunk if they are
-///           sorted, or are texts in NPY. Disk: twice the result. Messages: 32 bytes per chunk, and 16 per
-///           second.
+/// Moves     memory: one batch and its outputs, and at the end about 8 MB and 1 MB for each output; also the
+///           keys of one chunk if they are sorted, or are texts in NPY. Disk: twice the result; if sorted,
+///           the keys three times in addition. Messages: 32 bytes per chunk, and 16 per second.
 /// Errors    setting_error if settings, models or data differ between ranks, or if the part files are of
 ///           another model, data set (compared by a sample of its examples) or setting; shape_error if the
 ///           data set does not fit the network. data_error and file_error of the data set, of a file or disk,

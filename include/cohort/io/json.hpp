@@ -5,7 +5,7 @@
 
 namespace cohort::io {
 
-/// Limits for untrusted text. Parsing needs at most about 100 bytes per value plus 2 bytes per byte of text.
+/// Limits for untrusted text. Parsing needs at most about 250 bytes per value plus 2 bytes per byte of text.
 struct json_limits {
   std::size_t max_bytes = std::size_t{64} << 20;  ///< size of the text
   std::size_t max_values = 1'000'000;             ///< number of values, including arrays and objects

@@ -22,7 +22,7 @@ struct caffe_datum {
   int channels = 0;
   int height = 0;
   int width = 0;
-  int label = 0;
+  int label = 0;  ///< of a class; other programs write also negative labels, such as −1 for none
   bool encoded = false;
   std::string_view data{};  ///< a part of the message
   std::vector<float> numbers{};

@@ -27,8 +27,9 @@ struct record_settings {
 /// Order     records by file in the given order, then by place in the file.
 /// Moves     constructing reads every file once from beginning to end, unless the cache holds its index. An
 ///           index of more than 16 GiB is not cached.
-///           Keeps the index in memory: 16 bytes for each field of each record, and the keys; nothing for
-///           rows of arrays (NPY, NPZ, HDF5). At most 128 files that no read uses stay open.
+///           Keeps the index in memory: 16 bytes for each field of each record, 32 bytes and its text for
+///           each key, and 32 bytes for each compressed block; nothing for rows of arrays (NPY, NPZ, HDF5).
+///           At most 128 files that no read uses stay open.
 /// Errors    setting_error without files. file_error or data_error naming the file if a file cannot be
 ///           indexed.
 class record_set {

@@ -16,10 +16,11 @@ namespace cohort {
 /// Shapes    ustar, or GNU's form of names of more than 100 bytes and sizes from 8 GiB on. Owner, times and
 ///           permissions are constant, so equal arguments give equal bytes.
 /// Order     all fields of a record consecutively, then those of the next one; commit at the end.
+/// Moves     keeps the keys of all records in memory.
 /// Errors    data_error for a key or a field that webdataset() would read as another one: the name of a key
-///           (the part behind the last /) is empty, contains a dot or begins with "__"; a field contains
-///           "/"; a field occurs twice in a record; the fields of a key are not consecutive. file_error as
-///           file_writer.
+///           (the part behind the last /) is empty, contains a dot or begins with "__"; a key begins with
+///           "./"; a field is empty, or contains "/" or capital letters; either contains NUL; a field occurs
+///           twice in a record; the fields of a key are not consecutive. file_error as file_writer.
 class webdataset_writer {
  public:
   explicit webdataset_writer(std::string path);

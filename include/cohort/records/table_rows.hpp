@@ -35,15 +35,16 @@ struct table_rows_settings {
 ///
 ///     table_rows const rows({"clicks-0.csv", "clicks-1.csv"},
 ///                           {.format = {.missing = missing_values::keep}});
-///     table_encoder const encoder(rows.sample(100'000), {.target = "clicked", .other = true});
+///     table_encoder const encoder(rows.read(0, 100'000), {.target = "clicked", .other = true});
 ///     run.fit(rows.examples(encoder), {.blocks = {.block = 4096, .window = 65536}});
 ///
 /// Order     rows by file in the given order, then by line.
 /// Moves     constructing reads every file once, unless the cache holds its index. The index has one entry
 ///           for each block of rows.
 /// Errors    setting_error without files, for missing_values::drop, or for block_bytes of 0. file_error.
-///           data_error if the first rows of the files have different names, a file has no rows, or a row
-///           has more than 64 MiB: a quote does not end.
+///           data_error if the first rows of the files have different names, a file has no rows (unless
+///           `may_be_empty`, then it needs only the row of names), or a row has more than 64 MiB: a quote
+///           does not end.
 class table_rows {
  public:
   explicit table_rows(std::vector<std::string> paths, table_rows_settings const& settings = {});
@@ -52,11 +53,13 @@ class table_rows {
   /// Returns the names of all columns.
   std::vector<std::string> const& columns() const;
 
-  /// Parses the first rows of the first file: at most `rows`. Columns contain numbers or texts according to
-  /// these rows.
+  /// Parses at most `count` rows, from row `first` on; only rows of the file that contains row `first`.
+  /// Columns contain numbers or texts according to these rows.
   ///
-  /// Errors    as parse_table.
-  data_table sample(std::int64_t rows) const;
+  /// Cost      the blocks that contain the rows are read, and only the rows are parsed.
+  /// Errors    setting_error if `first` or `count` is out of range. As parse_table, with the line in the
+  ///           file.
+  data_table read(std::int64_t first, std::int64_t count) const;
 
   /// Passes the rows of all files to `use`, a block at a time: for passes over tables that are larger than
   /// memory, such as those of fitted_pipeline. Columns contain numbers or texts according to the names in
@@ -79,9 +82,9 @@ class table_rows {
   ///           target.
   /// Cost      of an example whose block is not in memory: the whole block is read, parsed and encoded.
   ///           Shuffle with fit_settings::blocks.
-  /// Errors    setting_error if a column does not exist. get: as parse_table with the line in the file, and
-  ///           as table_encoder::examples with the row in the file; file_error if a file has changed its
-  ///           size.
+  /// Errors    setting_error if a column does not exist. data_error without rows. get: as parse_table with
+  ///           the line in the file, and as table_encoder::examples with the row in the file; file_error if a
+  ///           file has changed its size.
   dataset examples(table_encoder const& encoder) const;
 
  private:

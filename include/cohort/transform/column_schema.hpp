@@ -12,7 +12,7 @@ namespace cohort {
 /// Type of a column.
 ///
 /// number     f64.
-/// integer    a whole number of at most 2^53.
+/// integer    a whole number whose magnitude is below 2^53.
 /// category   a text from a list.
 /// text       any text.
 /// time       seconds since 1970-01-01T00:00:00 UTC, as f64. In files also as a text (ISO 8601):

@@ -135,7 +135,7 @@ using transform_step =
                  pipeline::normalise, pipeline::impute, pipeline::drop, pipeline::keep, pipeline::rename,
                  pipeline::group_by_key, pipeline::windows>;
 
-/// What a step has learned about a column from the training rows.
+/// The values that a step has learned about a column from the training rows.
 ///
 /// Units     of normalise: the result is (value − zero) / unit.
 struct fitted_column {

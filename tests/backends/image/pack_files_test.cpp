@@ -149,7 +149,7 @@ TEST(pack_files, refuses_to_pack_into_the_packed_folder) {
   scratch_folder const at;
   fill(at / "in");
   std::filesystem::create_directory_symlink(at / "in", at / "link");
-  for (std::string const out : {"/in/packed", "/in", "/link/packed"}) {
+  for (std::string const out : {"/in/packed", "/in", "/link/packed", "/in/packed/new/folder"}) {
     std::string const message =
         refused<cohort::setting_error>([&] { pack_files(at / "in", at.path() + out, 4, 3); });
     EXPECT_EQ(message, "the output folder is inside the folder to pack (" + at.path() + out

@@ -126,8 +126,6 @@ COHORT_CORE_INLINE dataset cache(dataset const& data, cache_settings const& sett
   };
   if (slots == 0)
     refuse(detail::text_of({"max_bytes of at least ", each, " bytes, for one example"}), settings.max_bytes);
-  if (slots > std::numeric_limits<std::size_t>::max() / each)
-    refuse("a size in bytes below 2^64", std::numeric_limits<std::size_t>::max());
   try {
     return dataset(std::make_shared<detail::cached_examples const>(data, slots, settings.folder));
   } catch (std::bad_alloc const&) {

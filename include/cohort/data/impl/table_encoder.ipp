@@ -133,6 +133,16 @@ void encode_texts(data_table const& table, encoded_column const& column, Write w
   }
 }
 
+/// Returns a finite number of a table as an f32.
+template <class T>
+float as_float(data_table const& table, std::string const& name, std::size_t row, T number) {
+  auto const made = static_cast<float>(number);
+  if (!is_finite(made))
+    refuse_value(table, "a number is out of the range of f32", name, row, "at most 3.4e38 in magnitude",
+                 text_of({static_cast<double>(number)}));
+  return made;
+}
+
 /// Writes a column of numbers to every `step`-th element from `to` on.
 template <class T>
 void encode_numbers(data_table const& table, encoded_column const& column, float* to, std::size_t step) {
@@ -141,7 +151,8 @@ void encode_numbers(data_table const& table, encoded_column const& column, float
     if (!is_finite(from[row]) && !column.imputed)
       refuse_value(table, "a value is missing", column.name, row,
                    "a number (encoder_settings::impute replaces missing ones)", "none");
-    *to = static_cast<float>(is_finite(from[row]) ? static_cast<double>(from[row]) : column.fill);
+    *to =
+        is_finite(from[row]) ? as_float(table, column.name, row, from[row]) : static_cast<float>(column.fill);
   }
 }
 
@@ -258,7 +269,7 @@ COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool w
     array_view target{.name = target_};
     if (classes_ == 0) {
       for (real const value : detail::targets_in<real>(table, target_))
-        made->targets.push_back(static_cast<float>(value));
+        made->targets.push_back(detail::as_float(table, target_, made->targets.size(), value));
       target.values = {made->targets.data(), shape(table.rows(), 1)};
     } else {
       if (label_names_.empty()) {

@@ -10,7 +10,8 @@ namespace cohort::detail {
 ///
 /// `progress`: called at least for each MB written. `most_runs`: sorted files that are merged at once.
 ///
-/// Moves     a few MB of memory.
+/// Moves     memory: 64 KiB and a key for each of `most_runs` files, 1 MB for each array, and 8 bytes for
+///           each array and chunk.
 /// Errors    file_error; data_error for a part file that is damaged, naming it, and for a key that two
 ///           examples have, naming both. The files of the result are then unchanged.
 void merge_predictions(prediction_layout const& layout, std::function<void()> const& progress,

@@ -148,7 +148,7 @@ COHORT_CORE_INLINE void append_npy_parts(prediction_layout const& layout, merged
   }
 }
 
-/// Reads of rows anywhere in the part files. Keeps at most 32 files open.
+/// Reads of rows anywhere in the part files. Keeps at most 128 files open.
 class part_rows {
  public:
   part_rows(prediction_layout const& layout, std::string suffix)
@@ -171,8 +171,11 @@ class part_rows {
   part const& opened(std::size_t chunk) {
     auto const found = open_.find(chunk);
     if (found != open_.end()) return found->second;
-    constexpr std::size_t most = 32;
-    if (open_.size() == most) open_.clear();
+    constexpr std::size_t most = 128;
+    if (open_.size() == most) {
+      auto const closed = open_.upper_bound(chunk);  // rows of the chunks are read in any order
+      open_.erase(closed == open_.end() ? open_.begin() : closed);
+    }
     return open_.try_emplace(chunk, layout_.part(chunk, suffix_)).first->second;
   }
 

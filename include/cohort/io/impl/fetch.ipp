@@ -50,7 +50,8 @@ class file_fetcher {
     std::string const path =
         settings_.folder + '/' + hash + name.substr(std::min(name.find_last_of('/') + 1, name.size()));
     if (size_of_file(path)) return path;
-    auto const end = std::chrono::steady_clock::now() + settings_.deadline;
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);  // now + longest is a time
+    auto const end = std::chrono::steady_clock::now() + std::min(settings_.deadline, longest);
     owned_descriptor const lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (lock.number < 0) refuse_file("cannot open the file", path + ".lock", errno);
     wait_until(end, name, "another process that fetches the file", [&]() -> std::optional<int> {
@@ -132,9 +133,18 @@ class file_fetcher {
     return found;
   }
 
+  /// Returns a name for an incomplete copy. A command of a former call that was killed may still write to
+  /// another one.
+  static std::string unused_name(std::string const& path) {
+    std::string name = path + ".XXXXXX.partial";
+    owned_descriptor const created(::mkostemps(name.data(), 8, O_CLOEXEC));
+    if (created.number < 0) refuse_file("cannot create the file", name, errno);
+    remove_file(name);  // the command creates it
+    return name;
+  }
+
   void run(std::string const& name, std::string const& path, time_point end) const {
-    std::string const partial = path + ".partial";
-    remove_file(partial);
+    std::string const partial = unused_name(path);
     owned_descriptor const errors(open_scratch_file(settings_.folder));
     ::pid_t const child = start(arguments_for(name, partial), errors.number, name);
     int status = 0;

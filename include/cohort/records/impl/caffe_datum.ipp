@@ -14,12 +14,12 @@ COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> mes
   caffe_datum found;
   detail::protobuf_reader in({reinterpret_cast<char const*>(message.data()), message.size()}, file,
                              "cannot read the Caffe Datum");
-  auto const small = [&](char const* field) {
+  auto const small = [&](char const* field, int least = 0) {
     std::int64_t const value = in.integer();
-    if (value < 0 || value > std::numeric_limits<int>::max())
+    if (value < least || value > std::numeric_limits<int>::max())
       throw data_error({.what = "a field of a Caffe Datum is out of range",
                         .where = {where, ", ", field},
-                        .expected = "0 to 2147483647",
+                        .expected = {least, " to ", std::numeric_limits<int>::max()},
                         .got = {value}});
     return static_cast<int>(value);
   };
@@ -28,7 +28,7 @@ COHORT_CORE_INLINE caffe_datum caffe_datum::parse(std::span<std::byte const> mes
     if (in.field() == 2) found.height = small("height");
     if (in.field() == 3) found.width = small("width");
     if (in.field() == 4) found.data = in.bytes();
-    if (in.field() == 5) found.label = small("label");
+    if (in.field() == 5) found.label = small("label", std::numeric_limits<int>::min());
     if (in.field() == 6) in.append_to(found.numbers);
     if (in.field() == 7) found.encoded = in.integer() != 0;
   }

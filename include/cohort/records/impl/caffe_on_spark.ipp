@@ -52,7 +52,7 @@ class java_object_reader {
     std::vector<std::pair<char, std::string>> fields;  // type and name
     int base = -1;                                     // number of the class from which it inherits
   };
-  /// What a reference may refer to.
+  /// An object or a class, to which a later reference may refer.
   struct handle {
     int class_number = -1;  // −1: `one` is the value
     value one{};

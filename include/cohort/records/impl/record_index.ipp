@@ -95,8 +95,9 @@ COHORT_CORE_INLINE std::optional<record_index> decoded_index(std::string_view by
   };
   bool const has_rows = found.rows <= most_rows && found.places.size() == found.fields.size()
                         && std::ranges::all_of(found.places, fits);
-  bool const whole = from.ended() && !found.fields.empty()
-                     && (found.rows > 0 ? has_rows : found.places.size() % found.fields.size() == 0)
+  bool const has_places = found.fields.empty() ? found.places.empty()  // a file without records
+                                               : found.places.size() % found.fields.size() == 0;
+  bool const whole = from.ended() && (found.rows > 0 ? has_rows && !found.fields.empty() : has_places)
                      && (found.keys.empty() || std::ssize(found.keys) == found.size());
   if (!whole) return std::nullopt;
   return found;

@@ -13,7 +13,6 @@
 #include <cohort/records/detail/open_files.hpp>
 #include <cohort/records/record_index.hpp>
 #include <cohort/records/table_rows.hpp>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -62,7 +61,7 @@ class row_scanner {
     return false;
   }
 
-  /// Whether bytes since the last row belong to a row.
+  /// Returns whether bytes since the last row belong to a row.
   bool is_in_row() const { return state_ != state::row_begin; }
 
  private:
@@ -176,6 +175,10 @@ struct table_rows::content {
     field_place place(std::size_t part, detail::table_part_field field) const {
       return index.place(static_cast<std::int64_t>(part), field);
     }
+    std::uint64_t rows() const {
+      field_place const last = place(static_cast<std::size_t>(index.size()) - 1, detail::part_rows);
+      return last.offset + last.bytes;
+    }
   };
 
   std::vector<std::string> paths;
@@ -200,23 +203,47 @@ struct table_rows::content {
   /// The number of the first part that contains rows.
   std::size_t first_part() const { return settings.format.header.value_or(true) ? 1 : 0; }
 
-  /// Parses parts of a file.
-  data_table parse(std::size_t file, std::size_t first, std::size_t last, table_settings const& how) const {
-    content::file const& from = files[file];
-    field_place const begin = from.place(first, detail::part_rows);
-    field_place const end = from.place(last, detail::part_rows);
-    std::uint64_t const line = from.place(first, detail::part_line).offset;
-    data_table made = detail::parse_rows(text(file, first, last), paths[file], how,
+  /// The file of row `row` of all, which is not empty.
+  std::size_t file_of(std::int64_t row) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(files, row, {}, &file::first) - files.begin())
+           - 1;
+  }
+
+  /// The part of a file that contains its row `row`.
+  std::size_t part_of(std::size_t file, std::uint64_t row) const {
+    std::size_t first = first_part(), last = static_cast<std::size_t>(files[file].index.size());
+    while (last - first > 1) {
+      std::size_t const middle = first + (last - first) / 2;
+      (files[file].place(middle, detail::part_rows).offset <= row ? first : last) = middle;
+    }
+    return first;
+  }
+
+  /// Rows of a file, which are consecutive.
+  struct row_range {
+    std::uint64_t first, count, line;
+  };
+
+  /// Parses rows of a file from their text.
+  data_table parse(std::string_view rows, std::size_t file, row_range const& range,
+                   table_settings const& how) const {
+    data_table made = detail::parse_rows(rows, paths[file], how,
                                          {.names = names,
-                                          .first_line = static_cast<std::int64_t>(line),
-                                          .rows_before = static_cast<std::int64_t>(begin.offset)});
-    if (std::uint64_t const rows = end.offset + end.bytes - begin.offset;
-        static_cast<std::uint64_t>(made.rows()) != rows)
+                                          .first_line = static_cast<std::int64_t>(range.line),
+                                          .rows_before = static_cast<std::int64_t>(range.first)});
+    if (static_cast<std::uint64_t>(made.rows()) != range.count)
       throw data_error({.what = "the file changed after it was indexed",
-                        .where = {paths[file], ':', line},
-                        .expected = {rows, " rows in this part"},
+                        .where = {paths[file], ':', range.line},
+                        .expected = {range.count, " rows in this part"},
                         .got = {made.rows()}});
     return made;
+  }
+
+  /// Parses a part of a file.
+  data_table parse(std::size_t file, std::size_t part, table_settings const& how) const {
+    field_place const rows = files[file].place(part, detail::part_rows);
+    return parse(text(file, part, part), file,
+                 {rows.offset, rows.bytes, files[file].place(part, detail::part_line).offset}, how);
   }
 };
 
@@ -240,31 +267,31 @@ class table_row_examples {
     for (encoded_column const& one : encoder_.columns()) add(one.name, one.is_text);
     bool const has_target = std::ranges::find(rows_->names, encoder_.target()) != rows_->names.end();
     if (!encoder_.target().empty() && has_target) add(encoder_.target(), !encoder_.label_names().empty());
-    description_ = block(0, rows_->first_part())->describe();
+    if (rows_->size == 0)
+      throw data_error({.what = "a data set of a table needs rows",
+                        .where = rows_->paths.front(),
+                        .expected = "at least 1 row in the files",
+                        .got = "0"});
+    description_ = block(rows_->file_of(0), rows_->first_part())->describe();
   }
 
   data_description const& describe() const { return description_; }
   std::int64_t size() const { return rows_->size; }
 
   void get(std::int64_t i, example_view& out) const {
-    auto const& files = rows_->files;
-    auto const after = std::ranges::upper_bound(files, i, {}, &table_rows::content::file::first);
-    auto const file = static_cast<std::size_t>(after - files.begin()) - 1;
-    auto const row = static_cast<std::uint64_t>(i - files[file].first);
-    std::size_t first = rows_->first_part(), last = static_cast<std::size_t>(files[file].index.size());
-    while (last - first > 1) {
-      std::size_t const middle = first + (last - first) / 2;
-      (files[file].place(middle, detail::part_rows).offset <= row ? first : last) = middle;
-    }
+    std::size_t const file = rows_->file_of(i);
+    table_rows::content::file const& from = rows_->files[file];
+    auto const row = static_cast<std::uint64_t>(i - from.first);
+    std::size_t const part = rows_->part_of(file, row);
     // The example refers to the block until the thread's next request.
     thread_local std::shared_ptr<arrays const> current;
-    current = block(file, first);
-    current->get(static_cast<std::int64_t>(row - files[file].place(first, detail::part_rows).offset), out);
+    current = block(file, part);
+    current->get(static_cast<std::int64_t>(row - from.place(part, detail::part_rows).offset), out);
   }
 
  private:
   std::shared_ptr<arrays const> block(std::size_t file, std::size_t part) const {
-    return blocks_->get({file, part}, [&] { return encoder_.examples(rows_->parse(file, part, part, format_)); });
+    return blocks_->get({file, part}, [&] { return encoder_.examples(rows_->parse(file, part, format_)); });
   }
 
   static std::uint64_t bytes_of(arrays const& rows) {
@@ -324,7 +351,7 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
     made->files.push_back(std::move(one));
     content::file const& file = made->files.back();
     auto const count = static_cast<std::size_t>(file.index.size());
-    if (count <= made->first_part())
+    if (count == 0 || (count == made->first_part() && !settings.format.may_be_empty))
       throw data_error(
           {.what = "the table has no rows", .where = path, .expected = "at least 1 row", .got = "0"});
     std::vector<std::string> names = detail::table_names(made->text(k, 0, 0), path, settings.format);
@@ -334,8 +361,7 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
                         .expected = detail::listed_columns(made->names),
                         .got = detail::listed_columns(names)});
     made->names = std::move(names);
-    field_place const last = file.place(count - 1, detail::part_rows);
-    made->size += static_cast<std::int64_t>(last.offset + last.bytes);
+    made->size += static_cast<std::int64_t>(file.rows());
   }
   content_ = std::move(made);
 }
@@ -343,18 +369,35 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
 COHORT_CORE_INLINE std::int64_t table_rows::size() const { return content_->size; }
 COHORT_CORE_INLINE std::vector<std::string> const& table_rows::columns() const { return content_->names; }
 
-COHORT_CORE_INLINE data_table table_rows::sample(std::int64_t rows) const {
-  content::file const& file = content_->files.front();
-  std::size_t last = content_->first_part();
-  auto const end_of = [&](std::size_t part) {
-    field_place const place = file.place(part, detail::part_rows);
-    return static_cast<std::int64_t>(place.offset + place.bytes);
+COHORT_CORE_INLINE data_table table_rows::read(std::int64_t first, std::int64_t count) const {
+  if (first < 0 || first > size() || count < 0)
+    throw setting_error({.what = "there are no such rows",
+                         .where = "table_rows::read",
+                         .expected = {"a first row from 0 to ", size(), " and a number from 0 on"},
+                         .got = {first, " and ", count}});
+  table_settings how = content_->settings.format;
+  how.may_be_empty = true;
+  std::size_t const number = content_->file_of(first);
+  content::file const& file = content_->files[number];
+  auto const begin = static_cast<std::uint64_t>(first - file.first);
+  std::uint64_t const wanted = std::min(static_cast<std::uint64_t>(count), file.rows() - begin);
+  if (wanted == 0) return content_->parse("", number, {begin, 0, 1}, how);
+  std::size_t const part = content_->part_of(number, begin);
+  std::string const text = content_->text(number, part, content_->part_of(number, begin + wanted - 1));
+  detail::row_scanner scanner(detail::separator_of(content_->paths[number], how), how.trim);
+  std::size_t at = 0;
+  std::uint64_t line = file.place(part, detail::part_line).offset;
+  auto const skip = [&](std::uint64_t rows) {
+    for (; rows > 0 && at < text.size(); ++at) {
+      if (scanner.read(text[at])) --rows;
+      line += text[at] == '\n';
+    }
   };
-  while (last + 1 < static_cast<std::size_t>(file.index.size()) && end_of(last) < rows) ++last;
-  data_table const whole = content_->parse(0, content_->first_part(), last, content_->settings.format);
-  std::vector<std::int64_t> wanted(static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 0, whole.rows())));
-  std::iota(wanted.begin(), wanted.end(), 0);
-  return whole.select(wanted);
+  skip(begin - file.place(part, detail::part_rows).offset);
+  content::row_range const range{begin, wanted, line};
+  std::size_t const from = at;
+  skip(wanted);
+  return content_->parse(std::string_view(text).substr(from, at - from), number, range, how);
 }
 
 COHORT_CORE_INLINE void table_rows::for_each_block(std::function<void(data_table const&)> const& use) const {
@@ -370,7 +413,7 @@ COHORT_CORE_INLINE void table_rows::for_each_block(
       std::optional<data_table> rows;
       try {
         auto const k = static_cast<std::size_t>(part);
-        rows = content_->parse(file, k, k, content_->settings.format);
+        rows = content_->parse(file, k, content_->settings.format);
       } catch (data_error const& problem) {
         damaged(problem);
       }

@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// What is counted of a column. moments: count, sum, sum of squares and range of its numbers. numbers, texts:
-/// how often each value occurs.
+/// Quantities that are counted of a column. moments: count, sum, sum of squares and range of its numbers.
+/// numbers, texts: the occurrences of each value.
 enum class counted : std::uint8_t { moments, numbers, texts };
 
 /// Statistics of a column, which learn from rows in pieces and on several ranks.

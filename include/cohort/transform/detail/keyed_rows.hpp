@@ -19,7 +19,7 @@ struct row_origin {
   std::int32_t rank;  // −1: without a communicator
 };
 
-/// Where rows were read.
+/// The files and rows from which rows were read.
 struct row_places {
   std::vector<std::string> files{};
   std::vector<row_origin> origins{};  // one per row

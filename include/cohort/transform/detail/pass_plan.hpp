@@ -43,7 +43,7 @@ void check_step(pipeline_program const& program, std::size_t step, table_schema 
 /// depends on a step that is not fitted yet.
 enum class step_action : std::uint8_t { apply, gather, block };
 
-/// What one pass over the training rows does at a step.
+/// The action of one pass over the training rows at a step.
 struct planned_step {
   step_action action;
   /// Columns that are removed from the rows after the step, because their values are not known in this pass.

@@ -80,8 +80,8 @@ COHORT_CORE_INLINE void merge_pass(std::span<std::byte const> bytes, int rank,
   in.end();
 }
 
-COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program const& program,
-                                      std::size_t step, table_schema const& schema) {
+COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program const& program, std::size_t step,
+                                      table_schema const& schema) {
   auto const* const impute = std::get_if<pipeline::impute>(&program.how.steps[step]);
   for (fitted_column const& one : *program.fitted[step]) {
     out.begin_object(io::json_lines::one).field("column", std::string_view(one.column));
@@ -97,6 +97,11 @@ COHORT_CORE_INLINE void write_learned(io::json_writer& out, pipeline_program con
   }
 }
 
+/// Refuses a learned text that no row can contain.
+COHORT_CORE_INLINE void expect_no_nul(io::json_value value, std::string_view text) {
+  if (text.find('\0') != text.npos) value.refuse("no NUL bytes", quote_for_error(text));
+}
+
 COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_program const& program,
                                               std::size_t step, std::string const& column) {
   constexpr std::array<std::string_view, 2> category{"column", "values"}, number{"column", "number"},
@@ -109,6 +114,7 @@ COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_pro
   if (auto const* const categories = std::get_if<pipeline::categories>(&of)) {
     expect_fields(value, category);
     made.values = read_texts(value.at("values"));
+    for (std::string const& one : made.values) expect_no_nul(value.at("values"), one);
     if (made.values.empty()) value.at("values").refuse("at least 1 text");
     bool const has_other = !categories->other.empty();
     std::span<std::string const> sorted = made.values;
@@ -127,6 +133,7 @@ COHORT_CORE_INLINE fitted_column read_learned(io::json_value value, pipeline_pro
   } else if (auto const filled = value.find("text")) {
     expect_fields(value, text);
     made.text = filled->string();
+    expect_no_nul(*filled, made.text);
   } else {
     expect_fields(value, number);
     made.number = value.at("number").number();

@@ -28,7 +28,9 @@ COHORT_CORE_INLINE transform_pipeline transform_pipeline::from(io::json_value ro
 
 COHORT_CORE_INLINE transform_pipeline transform_pipeline::from_json(std::string_view text,
                                                                     std::string_view name) {
-  io::json_document const parsed = io::parse_json(text, name);
+  // A schema may have any number of columns and values.
+  io::json_document const parsed =
+      io::parse_json(text, name, {.max_bytes = text.size(), .max_values = text.size()});
   return from(parsed.root());
 }
 

@@ -17,8 +17,8 @@
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,13 +47,11 @@ COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::stri
   }
 }
 
-/// Whether `inner` is `outer` or is inside `outer`, with all links resolved.
-///
-/// Before    both exist.
+/// Whether `inner` is `outer` or is inside `outer`, with all links resolved. `inner` need not exist.
 COHORT_IMAGE_INLINE bool contains_folder(std::string const& outer, std::string const& inner) {
   auto const resolved = [](std::string const& path) {
-    std::unique_ptr<char, decltype(&std::free)> const found(::realpath(path.c_str(), nullptr), &std::free);
-    return found && found.get() != std::string_view("/") ? std::string(found.get()) + '/' : "/";
+    std::filesystem::path found = std::filesystem::weakly_canonical(path);
+    return (found.has_filename() ? found / "" : found).string();  // ends in a slash
   };
   return resolved(inner).starts_with(resolved(outer));
 }
@@ -133,14 +131,12 @@ COHORT_IMAGE_INLINE int packing::workers() const {
 }
 
 COHORT_IMAGE_INLINE void packing::prepare() const {
-  make_folder(out_);
-  if (contains_folder(folder_, out_)) {
-    remove_empty_folder(out_);
+  if (contains_folder(folder_, out_))
     throw setting_error({.what = "the output folder is inside the folder to pack",
                          .where = out_,
                          .expected = {"a folder outside ", folder_},
                          .got = out_});
-  }
+  make_folder(out_);
   for (std::string const& name : sorted_names_in(out_)) {
     if (!name.starts_with("batch-") || name.find(".zip") == std::string::npos) continue;
     if (name.find(".zip.partial") != std::string::npos) {

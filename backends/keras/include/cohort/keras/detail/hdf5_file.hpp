@@ -32,7 +32,7 @@ struct hdf5_array {
   std::uint64_t bytes = 0;
 };
 
-/// What the user of a file can do after an error: if the file cannot be read, and if an object is missing.
+/// Remedies that errors name: for a file that cannot be read, and for a missing object.
 struct hdf5_remedies {
   std::string_view save = "save the model again with Keras, or as a .keras file";
   std::string_view complete =

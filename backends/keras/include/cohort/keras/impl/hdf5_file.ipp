@@ -40,7 +40,6 @@ class hdf5_file::block {
 
   std::size_t left() const { return bytes_.size() - next_; }
   std::uint64_t at() const { return at_ + next_; }
-  hdf5_file const& file() const { return file_; }
   std::string text(std::size_t count) {
     expect(count);
     return bytes_.substr(std::exchange(next_, next_ + count), count);
