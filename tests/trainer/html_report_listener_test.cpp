@@ -79,12 +79,28 @@ TEST(html_report, contains_all_parts_in_one_file) {
   std::string const page = text_of_file(folder / "run.html");
   EXPECT_EQ(page, report.page());
   EXPECT_EQ(nesting_error(page), "");
-  for (char const* part :
-       {"<title>a &lt;b&gt; &amp; c</title>", "<b>completed</b>, step 6, 2 epochs, 1 rank",
-        "aria-label=\"Loss\"", "validation loss", "loss of the epoch", "aria-label=\"Metrics\"", ">accuracy<",
-        "aria-label=\"Speed\"", "&lt;hidden&gt;.weights", "confusion matrix", "<th>recall</th>",
-        "6 examples, accuracy", "forward", "backward", "peak resident memory", "computed before the run",
-        "aria-label=\"network\"", "sgd", "prefers-color-scheme: dark"})
+  for (char const* part : {"<title>a &lt;b&gt; &amp; c</title>",
+                           "<b>completed</b>, step 6, 2 epochs, 1 rank",
+                           "aria-label=\"Loss\"",
+                           "validation loss",
+                           "loss of the epoch",
+                           "aria-label=\"Metrics\"",
+                           ">accuracy<",
+                           "aria-label=\"Speed\"",
+                           "&lt;hidden&gt;.weights",
+                           "confusion matrix",
+                           "<th>recall</th>",
+                           "6 examples, accuracy",
+                           "<th>area under ROC</th>",
+                           "ROC curves: each class against the others",
+                           "Calibration",
+                           "forward",
+                           "backward",
+                           "peak resident memory",
+                           "computed before the run",
+                           "aria-label=\"network\"",
+                           "sgd",
+                           "prefers-color-scheme: dark"})
     EXPECT_NE(page.find(part), page.npos) << part;
   for (char const* absent :
        {refresh, "<script", "<hidden>", "http://", "https://", "src=", "Exchange", ">nan", "nan,"})
@@ -175,6 +191,30 @@ TEST(html_report, of_several_ranks_is_written_by_rank_0_and_has_the_exchange) {
   EXPECT_NE(page.find("<h2>Exchange</h2>"), page.npos);
   EXPECT_NE(page.find("2 ranks; rank 0 sent "), page.npos);
   EXPECT_NE(page.find("<td>message_bytes</td>"), page.npos) << page;
+}
+
+TEST(html_report, shows_the_fastest_and_the_slowest_rank_of_each_phase) {
+  scratch_folder const folder;
+  launch<threads>(3, [&](communicator& world) {
+    training run = trainer<reference<float>>(tiny, world, allreduce{});
+    html_report_listener report(folder / "run.html");
+    auto const at = [](int ms) {
+      return std::chrono::steady_clock::time_point(std::chrono::milliseconds(ms));
+    };
+    int const forward = std::array{4, 2, 9}[static_cast<std::size_t>(world.rank())];
+    step_times const times{at(0), at(0), at(0), at(forward), at(forward + 6), at(20), at(20), at(20)};
+    for (int i = 0; i < 3; ++i)
+      report.on_step(run, {.step = i, .examples = 1, .step_seconds = 1, .times = times});
+    report.on_epoch(run, {.epochs = 1});
+    if (world.rank() == 0) {
+      std::string const page = report.page();
+      for (char const* row : {"<td>forward</td><td>5</td><td>2</td><td>1</td><td>9</td><td>2</td>",
+                              "<td>backward</td><td>6</td><td>6</td><td>0</td><td>6</td><td>0</td>",
+                              "<td>exchange</td><td>9</td><td>5</td><td>2</td><td>12</td><td>1</td>",
+                              "<td>all</td><td>20</td><td>20</td>"})
+        EXPECT_NE(page.find(row), page.npos) << row << page;
+    }
+  });
 }
 
 TEST(html_report, does_not_change_the_run_and_logs_an_error_once) {

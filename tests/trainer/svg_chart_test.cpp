@@ -56,6 +56,58 @@ TEST(svg_chart, a_curve_omits_numbers_that_are_not_finite) {
   EXPECT_EQ(line_chart("Loss", std::array{curve}), "");
 }
 
+TEST(svg_chart, draws_roc_curves_of_the_classes_with_the_smallest_areas) {
+  constexpr int classes = 10, examples = 40;
+  std::vector<float> scores;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < examples; ++i) {
+    labels.push_back(i % classes);
+    for (int c = 0; c < classes; ++c)  // classes 3 and 7 are perfectly separated, the others in part
+      scores.push_back(c == i % classes ? (c == 3 || c == 7 ? 0.9F : 0.3F)
+                                        : 0.01F * static_cast<float>((i * 7 + c) % 40));
+  }
+  roc_report report(classes, {.steps = 1000});
+  report.add({scores.data(), {examples, classes}}, {labels.data(), {examples}});
+  std::vector<std::string> const names{"a", "b", "c", "<d>", "e", "f", "g", "h", "i", "j"};
+  std::string const svg = roc_picture(report, names);
+  EXPECT_EQ(count(svg, "<polyline"), 8U);
+  EXPECT_EQ(count(svg, "1.0000"), 0U);
+  EXPECT_EQ(svg.find("&lt;d&gt;"), svg.npos);
+  EXPECT_NE(svg.find("smallest areas"), svg.npos);
+  EXPECT_NE(svg.find("points=\"52.0,288.0 "), svg.npos) << svg;
+  EXPECT_NE(svg.find("328.0,12.0 \""), svg.npos);
+  EXPECT_EQ(roc_picture(roc_report(2), {}), "");
+}
+
+TEST(svg_chart, a_roc_curve_has_few_points) {
+  constexpr int examples = 20'000;
+  std::vector<float> scores;
+  std::vector<std::int32_t> labels;
+  for (int i = 0; i < examples; ++i) {
+    float const score = static_cast<float>(i) / examples;
+    scores.insert(scores.end(), {1 - score, score});
+    labels.push_back(i * 37 % 100 < i / 200);
+  }
+  roc_report report(2, {.steps = 1000});
+  report.add({scores.data(), {examples, 2}}, {labels.data(), {examples}});
+  std::string const svg = roc_picture(report, {});
+  EXPECT_GT(count(svg, ","), 100U);
+  EXPECT_LT(svg.size(), 16'000U);
+}
+
+TEST(svg_chart, draws_calibration_by_bins) {
+  std::vector<float> const scores{0.95F, 0.05F, 0.95F, 0.05F, 0.4F, 0.6F, 0.2F, 0.8F};
+  std::vector<std::int32_t> const labels{0, 1, 1, 1};
+  calibration_report report(2);
+  EXPECT_EQ(calibration_picture(report), "");
+  report.add({scores.data(), {4, 2}}, {labels.data(), {4}});
+  std::string const svg = calibration_picture(report);
+  EXPECT_EQ(count(svg, "<circle"), 3U);
+  EXPECT_NE(svg.find("2 examples, probability 0.95, frequency 0.5"), svg.npos) << svg;
+  EXPECT_NE(svg.find("1 examples, probability 0.6, frequency 1"), svg.npos);
+  EXPECT_NE(svg.find("<b>0.3750</b>"), svg.npos);
+}
+
 TEST(svg_chart, draws_curves_between_round_ticks) {
   report_curve a("a<b"), one("one");
   a.add(0, 1);

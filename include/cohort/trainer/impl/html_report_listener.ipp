@@ -14,6 +14,7 @@
 #include <cohort/trainer/html_report_listener.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 namespace cohort::detail {
@@ -62,9 +63,12 @@ COHORT_CORE_INLINE report_curve& curve_named(std::vector<report_curve>& curves, 
   return found != curves.end() ? *found : curves.emplace_back(name);
 }
 
+inline constexpr int most_reported_classes = 100;
+
+/// `curves`: with one column per class; null: no curves.
 COHORT_CORE_INLINE std::string classes_table(classification_report const& report,
-                                             std::span<std::string const> labels) {
-  constexpr int most = 100;
+                                             std::span<std::string const> labels, roc_report const* curves) {
+  constexpr int most = most_reported_classes;
   auto const text = [](std::optional<double> share) {
     return share ? decimal_text(100 * *share, 1) + " %" : std::string("-");
   };
@@ -74,14 +78,19 @@ COHORT_CORE_INLINE std::string classes_table(classification_report const& report
     rows += text_of({"<tr><td>", k < labels.size() ? escape_html(labels[k]) : std::to_string(c), "</td><td>",
                      report.of(c).actual(), "</td><td>", report.of(c).predicted(), "</td><td>",
                      text(report.precision(c)), "</td><td>", text(report.recall(c)), "</td><td>",
-                     text(report.f_beta(c)), "</td></tr>\n"});
+                     text(report.f_beta(c)), "</td>"});
+    if (curves) {
+      std::optional<double> const area = curves->auc(c);
+      rows += text_of({"<td>", area ? decimal_text(*area, 4) : std::string("-"), "</td>"});
+    }
+    rows += "</tr>\n";
   }
   if (report.classes() > most)
     rows += text_of({"<tr><td>and ", report.classes() - most, " other classes</td></tr>\n"});
   return text_of({"<p>", report.examples(), " examples, accuracy <b>", text(report.accuracy()),
                   "</b></p>\n<table><tr><th>class</th><th>examples</th><th>predicted</th><th>precision</th>"
-                  "<th>recall</th><th>F1</th></tr>\n",
-                  rows, "</table>\n"});
+                  "<th>recall</th><th>F1</th>",
+                  curves ? "<th>area under ROC</th>" : "", "</tr>\n", rows, "</table>\n"});
 }
 
 }  // namespace cohort::detail
@@ -119,8 +128,9 @@ COHORT_CORE_INLINE void html_report_listener::begin(training& run) {
 }
 
 COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report const& done) {
+  bool const is_first = !std::exchange(has_stepped_, true);
+  if (!is_first) add_phases(done);
   if (run.world().rank() != 0) return;
-  bool const is_first = state_ == state::not_started;
   if (state_ != state::trains) begin(run);
   step_ = done.step + 1;
   epoch_ = done.epoch;
@@ -130,7 +140,6 @@ COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report
   bytes_sent_ = done.bytes_sent;
   exchange_seconds_ += done.exchange_seconds;
   seconds_ += done.step_seconds + done.wait_seconds;
-  if (!is_first) add_phases(done);
   ++steps_;
   examples_ += done.examples;
   sum_of_losses_ += done.loss * done.examples;
@@ -201,16 +210,79 @@ COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
 }
 
 COHORT_CORE_INLINE void html_report_listener::describe_classes(training& run) {
-  classification_report const report = run.evaluate(*settings_.classified, settings_.how);
-  if (run.world().rank() != 0) return;
+  graph_view const net = run.network();
+  int const loss = net.with_role(layer_role::loss).at(0), classes = channels_of(net[loss].output);
   auto const targets = settings_.classified->describe().targets;
   std::vector<std::string> const labels =
       targets.empty() ? std::vector<std::string>() : targets[0].label_names;
-  classes_ = detail::classes_table(report, labels) + detail::confusion_picture(report, labels);
+  bool const has_curves = net.kind(loss).name == std::string_view("softmax_cross_entropy")
+                          && classes <= detail::most_reported_classes;
+  if (!has_curves) {
+    classification_report const report = run.evaluate(*settings_.classified, settings_.how);
+    if (run.world().rank() == 0)
+      classes_ = detail::classes_table(report, labels, nullptr) + detail::confusion_picture(report, labels);
+    return;
+  }
+  classification_report report(classes, {.top = settings_.how.top, .labels = labels});
+  roc_report curves(classes, {.steps = 1000});
+  calibration_report calibration(classes);
+  run.evaluate(*settings_.classified, {&report, &curves, &calibration}, settings_.how);
+  if (run.world().rank() != 0) return;
+  classes_ = detail::classes_table(report, labels, &curves) + "<div class=\"charts\">"
+             + detail::confusion_picture(report, labels) + detail::roc_picture(curves, labels)
+             + detail::calibration_picture(calibration) + "</div>\n";
+}
+
+COHORT_CORE_INLINE std::array<char const*, html_report_listener::phases> html_report_listener::phase_names()
+    const {
+  return {
+      "wait for data", "prepare", "forward",         separate_backward_ ? "backward" : "forward and backward",
+      "exchange",      "update",  "after the update"};
+}
+
+COHORT_CORE_INLINE void html_report_listener::describe_ranks(training& run) {
+  communicator& world = run.world();
+  if (world.size() == 1) return;
+  std::array<double, phases> mine = phase_seconds_;
+  for (double& one : mine) one /= static_cast<double>(std::max<std::int64_t>(measured_steps_, 1));
+  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
+  if (world.rank() != 0) return;
+  std::vector<std::array<double, phases>> of_rank(static_cast<std::size_t>(world.size()));
+  for (int rank = 0; rank < world.size(); ++rank)
+    std::memcpy(&of_rank[static_cast<std::size_t>(rank)], all.of(rank).data(), sizeof mine);
+  auto const names = phase_names();
+  std::string rows;
+  auto const add = [&](char const* name, auto milliseconds_of) {
+    std::size_t least = 0, most = 0;
+    double sum = 0;
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
+      double const time = milliseconds_of(of_rank[rank]);
+      sum += time;
+      if (time < milliseconds_of(of_rank[least])) least = rank;
+      if (time > milliseconds_of(of_rank[most])) most = rank;
+    }
+    if (sum > 0)
+      rows += detail::text_of({"<tr><td>", name, "</td><td>",
+                               detail::short_number(sum / static_cast<double>(of_rank.size())), "</td><td>",
+                               detail::short_number(milliseconds_of(of_rank[least])), "</td><td>", least,
+                               "</td><td>", detail::short_number(milliseconds_of(of_rank[most])), "</td><td>",
+                               most, "</td></tr>\n"});
+  };
+  for (std::size_t k = 0; k < phases; ++k) add(names[k], [k](auto const& times) { return 1e3 * times[k]; });
+  add("all", [](auto const& times) {
+    double sum = 0;
+    for (double const one : times) sum += 1e3 * one;
+    return sum;
+  });
+  phases_of_ranks_ =
+      "<table><tr><th>ms a step</th><th>mean of all ranks</th><th>fastest</th><th>rank</th>"
+      "<th>slowest</th><th>rank</th></tr>\n"
+      + rows + "</table>\n";
 }
 
 COHORT_CORE_INLINE void html_report_listener::on_epoch(training& run, epoch_report const& done) {
   if (settings_.classified) describe_classes(run);
+  describe_ranks(run);
   if (run.world().rank() != 0) return;
   if (state_ != state::trains) begin(run);
   auto const x = static_cast<double>(run.step());
@@ -296,15 +368,13 @@ COHORT_CORE_INLINE std::string html_report_listener::page() const {
   text += detail::report_section("Updates", detail::line_chart("Norm of the update / norm of the weights",
                                                                ratios_, detail::y_axis::logarithmic));
   text += detail::report_section("Classes", classes_);
-  char const* const names[phases]{
-      "wait for data", "prepare", "forward",         separate_backward_ ? "backward" : "forward and backward",
-      "exchange",      "update",  "after the update"};
+  auto const names = phase_names();
   std::vector<detail::bar_part> parts;
   for (std::size_t k = 0; k < phases; ++k)
     if (measured_steps_ > 0 && phase_seconds_[k] > 0)
       parts.push_back({names[k], 1e3 * phase_seconds_[k] / static_cast<double>(measured_steps_)});
-  text += detail::report_section("Phases of a step",
-                                 detail::stacked_bar("Mean step of rank 0", parts, "ms a step"));
+  text += detail::report_section(
+      "Phases of a step", detail::stacked_bar("Mean step of rank 0", parts, "ms a step") + phases_of_ranks_);
   text += detail::report_section("Exchange", exchange_);
   text += detail::report_section("Memory", memory_text());
   text += detail::report_section(

@@ -204,6 +204,145 @@ COHORT_CORE_INLINE std::string confusion_picture(classification_report const& re
   return svg + "</svg></figure>\n";
 }
 
+/// A chart whose axes are shares from 0 to 1, with the diagonal.
+class share_chart {
+ public:
+  share_chart(std::string_view title, std::string_view x_name, std::string_view y_name) {
+    svg_ =
+        text_of({"<figure><figcaption>", escape_html(title),
+                 "</figcaption>\n<svg class=\"natural\" viewBox=\"0 0 340 330\" width=\"340\" role=\"img\" "
+                 "aria-label=\"",
+                 escape_html(title), "\">\n"});
+    for (int k = 0; k <= 5; ++k) {
+      std::string const x = svg_at(x_of(k / 5.0)), y = svg_at(y_of(k / 5.0)), tick = decimal_text(k / 5.0, 1);
+      svg_ += text_of({"<path class=\"grid\" d=\"M",
+                       x,
+                       ' ',
+                       svg_at(y_of(0)),
+                       " V",
+                       svg_at(y_of(1)),
+                       " M",
+                       svg_at(x_of(0)),
+                       ' ',
+                       y,
+                       " H",
+                       svg_at(x_of(1)),
+                       "\"/><text x=\"",
+                       x,
+                       "\" y=\"",
+                       svg_at(y_of(0) + 16),
+                       "\" text-anchor=\"middle\">",
+                       tick,
+                       "</text><text x=\"",
+                       svg_at(x_of(0) - 6),
+                       "\" y=\"",
+                       y,
+                       "\" text-anchor=\"end\" dominant-baseline=\"middle\">",
+                       tick,
+                       "</text>\n"});
+    }
+    svg_ += text_of({"<path class=\"grid\" d=\"M",
+                     svg_at(x_of(0)),
+                     ' ',
+                     svg_at(y_of(0)),
+                     " L",
+                     svg_at(x_of(1)),
+                     ' ',
+                     svg_at(y_of(1)),
+                     "\"/><text class=\"dim\" x=\"",
+                     svg_at(x_of(0.5)),
+                     "\" y=\"",
+                     svg_at(y_of(0) + 34),
+                     "\" text-anchor=\"middle\">",
+                     x_name,
+                     "</text><text class=\"dim\" x=\"12\" y=\"",
+                     svg_at(y_of(0.5)),
+                     "\" text-anchor=\"middle\" transform=\"rotate(-90 12 ",
+                     svg_at(y_of(0.5)),
+                     ")\">",
+                     y_name,
+                     "</text>\n"});
+  }
+
+  /// Begins a curve with an entry in the legend.
+  void begin(std::string_view name, std::string_view value) {
+    colour_ = std::to_string(curves_++ % 8);
+    name_ = escape_html(name);
+    legend_ += text_of({"<li><i class=\"key c", colour_, "\"></i>", name_, " <b>", value, "</b></li>"});
+    line_.clear();
+  }
+  void point(double x, double y) { line_ += svg_at(x_of(x)) + ',' + svg_at(y_of(y)) + ' '; }
+  void dot(double x, double y, double radius, std::string_view text) {
+    svg_ += text_of({"<circle class=\"c", colour_, "\" cx=\"", svg_at(x_of(x)), "\" cy=\"", svg_at(y_of(y)),
+                     "\" r=\"", svg_at(radius), "\"><title>", text, "</title></circle>\n"});
+  }
+  void end() {
+    svg_ += text_of({"<polyline class=\"curve c", colour_, "\" points=\"", line_, "\"><title>", name_,
+                     "</title></polyline>\n"});
+  }
+
+  std::string text() const { return svg_ + "</svg>\n<ul class=\"legend\">" + legend_ + "</ul></figure>\n"; }
+
+ private:
+  static double x_of(double share) { return 52 + 276 * share; }
+  static double y_of(double share) { return 288 - 276 * share; }
+
+  std::string svg_, legend_{}, line_{}, name_{}, colour_{};
+  int curves_ = 0;
+};
+
+COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<std::string const> labels) {
+  constexpr std::size_t most = 8;
+  struct area {
+    int column;
+    double auc;
+  };
+  std::vector<area> shown;
+  for (int c = 0; c < report.columns(); ++c)
+    if (auto const auc = report.auc(c)) shown.push_back({c, *auc});
+  if (shown.empty()) return {};
+  bool const all = shown.size() <= most;
+  if (!all) {
+    std::ranges::stable_sort(shown, {}, &area::auc);
+    shown.resize(most);
+  }
+  share_chart chart(all ? "ROC curves: each class against the others" : "ROC curves of the 8 smallest areas",
+                    "false positive rate", "true positive rate");
+  for (area const& one : shown) {
+    auto const k = static_cast<std::size_t>(one.column);
+    chart.begin(k < labels.size() ? labels[k] : std::to_string(one.column), decimal_text(one.auc, 4));
+    std::vector<roc_point> const points = report.of(one.column).points();
+    roc_point drawn{.threshold = 0, .false_positive_rate = -1, .true_positive_rate = -1};
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      roc_point const& now = points[i];
+      bool const is_near = now.false_positive_rate - drawn.false_positive_rate < 0.004
+                           && now.true_positive_rate - drawn.true_positive_rate < 0.004;
+      if (is_near && i + 1 < points.size()) continue;
+      chart.point(now.false_positive_rate, now.true_positive_rate);
+      drawn = now;
+    }
+    chart.end();
+  }
+  return chart.text();
+}
+
+COHORT_CORE_INLINE std::string calibration_picture(calibration_report const& report) {
+  std::optional<double> const error = report.expected_error();
+  if (!error) return {};
+  share_chart chart("Calibration: frequency of correct predictions", "predicted probability", "frequency");
+  chart.begin("expected calibration error", decimal_text(*error, 4));
+  for (calibration_bin const& bin : report.bins()) {
+    if (bin.examples == 0) continue;
+    chart.point(*bin.probability, *bin.frequency);
+    double const share = static_cast<double>(bin.examples) / static_cast<double>(report.examples());
+    chart.dot(*bin.probability, *bin.frequency, 2 + 10 * std::sqrt(share),
+              text_of({bin.examples, " examples, probability ", short_number(*bin.probability),
+                       ", frequency ", short_number(*bin.frequency)}));
+  }
+  chart.end();
+  return chart.text();
+}
+
 COHORT_CORE_INLINE std::string network_picture(graph_view net) {
   struct place {
     int row = 0;
