@@ -69,8 +69,8 @@ class resnet50(program.cases, unittest.TestCase):
         self.assertIn(f"267 parameters from {file}, 0 kept, 53 tensors ignored\n", done.stdout)
         self.assertEqual(failed.stderr.splitlines()[-1],
                          f"resnet50: the tensors do not fit the network ({file}, by {other}): expected a line of the map for "
-                         "each parameter and each tensor, and all tensors that these lines name, got missing tensors: head.bias for fc.bias; "
-                         "unused tensors: fc.bias")
+                         "each parameter (NAME - keeps its value) and each tensor (- NAME ignores it), and all tensors that these lines "
+                         "name, got missing tensors: head.bias for fc.bias; unused tensors: fc.bias")
 
     def test_needs_a_map_for_weights(self):
         for given, other in (("--weights", "--map"), ("--map", "--weights")):

@@ -21,8 +21,8 @@ namespace cohort {
 ///           update ratios; 0: none. `seconds`: interval between two writings within an epoch. `refresh`:
 ///           seconds after which a browser loads the page again while the run trains; 0: never.
 ///           `classified`: a data set whose confusion matrix, ROC curves and calibration are shown; evaluated
-///           after each epoch by all ranks, with `how`. `memory`: result of training::memory_of. `lines` receives the error if the
-///           file cannot be written.
+///           after each epoch by all ranks, with `how`. `memory`: result of training::memory_of. `lines`
+///           receives the error if the file cannot be written.
 struct html_report_settings {
   std::string title = "Training";
   std::int64_t every = 10;
@@ -47,8 +47,9 @@ struct html_report_settings {
 /// most 100 classes; scores of ROC curves are rounded down to multiples of 0.001.
 ///
 /// Units     losses within an epoch, and times except for the table of phases, are those of rank 0. Phases:
-///           means over all steps but the first one, in which the plan is made. An update ratio is the norm of a step's update / the norm
-///           of the tensor before it. A curve with more than 512 points shows means of adjacent points.
+///           means over all steps but the first one, in which the plan is made. An update ratio is the norm
+///           of a step's update / the norm of the tensor before it. A curve with more than 512 points shows
+///           means of adjacent points.
 /// Order     collective: every rank has such a listener with the same settings. The file is rewritten
 ///           atomically; the page of a completed or interrupted run is not loaded again. A resumed run begins
 ///           a new report.
