@@ -42,8 +42,8 @@ svg text { font: 11px system-ui, sans-serif; fill: var(--text); } svg text.dim {
 .key { padding: 0 .45em; margin-right: .4em; background: var(--c); }
 .key.dashed { opacity: .6; } ul.legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0;
   margin: .2rem 0; list-style: none; font-size: .85rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .1rem .8rem .1rem 0;
-  text-align: right; } td:first-child, th:first-child { text-align: left; }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+td, th { padding: .1rem .8rem .1rem 0; text-align: right; white-space: nowrap; } td:first-child, th:first-child { text-align: left; }
 pre { overflow-x: auto; font-size: .8rem; white-space: pre-wrap; }
 )";
 
