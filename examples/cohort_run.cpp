@@ -222,6 +222,7 @@ struct process {
   pid_t id = -1;
   int rank = 0;
   bool remote = false;
+  std::string on{};                   // the host, with its preposition, for messages
   int input = -1;                     // of a remote shell: the names of signals
   std::array<int, 2> output{-1, -1};  // its standard output and error stream
   std::array<std::string, 2> line{};  // not yet complete
@@ -313,7 +314,8 @@ class run {
           (job ? job : "cohort") + (restart_ > 0 ? " " + std::to_string(restart_) : std::string()));
     if (!given_.secret.empty())
       variables.emplace_back("COHORT_SECRET_FILE", std::filesystem::absolute(given_.secret).string());
-    process one{.rank = rank, .remote = !on.name.empty()};
+    process one{
+        .rank = rank, .remote = !on.name.empty(), .on = on.name.empty() ? std::string() : " on " + on.name};
     int out[2], err[2], in[2] = {-1, -1};
     if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0
         || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
@@ -420,11 +422,14 @@ class run {
       words += " $bind";
     }
     for (std::string const& one : given_.program) words += " " + quoted(one);
-    made += "exec 3<&0\n" + words.substr(1) + " < /dev/null 3<&- & program=$!\n"
-            "(while read -r name; do kill -s \"$name\" $program; done; kill $program) <&3 2>/dev/null >/dev/null & reader=$!\n"
-            "exec 3<&-\n"
-            "wait $program; status=$?\n"
-            "kill $reader 2>/dev/null\nexit $status\n";
+    // The program replaces a shell in the foreground: a shell lets programs in the background ignore SIGINT.
+    made +=
+        "exec 3<&0\n"
+        "sh -c 'program=$$ shell=$1; shift\n"
+        "(while read -r name; do kill -s \"$name\" $program; done; kill -0 $shell && kill $program) <&3 "
+        "2>/dev/null >/dev/null &\n"
+        "exec 3<&-; exec \"$@\" < /dev/null' sh $$"
+        + words + "\nexit $?\n";
     // sh reads its script from the same stream: it must have read the whole script before the program begins.
     return "{\n" + made + "}\n";
   }
@@ -526,10 +531,16 @@ class run {
       one.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       if (one.input >= 0) ::close(std::exchange(one.input, -1));
       if (WIFSIGNALED(status))
-        std::fprintf(stderr, "cohort-run: rank %d was ended by the signal %s\n", one.rank,
+        std::fprintf(stderr, "cohort-run: rank %d%s was ended by the signal %s\n", one.rank, one.on.c_str(),
                      ::strsignal(WTERMSIG(status)));
+      else if (one.remote && *one.status == 255)
+        std::fprintf(
+            stderr,
+            "cohort-run: rank %d%s: %s cannot reach the host, or has lost its connection (status 255)\n",
+            one.rank, one.on.c_str(), given_.ssh.front().c_str());
       else if (*one.status != 0)
-        std::fprintf(stderr, "cohort-run: rank %d has exited with status %d\n", one.rank, *one.status);
+        std::fprintf(stderr, "cohort-run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
+                     *one.status);
       if (*one.status != 0 && !first_failure_) first_failure_ = clock_type::now();
       if (!is_lost(one, *one.status) && *one.status != 0 && !cause_) cause_ = *one.status;
     }
@@ -546,7 +557,7 @@ class run {
     bool const kills = terminated_;
     for (process const& one : processes_) {
       if (one.status) continue;
-      std::fprintf(stderr, "cohort-run: rank %d has not ended: %s\n", one.rank,
+      std::fprintf(stderr, "cohort-run: rank %d%s has not ended: %s\n", one.rank, one.on.c_str(),
                    kills ? "SIGKILL" : "SIGTERM");
       send(one, kills ? SIGKILL : SIGTERM);
     }

@@ -195,7 +195,7 @@ constexpr char const* before_original = R"()
 constexpr char const* after_seed = R"(
   --load FILE      starts from the model in FILE
   --save FILE      writes the trained model, with the updater's state
-  --checkpoints DIR  saves checkpoints in DIR; SIGTERM saves one and stops (exit status 75)
+  --checkpoints DIR  saves checkpoints in DIR; SIGTERM and SIGINT save one and stop (status 75)
   --save-every N   saves a checkpoint every N steps; 0: only on SIGTERM (0)
   --keep N         number of checkpoints to keep (3)
   --resume         resumes from the newest checkpoint in DIR, or starts from scratch if there is none

@@ -93,7 +93,9 @@ class cohort_run(unittest.TestCase):
     def test_tells_lost_processes_from_those_that_failed(self):
         self.run_it("-n", 1, script="exit 255", expect=255)
         self.run_it("-n", 1, script="exit 139", expect=75)  # a shell whose command was ended by SIGSEGV
-        self.run_it("-n", 1, *self.remote("--hosts", "a"), script="exit 255", expect=75)
+        lost = self.run_it("-n", 1, *self.remote("--hosts", "a"), script="exit 255", expect=75)
+        self.assertIn("rank 0 on a: ", lost.stderr)
+        self.assertIn("cannot reach the host, or has lost its connection (status 255)", lost.stderr)
 
     def test_does_not_wait_for_processes_that_ranks_leave_behind(self):
         begin = time.monotonic()
@@ -126,6 +128,17 @@ class cohort_run(unittest.TestCase):
     def test_passes_signals_on(self):
         self.signals()
         self.signals(*self.remote("--hosts", "a,b"))
+
+    def test_passes_interrupts_on(self):
+        script = 'exec %s -c "import signal, sys\ntry: print(1, flush=True); signal.pause()\nexcept KeyboardInterrupt: sys.exit(7)"' % sys.executable
+        for flags in ((), self.remote("--hosts", "a,b")):
+            with subprocess.Popen(self.command("-n", 2, *flags, script=script), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  cwd=self.folder) as job:
+                self.assertEqual(sorted(job.stdout.readline() for _ in range(2)), ["[0] 1\n", "[1] 1\n"])
+                job.send_signal(signal.SIGINT)
+                self.assertEqual(job.wait(LONGEST), 7)
+                on = " on a" if flags else ""
+                self.assertIn(f"rank 0{on} has exited with status 7\n", job.stderr.read())
 
     def test_ends_the_processes_if_it_is_killed(self):
         script = "echo $$ > pid.$COHORT_RANK; echo ready; exec sleep 60"

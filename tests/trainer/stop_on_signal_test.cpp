@@ -45,6 +45,29 @@ TEST(stop_on_signal, restores_the_former_action_after_a_signal) {
   EXPECT_EQ(action_for_sigterm().sa_handler, former);
 }
 
+TEST(stop_on_signal, stops_at_an_interrupt_from_the_terminal) {
+  struct sigaction former {
+  }, after{};
+  ::sigaction(SIGINT, nullptr, &former);
+  {
+    stop_on_signal const one;
+    std::raise(SIGINT);
+    EXPECT_TRUE(stop_on_signal::arrived());
+  }
+  ::sigaction(SIGINT, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, former.sa_handler);
+}
+
+TEST(stop_on_signal, ignores_a_signal_that_the_process_ignores) {
+  auto const former = std::signal(SIGINT, SIG_IGN);
+  {
+    stop_on_signal const one;
+    std::raise(SIGINT);
+    EXPECT_FALSE(stop_on_signal::arrived());
+  }
+  EXPECT_EQ(std::signal(SIGINT, former), SIG_IGN);
+}
+
 TEST(stop_on_signal, keeps_its_handler_while_objects_on_other_threads_begin_and_end) {
   auto const former = action_for_sigterm().sa_handler;
   std::atomic<int> unhandled = 0;

@@ -6,15 +6,15 @@
 
 namespace cohort {
 
-/// Stops all ranks at their next meeting after this process receives SIGTERM: a checkpoint_listener then
-/// saves, and fit returns with `stopped`.
+/// Stops all ranks at their next meeting after this process receives SIGTERM or SIGINT: a checkpoint_listener
+/// then saves, and fit returns with `stopped`.
 ///
 /// Order     while at least one object exists (one per rank if ranks are threads), the process's action for
-///           SIGTERM is replaced. All copies of Cohort in the process's shared libraries share one action. A
-///           second signal ends the process. If the constructor's thread has no alternate signal stack, the
-///           constructor installs one; the destructor must run on the same thread. oneDNN's kernels need this
-///           stack: they save the stack pointer in memory that a handler's frame on the normal stack would
-///           overwrite.
+///           both signals is replaced, unless a signal is ignored. All copies of Cohort in the process's
+///           shared libraries share one action. A second signal of the same number ends the process. If the
+///           constructor's thread has no alternate signal stack, the constructor installs one; the destructor
+///           must run on the same thread. oneDNN's kernels need this stack: they save the stack pointer in
+///           memory that a handler's frame on the normal stack would overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();
@@ -22,7 +22,7 @@ class stop_on_signal final : public listener {
   ~stop_on_signal() override;
 
   void on_step(training& run, step_report const&) override;
-  /// Whether SIGTERM was received.
+  /// Returns whether one of the signals was received.
   static bool arrived();
 
  private:

@@ -406,10 +406,14 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
                               .where = {"rendezvous ", at.text()},
                               .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
                               .got = {joined}});
+  char const* remedy = "a process on that host, and no firewall in between";
+  if (why.find("alert") != why.npos || why.find("binder") != why.npos)
+    remedy = "a service with the same secret, or a certificate of the same authority";
+  else if (why.find("wrong version number") != why.npos)
+    remedy = "one of Cohort: another program answers at this port";
   throw communicator_error({.what = "cannot join the rendezvous",
                             .where = at.text(),
-                            .expected = {"a service that answers within ", deadline.count(),
-                                         " ms: a process on that host, and no firewall in between"},
+                            .expected = {"a service that answers within ", deadline.count(), " ms: ", remedy},
                             .got = why});
 }
 

@@ -9,18 +9,19 @@ namespace cohort::detail {
 /// State of all stop_on_signal objects of the process.
 ///
 /// `arrived`  set by the handler, which has no access to an object and may run on any thread.
-/// `users`    number of objects. `former`: the action that the last object restores. `mutex` guards both; the
-///            handler does not lock it.
-struct sigterm_state {
+/// `users`    number of objects. `former`: the actions that the last object restores. `mutex` guards both;
+///            the handler does not lock it.
+struct stop_signals {
   std::atomic<bool> arrived = false;
   static_assert(std::atomic<bool>::is_always_lock_free);
   std::mutex mutex{};
   int users = 0;
-  struct sigaction former {};
+  static constexpr int numbers[2] = {SIGTERM, SIGINT};
+  struct sigaction former[2]{};
 };
 
 /// Has default visibility, so that all copies of Cohort in a process share this state, including those in
 /// shared libraries with hidden symbols.
-[[gnu::visibility("default")]] inline constinit sigterm_state sigterm;
+[[gnu::visibility("default")]] inline constinit stop_signals stop_signals_of_process;
 
 }  // namespace cohort::detail
