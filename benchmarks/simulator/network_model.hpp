@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/error/exceptions.hpp>
+#include <cstddef>
+#include <vector>
+
+namespace benchmarks {
+
+/// Fabric that connects the hosts of a cluster.
+///
+/// Units     seconds, bytes per second. `latency`: between two hosts, including the software of both sides.
+///           `message_seconds`: processor time of a message at its sender, and at its receiver.
+///           `oversubscription`: bandwidth of a rack's hosts relative to the rack's uplink; 0 hosts per rack:
+///           one switch that never blocks.
+struct fabric {
+  double latency = 0;
+  double bytes_per_second = 1;
+  double message_seconds = 0;
+  int ranks_per_host = 1;
+  double local_latency = 1e-6;
+  double local_bytes_per_second = 10e9;
+  int hosts_per_rack = 0;
+  double oversubscription = 1;
+};
+
+/// A message under way: `head` is the time at which its first byte reaches the next link, `tail` the time of
+/// its last byte.
+struct transit {
+  int from = 0, to = 0;
+  std::size_t bytes = 0;
+  int hop = 0;
+  double head = 0, tail = 0;
+};
+
+/// Links of a cluster: a network interface per host and direction, an uplink per rack and direction, and the
+/// memory of each host.
+///
+///     rank → processor → interface → [uplink → core → uplink] → interface → processor → rank
+///
+/// Each link transfers one message after another, in the order in which their first bytes arrive. A message
+/// enters the next link as soon as its first byte arrives, so an idle path costs latency + bytes / bandwidth.
+/// Simplification: flows that share a link take turns by message instead of by packet. The link's throughput
+/// is the same.
+class network_model {
+ public:
+  network_model(int ranks, fabric const& how) : how_(how) {
+    if (ranks < 1 || how.ranks_per_host < 1 || how.hosts_per_rack < 0 || !(how.bytes_per_second > 0)
+        || !(how.local_bytes_per_second > 0) || !(how.oversubscription >= 1) || how.latency < 0
+        || how.local_latency < 0 || how.message_seconds < 0)
+      throw cohort::setting_error(
+          {.what = "invalid network",
+           .expected = "ranks, ranks per host and bandwidths > 0, oversubscription ≥ 1, times ≥ 0"});
+    auto const hosts = static_cast<std::size_t>((ranks - 1) / how.ranks_per_host + 1);
+    free_at_.resize(links_per_host * hosts + 2 * hosts);
+    processor_free_at_.resize(static_cast<std::size_t>(ranks));
+  }
+
+  /// Begins a message at time `now`.
+  transit begin(double now, int from, int to, std::size_t bytes) {
+    double const ready = use_processor(from, now);
+    return {from, to, bytes, 0, ready, ready};
+  }
+
+  /// Transfers a message over its next link, and sets head and tail to their times at the following one.
+  /// Returns whether another link follows. If not, `tail` is the time at which the last byte has arrived.
+  ///
+  /// Order     calls in the order of `head`.
+  bool advance(transit& message) {
+    int const from = host_of(message.from), to = host_of(message.to);
+    if (from == to) {
+      cross(message, link(from, memory), how_.local_bytes_per_second, how_.local_latency);
+      return false;
+    }
+    int const hops = rack_of(from) == rack_of(to) ? 2 : 4;
+    bool const is_last = message.hop == hops - 1;
+    if (message.hop == 0)
+      cross(message, link(from, outgoing), how_.bytes_per_second, how_.latency);
+    else if (is_last)
+      cross(message, link(to, incoming), how_.bytes_per_second, 0);
+    else
+      cross(message, message.hop == 1 ? uplink(rack_of(from), 0) : uplink(rack_of(to), 1),
+            how_.bytes_per_second * how_.hosts_per_rack / how_.oversubscription, 0);
+    ++message.hop;
+    return !is_last;
+  }
+
+  /// Returns the time at which the receiver has processed a message that has arrived.
+  double end(transit const& message) { return use_processor(message.to, message.tail); }
+
+ private:
+  enum host_link { outgoing, incoming, memory };
+  static constexpr std::size_t links_per_host = 3;
+
+  int host_of(int rank) const { return rank / how_.ranks_per_host; }
+  int rack_of(int host) const { return how_.hosts_per_rack > 0 ? host / how_.hosts_per_rack : 0; }
+  double& link(int host, host_link which) {
+    return free_at_[links_per_host * static_cast<std::size_t>(host) + which];
+  }
+  double& uplink(int rack, std::size_t direction) {
+    std::size_t const hosts = free_at_.size() / (links_per_host + 2);
+    return free_at_[links_per_host * hosts + 2 * static_cast<std::size_t>(rack) + direction];
+  }
+  double use_processor(int rank, double from) {
+    if (how_.message_seconds == 0) return from;
+    double& free_at = processor_free_at_[static_cast<std::size_t>(rank)];
+    return free_at = std::max(free_at, from) + how_.message_seconds;
+  }
+  static void cross(transit& message, double& free_at, double bytes_per_second, double latency) {
+    double const begin = std::max(message.head, free_at);
+    free_at = begin + static_cast<double>(message.bytes) / bytes_per_second;
+    message.head = begin + latency;
+    message.tail = std::max(free_at, message.tail) + latency;
+  }
+
+  fabric how_;
+  std::vector<double> free_at_;            // of each link, when it has transferred all messages so far
+  std::vector<double> processor_free_at_;  // of each rank
+};
+
+}  // namespace benchmarks

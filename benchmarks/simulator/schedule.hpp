@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/communicator/communicator.hpp>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace benchmarks {
+
+/// One action of a rank.
+///
+/// `compute` occupies the rank for `seconds`; stragglers are slower by a factor. `code`: as compute, for
+/// encoding and decoding, at the same speed on all ranks. `start` begins operation number `operation`;
+/// `wait` blocks until it has ended.
+struct action {
+  enum class kind { step, compute, code, start, wait };
+  enum class collective {
+    broadcast,
+    allreduce,
+    reduce_scatter,
+    allgather,
+    allgatherv,
+    barrier,
+    send,
+    receive
+  };
+
+  kind what = kind::step;
+  double seconds = 0;
+  int operation = 0;
+  collective which = collective::barrier;
+  cohort::element_type type = cohort::element_type::u8;
+  std::size_t count = 0;  // elements, or bytes of this rank's contribution
+  int peer = 0;           // the root, or the other rank
+  int tag = 0;
+};
+
+using schedule = std::vector<action>;
+
+/// Communicator of one rank of P that records what its user does, and exchanges nothing: each operation ends
+/// at once, as if all ranks had contributed zeros. An allgatherv returns P copies of the caller's bytes.
+///
+/// Before    `message(from, tag)` returns the message of another rank, for users of send and receive.
+class recorder final : public cohort::communicator {
+ public:
+  using message_function = std::function<std::vector<std::byte>(int from, int tag)>;
+
+  recorder(int rank, int ranks, std::shared_ptr<schedule> to, message_function message = {})
+      : rank_(rank), ranks_(ranks), log_(std::move(to)), message_(std::move(message)) {}
+
+  std::string_view name() const override { return "recorder"; }
+  int rank() const override { return rank_; }
+  int size() const override { return ranks_; }
+  cohort::communicator_settings const& settings() const override { return settings_; }
+
+  cohort::pending_operation start_broadcast(cohort::elements data, int root) override {
+    return record(action::collective::broadcast, data, root);
+  }
+  cohort::pending_operation start_allreduce(cohort::elements data, cohort::reduction) override {
+    return record(action::collective::allreduce, data);
+  }
+  cohort::pending_operation start_reduce_scatter(cohort::elements data, cohort::reduction) override {
+    return record(action::collective::reduce_scatter, data);
+  }
+  cohort::pending_operation start_allgather(cohort::elements data) override {
+    return record(action::collective::allgather, data);
+  }
+  cohort::pending_operation start_allgatherv(std::span<std::byte const> mine,
+                                             cohort::gathered& all) override {
+    all.bytes.clear();
+    all.first.assign(1, 0);
+    for (int r = 0; r < ranks_; ++r) {
+      all.bytes.insert(all.bytes.end(), mine.begin(), mine.end());
+      all.first.push_back(all.bytes.size());
+    }
+    return record(action::collective::allgatherv, {nullptr, cohort::element_type::u8, mine.size()});
+  }
+  cohort::pending_operation start_barrier() override { return record(action::collective::barrier, {}); }
+  cohort::pending_operation start_send(std::span<std::byte const> data, int to, int tag) override {
+    return record(action::collective::send, {nullptr, cohort::element_type::u8, data.size()}, to, tag);
+  }
+  cohort::pending_operation start_receive(std::span<std::byte> data, int from, int tag) override {
+    auto const bytes = message_(from, tag);
+    std::copy_n(bytes.begin(), std::min(bytes.size(), data.size()), data.begin());
+    return record(action::collective::receive, {nullptr, cohort::element_type::u8, data.size()}, from, tag);
+  }
+  std::optional<cohort::arrival> probe(int, int) override { return std::nullopt; }
+  cohort::arrival wait_for_message(int from, int tag) override {
+    return {from, tag, message_(from, tag).size()};
+  }
+  /// Only communicators of all ranks.
+  std::unique_ptr<communicator> split(int, int) override { return duplicate(); }
+  std::unique_ptr<communicator> duplicate() override {
+    return std::make_unique<recorder>(rank_, ranks_, log_, message_);
+  }
+  void abort(std::string const&) noexcept override {}
+  void note(cohort::rank_progress) noexcept override {}
+  cohort::traffic sent() const override { return {}; }
+
+ private:
+  struct recorded final : cohort::detail::activity {
+    recorded(std::shared_ptr<schedule> to, int operation) : log(std::move(to)), operation(operation) {}
+    bool done() override { return true; }
+    std::chrono::steady_clock::time_point wait() override {
+      if (!std::exchange(waited, true)) log->push_back({.what = action::kind::wait, .operation = operation});
+      return {};
+    }
+    std::shared_ptr<schedule> log;
+    int operation;
+    bool waited = false;
+  };
+
+  cohort::pending_operation record(action::collective which, cohort::elements const& data, int peer = 0,
+                                   int tag = 0) {
+    int const operation = static_cast<int>(log_->size());  // a number that no other operation has
+    log_->push_back({.what = action::kind::start,
+                     .operation = operation,
+                     .which = which,
+                     .type = data.type,
+                     .count = data.count,
+                     .peer = peer,
+                     .tag = tag});
+    return cohort::pending_operation(std::make_shared<recorded>(log_, operation));
+  }
+
+  int rank_, ranks_;
+  std::shared_ptr<schedule> log_;
+  message_function message_;
+  cohort::communicator_settings settings_{};
+};
+
+}  // namespace benchmarks
