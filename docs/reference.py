@@ -507,7 +507,7 @@ def write(root, folder):
     usual = included_by(root, "cohort/cohort.hpp")
     core = {path.relative_to(root / "include").as_posix() for path in (root / "include").rglob("*.hpp")}
     folder.mkdir(parents=True, exist_ok=True)
-    index = ["# Reference", "", "Made from the headers' contracts by docs/build.sh.", "", "| page | entries |", "|---|---|"]
+    index = ["# Reference", "", "Generated from the headers' contracts.", "", "| page | entries |", "|---|---|"]
     for page, found in pages.items():
         texts = [entry_text(list(same), core - usual) for _, same in itertools.groupby(found, key=lambda one: one.name)]
         names = dict.fromkeys(one.name for one in found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/build.sh writes the reference from the headers' contracts, and refuses a header without one."""
+"""docs/reference.py writes the reference from the headers' contracts, and refuses a header without one."""
 import os
 import pathlib
 import re
@@ -20,7 +20,7 @@ OWN_NAMES = {"forecast", "from_json", "kind", "message_coding", "message_header"
 
 
 def build(root, folder):
-    return subprocess.run(["bash", root / "docs/build.sh", folder], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, root / "docs/reference.py", root, folder], capture_output=True, text=True, timeout=60)
 
 
 def entry(page, name):
