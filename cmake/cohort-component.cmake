@@ -82,13 +82,14 @@ set(cohort_implementation_files
 " @ONLY)
 
   install(TARGETS cohort_${name} EXPORT cohort-${name}
-    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    FILE_SET internals DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name}
+    FILE_SET internals DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT ${name})
   install(EXPORT cohort-${name} NAMESPACE cohort::
-    FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}")
-  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-files.cmake" DESTINATION "${cohort_package_directory}")
+    FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${name})
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-files.cmake"
+    DESTINATION "${cohort_package_directory}" COMPONENT ${name})
   install(FILES "${dependencies}"
-    RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}")
+    RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}" COMPONENT ${name})
 endfunction()
 
 # cohort_install_package(): installs the files for find_package(cohort). Call it after the last
@@ -112,5 +113,5 @@ function(cohort_install_package)
     "${PROJECT_SOURCE_DIR}/cmake/FindNcclHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindYamlCpp.cmake"
-    DESTINATION "${cohort_package_directory}")
+    DESTINATION "${cohort_package_directory}" COMPONENT core)
 endfunction()

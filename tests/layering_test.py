@@ -264,7 +264,7 @@ class sources_of_cohort(unittest.TestCase):
     def test_comments_keep_to_their_columns(self):
         self.check(lambda path, text: comment_findings(text),
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests", "docs")
-                     for kind in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "cmake", "txt", "sh")), "cmake/*")
+                     for kind in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "cmake", "txt", "sh")), "cmake/**/*.*")
 
     def test_no_test_sleeps(self):
         self.check(lambda path, text: sleeping_findings(text),
