@@ -7,6 +7,7 @@ myst_heading_anchors = 6
 myst_enable_extensions = ["tasklist"]
 # Signatures of the reference are not complete C++; pages of the forge may skip a level of headings.
 suppress_warnings = ["misc.highlighting_failure", "myst.header"]
+smartquotes = False  # they would change texts such as ""
 html_theme = "furo"
 html_static_path = ["style.css"]
 html_css_files = ["style.css"]

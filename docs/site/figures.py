@@ -53,7 +53,7 @@ FIGURES = [
            rows="^(against|header-only, (cohort|`cohort|with these))"),
 ]
 NUMBER = r"(\d[\d,]*(?:\.\d+)?|\.\d+)"
-WIDTH, BAR, GAP, LEFT, RIGHT = 480, 12, 4, 4, 62
+WIDTH, BAR, GAP, LEFT, RIGHT = 480, 12, 4, 14, 62
 
 
 def table_of(text, one):

@@ -70,14 +70,14 @@ def toctree(entries, caption=""):
 
 
 def listed(pages, folder):
-    """The folder's pages in the order in which its README links them."""
+    """The folder's pages in the order of the tables in its README."""
     readme = f"{folder}/README.md"
-    linked = []
-    outside_code(lambda part: linked.extend(match.group(1) for match in LINK.finditer(part)) or part, pages[readme])
+    prose = "".join(CODE.split(pages[readme])[::2])
+    linked = [match.group(1) for row in re.findall(r"^\|.*", prose, re.MULTILINE) for match in LINK.finditer(row)]
     there = [name for name in dict.fromkeys(linked) if f"{folder}/{name}" in pages and "/" not in name and name != "README.md"]
     missing = {path.name for path in map(pathlib.PurePosixPath, pages) if str(path.parent) == folder} - {*there, "README.md"}
     if missing:
-        raise broken_page(f"{readme} links no page of: {', '.join(sorted(missing))}; add a line for each to its table")
+        raise broken_page(f"{readme} has no link in a table to: {', '.join(sorted(missing))}; add a row for each")
     return [name.removesuffix(".md") for name in there]
 
 

@@ -52,9 +52,9 @@ class sources(unittest.TestCase):
 
 class navigation(unittest.TestCase):
     def test_refuses_a_page_that_its_readme_does_not_link(self):
-        with self.assertRaisesRegex(pages.broken_page, r"a/README\.md links no page of: c\.md"):
-            pages.listed({"a/README.md": "[b](b.md) `[c](c.md)`", "a/b.md": "", "a/c.md": ""}, "a")
-        self.assertEqual(pages.listed({"a/README.md": "[c](c.md) [b](b.md#x)", "a/b.md": "", "a/c.md": ""}, "a"), ["c", "b"])
+        with self.assertRaisesRegex(pages.broken_page, r"a/README\.md has no link in a table to: c\.md"):
+            pages.listed({"a/README.md": "[c](c.md)\n\n| [b](b.md) | `[c](c.md)` |", "a/b.md": "", "a/c.md": ""}, "a")
+        self.assertEqual(pages.listed({"a/README.md": "[b](b.md)\n\n| [c](c.md) |\n| [b](b.md#x) |", "a/b.md": "", "a/c.md": ""}, "a"), ["c", "b"])
 
 
 class a_figure(unittest.TestCase):
