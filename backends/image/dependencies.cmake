@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 cohort_dependency(TurboJPEG::TurboJPEG
   GET "libjpeg-turbo's TurboJPEG (libturbojpeg0-dev on Debian and Ubuntu)"
-  FIND TurboJPEG)
+  FIND TurboJPEG MODULE)
 cohort_dependency(PNG::PNG
   GET "libpng 1.6 or newer (libpng-dev on Debian and Ubuntu)"
   FIND PNG 1.6)
 cohort_dependency(LibZip::LibZip
   GET "libzip (libzip-dev on Debian and Ubuntu)"
-  FIND LibZip)
+  FIND LibZip MODULE)

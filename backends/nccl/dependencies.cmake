@@ -2,7 +2,7 @@
 # Only the header is needed: programs load NCCL at run time, like the libraries of CUDA.
 if(TARGET cohort::cudnn)
   list(APPEND cohort_link cohort::cudnn)
-elseif(cohort_FIND_COMPONENTS)  # of the installed package
+elseif(EXISTS "${CMAKE_CURRENT_LIST_DIR}/cohort-cudnn-dependencies.cmake")  # of the installed package
   include("${CMAKE_CURRENT_LIST_DIR}/cohort-cudnn-dependencies.cmake")
   if(NOT cohort_missing)
     include("${CMAKE_CURRENT_LIST_DIR}/cohort-cudnn-targets.cmake")
