@@ -8,3 +8,6 @@ openssl/3.0.0
 xtensor/0.24.3
 yaml-cpp/0.7.0
 zlib/1.2.13
+
+[conf]
+tools.cmake.cmaketoolchain:generator=Ninja
