@@ -74,6 +74,17 @@ TEST(fetch, shares_no_file_with_a_command_of_a_killed_process) {
   EXPECT_NE(both.substr(0, line), both.substr(line));
 }
 
+TEST(fetch, removes_incomplete_copies_of_killed_processes) {
+  remote const far;
+  std::string const copy = fetch({far.file("a", "one")}, far.settings)[0];
+  io::write_file(copy + ".aB3xYz.partial", "on");
+  io::write_file(copy + "b.aB3xYz.partial", "of another file");
+  std::filesystem::remove(copy);
+  EXPECT_EQ(fetch({far.there / "a"}, far.settings)[0], copy);
+  EXPECT_FALSE(std::filesystem::exists(copy + ".aB3xYz.partial"));
+  EXPECT_TRUE(std::filesystem::exists(copy + "b.aB3xYz.partial"));
+}
+
 TEST(fetch, separates_files_of_the_same_last_name) {
   remote const far;
   std::filesystem::create_directory(far.there / "x");

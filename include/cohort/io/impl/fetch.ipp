@@ -66,6 +66,7 @@ class file_fetcher {
 
  private:
   using time_point = std::chrono::steady_clock::time_point;
+  static constexpr char const* incomplete = ".partial";  // end of an incomplete copy's name
 
   /// Calls `attempt` until it returns a number.  Errors: deadline_error.
   template <class Attempt>
@@ -133,17 +134,27 @@ class file_fetcher {
     return found;
   }
 
+  /// Removes the incomplete copies of former calls that were killed.
+  void remove_incomplete(std::string const& path) const {
+    std::string const begin = path.substr(path.rfind('/') + 1) + '.';
+    std::optional<std::vector<std::string>> const names = list_folder(settings_.folder);
+    for (std::string const& one : names.value_or(std::vector<std::string>()))
+      if (one.starts_with(begin) && one.ends_with(incomplete)) remove_file(settings_.folder + '/' + one);
+  }
+
   /// Returns a name for an incomplete copy. A command of a former call that was killed may still write to
   /// another one.
   static std::string unused_name(std::string const& path) {
-    std::string name = path + ".XXXXXX.partial";
-    owned_descriptor const created(::mkostemps(name.data(), 8, O_CLOEXEC));
+    std::string name = path + ".XXXXXX" + incomplete;
+    owned_descriptor const created(
+        ::mkostemps(name.data(), std::char_traits<char>::length(incomplete), O_CLOEXEC));
     if (created.number < 0) refuse_file("cannot create the file", name, errno);
     remove_file(name);  // the command creates it
     return name;
   }
 
   void run(std::string const& name, std::string const& path, time_point end) const {
+    remove_incomplete(path);
     std::string const partial = unused_name(path);
     owned_descriptor const errors(open_scratch_file(settings_.folder));
     ::pid_t const child = start(arguments_for(name, partial), errors.number, name);
