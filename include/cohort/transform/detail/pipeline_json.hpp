@@ -17,6 +17,11 @@ inline constexpr std::array<std::string_view, 12> step_names{
     "impute", "drop",   "keep",       "rename",  "group_by_key", "windows"};
 static_assert(step_names.size() == std::variant_size_v<transform_step>);
 
+/// Parses the text of a pipeline, which may have any number of columns and values.
+///
+/// Errors    as io::parse_json.
+io::json_document parse_pipeline(std::string_view text, std::string_view name);
+
 /// Throws data_error for a field that is none of `known`, with the nearest known one.
 void expect_fields(io::json_value object, std::span<std::string_view const> known);
 

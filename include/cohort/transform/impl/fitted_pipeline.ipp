@@ -6,7 +6,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
-#include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/transform/detail/column_statistics.hpp>
@@ -332,9 +331,7 @@ COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from(io::json_value root) {
 }
 
 COHORT_CORE_INLINE fitted_pipeline fitted_pipeline::from_json(std::string_view text, std::string_view name) {
-  // A category may have transform_settings::max_distinct values.
-  io::json_document const parsed =
-      io::parse_json(text, name, {.max_bytes = text.size(), .max_values = text.size()});
+  io::json_document const parsed = detail::parse_pipeline(text, name);
   return from(parsed.root());
 }
 

@@ -7,6 +7,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/detail/schema_writers.hpp>
+#include <cohort/io/json.hpp>
 #include <cohort/transform/detail/pipeline_json.hpp>
 #include <limits>
 #include <type_traits>
@@ -230,6 +231,10 @@ COHORT_CORE_INLINE std::vector<transform_step> read_steps(io::json_value list) {
   std::vector<transform_step> steps;
   for (io::json_value const one : items_of_list(list)) steps.push_back(read_step(one));
   return steps;
+}
+
+COHORT_CORE_INLINE io::json_document parse_pipeline(std::string_view text, std::string_view name) {
+  return io::parse_json(text, name, {.max_bytes = text.size(), .max_values = text.size()});
 }
 
 COHORT_CORE_INLINE transform_pipeline read_pipeline(io::json_value object) {

@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <cohort/detail/config.hpp>
-#include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/transform/detail/pass_plan.hpp>
 #include <cohort/transform/detail/pipeline_json.hpp>
@@ -28,9 +27,7 @@ COHORT_CORE_INLINE transform_pipeline transform_pipeline::from(io::json_value ro
 
 COHORT_CORE_INLINE transform_pipeline transform_pipeline::from_json(std::string_view text,
                                                                     std::string_view name) {
-  // A schema may have any number of columns and values.
-  io::json_document const parsed =
-      io::parse_json(text, name, {.max_bytes = text.size(), .max_values = text.size()});
+  io::json_document const parsed = detail::parse_pipeline(text, name);
   return from(parsed.root());
 }
 
