@@ -489,19 +489,21 @@ class destination {
 
   /// Writes the record that was read.
   void write(std::int64_t record) {
+    if (file_) {
+      for (std::size_t k = 0; k < fields_.size(); ++k)
+        if (records_.has(record, fields_[k])) file_->add(contents_[k]);
+      return;
+    }
     std::string_view const given = records_.key(record);
     bool const keeps_key = names_a_record(given) && !keys_.contains(given);
     char number[32];
     std::snprintf(number, sizeof number, "%09lld", static_cast<long long>(record));
     std::string key(keeps_key ? given : std::string_view(number));
     while (!keys_.insert(key).second) key += '_';  // an earlier record has this key
-    if (archive_ && !keeps_key && !given.empty())
+    if (!keeps_key && !given.empty())
       archive_->add(key, "key.txt", std::as_bytes(std::span(given.data(), given.size())));
-    for (std::size_t k = 0; k < fields_.size(); ++k) {
-      if (!records_.has(record, fields_[k])) continue;
-      if (archive_) archive_->add(key, names_[k], contents_[k]);
-      if (file_) file_->add(contents_[k]);
-    }
+    for (std::size_t k = 0; k < fields_.size(); ++k)
+      if (records_.has(record, fields_[k])) archive_->add(key, names_[k], contents_[k]);
   }
 
   void commit() {
@@ -517,7 +519,7 @@ class destination {
   std::vector<std::vector<std::byte>> contents_;
   std::vector<std::byte> memory_;
   std::vector<std::string> names_;             // of the fields in an archive
-  std::set<std::string, std::less<>> keys_{};  // of the records in the file
+  std::set<std::string, std::less<>> keys_{};  // of the records in the archive
 };
 
 int convert(command& given) {
