@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/tcp/detail/rendezvous.hpp>
+#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
@@ -96,7 +97,25 @@ TEST(rendezvous, tells_how_many_have_joined_at_the_deadline) {
   meeting at(3);
   expect_parts(at.refusal(at.member(3), 200ms),
                {"not all processes of the job have joined in time", at.where.text().c_str(),
-                "3 processes within 200 ms", "got 1"});
+                "3 processes within 200 ms", "got 1; \"joined: 1 from 127.0.0.1\""});
+}
+
+TEST(rendezvous, tells_which_ranks_are_missing) {
+  meeting at(12);
+  std::thread other([&] { at.refusal(at.member(12, "a", 3), 1500ms); });
+  expect_parts(at.refusal(at.member(12, "b", 0), 1500ms),
+               {"12 processes within 1500 ms", "got 2; \"missing: rank 1, 2, 4, 5, 6, 7, 8, 9 and 2 others\""});
+  other.join();
+}
+
+TEST(rendezvous, names_the_address_of_a_lost_process) {
+  meeting at(2);
+  at.refusal(at.member(2), 100ms);
+  EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, {})[0].ranks.size(), 2U);
+  at.service.reset();
+  ASSERT_EQ(at.lines.size(), 1U);
+  EXPECT_EQ(at.lines[0].substr(0, at.lines[0].rfind(':', at.lines[0].rfind(':') - 1)),
+            "rendezvous: lost 127.0.0.1");
 }
 
 TEST(rendezvous, a_process_that_leaves_may_come_again) {
@@ -116,12 +135,37 @@ TEST(rendezvous, names_an_address_where_nobody_answers) {
 TEST(rendezvous, needs_the_secret) {
   meeting at(2, shared_key());
   detail::job_key other{};
-  for (detail::tls_identity const& wrong : {detail::tls_identity(), detail::tls_identity(other, "test"),
-                                            detail::tls_identity({std::byte{42}}, "x")})
-    expect_parts(
-        refused<communicator_error>([&] { detail::join_rendezvous(at.where, wrong, at.member(2), 300ms); }),
-        {"cannot join the rendezvous"});
+  auto const join = [&](detail::tls_identity const& with) {
+    return [&] { detail::join_rendezvous(at.where, with, at.member(2), 300ms); };
+  };
+  expect_parts(refused<communicator_error>(join({})), {"cannot join the rendezvous"});
+  // No start of the job mends this, so it is no communicator_error.
+  for (detail::tls_identity const& wrong :
+       {detail::tls_identity(other, "test"), detail::tls_identity({std::byte{42}}, "x")})
+    expect_parts(refused<setting_error>(join(wrong)),
+                 {"cannot join the rendezvous", "a service with the same secret"});
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, shared_key())[1].ranks.size(), 2U);
+}
+
+TEST(rendezvous, names_a_port_of_another_program) {
+  detail::tcp_socket at = detail::tcp_socket::listening(loopback(), {});
+  std::atomic<bool> stops = false;
+  std::thread other([&] {
+    while (!stops)
+      if (std::optional<detail::tcp_socket> one = at.accept()) {
+        std::string_view const text = "HTTP/1.1 400 Bad Request\r\n\r\n";
+        one->send(std::as_bytes(std::span(text)));
+      } else {
+        std::this_thread::yield();
+      }
+  });
+  expect_parts(refused<setting_error>([&] {
+                 detail::join_rendezvous({"127.0.0.1", at.local().port()}, shared_key(),
+                                         {.job = "job", .ranks = 2}, 300ms);
+               }),
+               {"cannot join the rendezvous", "another program answers at this port"});
+  stops = true;
+  other.join();
 }
 
 TEST(rendezvous, prefers_processes_to_idle_connections) {

@@ -34,8 +34,8 @@ struct rendezvous_answer {
   enum class kind : std::uint8_t { waits, complete, refused };
 
   kind is = kind::waits;
-  int joined = 0;         // processes so far
-  std::string refusal{};  // why the process is refused
+  int joined = 0;      // processes so far
+  std::string text{};  // waits: who has joined, or is missing; refused: the reason
   tcp_membership members{};
 
   std::vector<std::byte> encoded() const;
@@ -56,9 +56,9 @@ class message_stream {
   /// After     failure() is not empty if the connection has ended.
   std::optional<std::vector<std::byte>> advance();
   std::string const& failure() const { return failure_; }
+  secure_stream::cause failure_cause() const { return stream_.failure_cause(); }
   bool is_flushed() const { return begin_ == out_.size(); }
   int descriptor() const { return stream_.socket().descriptor(); }
-  std::string remote() const { return stream_.socket().remote().text(); }
 
  private:
   secure_stream stream_;
@@ -92,11 +92,12 @@ class rendezvous_service {
 
   struct visitor {
     message_stream stream;
+    endpoint from{};
     clock::time_point limit{};
     std::optional<registration> wants{};
     std::int64_t arrival = 0;
     bool ended = false;
-    int told = 0;  // the number of processes in the last answer
+    std::string told{};  // the text of the last answer
   };
 
   void run() noexcept;
@@ -106,8 +107,10 @@ class rendezvous_service {
   void refuse(visitor& one, std::string const& why);
   void complete();
   void accept_connections();
-  /// Sends the number of processes that have joined to those that do not know it.
+  /// Sends the number of processes that have joined, and their names, to those that do not know them.
   void send_counts();
+  /// The ranks that are missing, if processes want certain ranks; otherwise the addresses that have joined.
+  std::string waiting_text() const;
   /// Logs a line; only the first 20. A log that fails does not end the service.
   void log_line(std::string_view line) noexcept;
 
@@ -133,7 +136,8 @@ inline constexpr int most_ranks = 4096;
 /// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
 ///             rendezvous then.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
-///           deadline: it names the address, and how many have joined.
+///           deadline: it names the address, how many have joined, and who is missing. setting_error if at the
+///           deadline the address does not accept the key, or belongs to another program.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
     std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {});

@@ -67,6 +67,9 @@ class secure_stream {
  public:
   enum class role { client, server };
   enum class progress { waits, ready, failed };
+  /// What a failure is due to: the network; the keys or certificates of both sides, which do not match; or a
+  /// peer that does not speak TLS.
+  enum class cause { network, identity, protocol };
 
   secure_stream() = default;
   secure_stream(tcp_socket over, role as, tls_identity const& identity);
@@ -75,6 +78,7 @@ class secure_stream {
   progress advance();
   /// The reason of a failure.
   std::string const& failure() const { return failure_; }
+  cause failure_cause() const { return cause_; }
 
   /// As tcp_socket. After nullopt, failure() is the reason; empty if the peer has closed the connection.
   std::optional<std::size_t> send(std::span<std::byte const> bytes);
@@ -88,7 +92,7 @@ class secure_stream {
   bool has_received() const;
 
  private:
-  std::optional<std::size_t> fail(std::string why);
+  std::optional<std::size_t> fail(std::string why, cause due_to = cause::network);
   std::optional<std::size_t> result_of(int code, std::size_t moved);
 
   std::unique_ptr<tcp_socket> socket_;  // the address is stable: TLS reads from it
@@ -97,6 +101,7 @@ class secure_stream {
   bool connected_ = false, ready_ = false, requires_key_ = false;
   std::uint64_t records_per_key_ = 0, records_ = 0;  // records_: with the present key
   std::string failure_;
+  cause cause_ = cause::network;
 };
 
 }  // namespace cohort::detail

@@ -8,6 +8,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace cohort::detail {
@@ -115,7 +116,7 @@ COHORT_TCP_INLINE std::vector<std::byte> rendezvous_answer::encoded() const {
   message_bytes to;
   to.put(static_cast<std::uint8_t>(is));
   to.put(static_cast<std::uint32_t>(joined));
-  to.put(refusal);
+  to.put(text);
   to.put(static_cast<std::uint32_t>(members.rank));
   to.put(std::span<std::byte const>(members.token));
   to.put(static_cast<std::uint32_t>(members.ranks.size()));
@@ -130,7 +131,7 @@ COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::by
   message_bytes from(bytes);
   rendezvous_answer made{.is = static_cast<kind>(from.number<std::uint8_t>()),
                          .joined = static_cast<int>(from.number<std::uint32_t>()),
-                         .refusal = from.text()};
+                         .text = from.text()};
   made.members.rank = static_cast<int>(from.number<std::uint32_t>());
   std::span<std::byte const> const token = from.bytes();
   std::uint32_t const ranks = from.count(sizeof(std::uint32_t));
@@ -237,8 +238,8 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
 }
 
 COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why) {
-  log_line(text_of({"refused ", one.stream.remote(), ": ", why}));
-  one.stream.send(rendezvous_answer{.is = rendezvous_answer::kind::refused, .refusal = why}.encoded());
+  log_line(text_of({"refused ", one.from.text(), ": ", why}));
+  one.stream.send(rendezvous_answer{.is = rendezvous_answer::kind::refused, .text = why}.encoded());
   one.stream.advance();
   one.ended = true;
 }
@@ -246,7 +247,7 @@ COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string cons
 COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
-    if (!complete_) log_line(text_of({"lost ", one.stream.remote(), ": ", one.stream.failure()}));
+    if (!complete_) log_line(text_of({"lost ", one.from.text(), ": ", one.stream.failure()}));
     one.ended = true;
     return;
   }
@@ -286,11 +287,42 @@ COHORT_TCP_INLINE void rendezvous_service::send_counts() {
   if (complete_ || now < next_counts_) return;
   auto const joined = static_cast<int>(
       std::ranges::count_if(visitors_, [](visitor const& one) { return one.wants && !one.ended; }));
+  if (joined == 0) return;
+  std::string const text = waiting_text();
   for (visitor& one : visitors_) {
-    if (!one.wants || one.ended || std::exchange(one.told, joined) == joined) continue;
-    one.stream.send(rendezvous_answer{.joined = joined}.encoded());
+    if (!one.wants || one.ended || one.told == text) continue;
+    one.told = text;
+    one.stream.send(rendezvous_answer{.joined = joined, .text = text}.encoded());
     next_counts_ = now + time_between_counts;
   }
+}
+
+COHORT_TCP_INLINE std::string rendezvous_service::waiting_text() const {
+  constexpr std::size_t most_names = 8;
+  std::vector<int> missing(static_cast<std::size_t>(ranks_));
+  std::iota(missing.begin(), missing.end(), 0);
+  std::vector<std::pair<std::string, int>> joined;  // addresses, with their processes
+  bool has_numbers = false;
+  for (visitor const& one : visitors_) {
+    if (!one.wants || one.ended) continue;
+    if (one.wants->rank >= 0) {
+      has_numbers = true;
+      std::erase(missing, one.wants->rank);
+    }
+    std::string const host = one.from.host();
+    auto const found = std::ranges::find(joined, host, &std::pair<std::string, int>::first);
+    if (found == joined.end())
+      joined.emplace_back(host, 1);
+    else
+      ++found->second;
+  }
+  std::size_t const names = has_numbers ? missing.size() : joined.size();
+  std::string made = has_numbers ? "missing: rank" : "joined:";
+  for (std::size_t k = 0; k < std::min(names, most_names); ++k)
+    made += has_numbers ? text_of({k > 0 ? "," : "", " ", missing[k]})
+                        : text_of({k > 0 ? ", " : " ", joined[k].second, " from ", joined[k].first});
+  if (names > most_names) made += text_of({" and ", names - most_names, " others"});
+  return made;
 }
 
 COHORT_TCP_INLINE void rendezvous_service::complete() {
@@ -328,15 +360,17 @@ COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
       if (tcp_socket::has_no_descriptor()) next_accept_ = clock::now() + pause;
       return;
     }
+    endpoint const from = made->remote();
     visitors_.push_back(
         {.stream = message_stream(secure_stream(*std::move(made), secure_stream::role::server, identity_),
                                   most_registration),
+         .from = from,
          .limit = clock::now() + time_to_register});
     if (++unregistered <= most_unregistered) continue;
     auto const oldest =
         std::ranges::find_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; });
-    log_line(text_of(
-        {"closed ", oldest->stream.remote(), ": there are too many connections of unknown processes"}));
+    log_line(
+        text_of({"closed ", oldest->from.text(), ": there are too many connections of unknown processes"}));
     visitors_.erase(oldest);
     --unregistered;
   }
@@ -361,7 +395,8 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
   int joined = 0;
-  std::string why = "no answer";
+  std::string why = "no answer", who;
+  secure_stream::cause due_to = secure_stream::cause::network;
   constexpr auto time_between_questions = std::chrono::seconds(1);
   clock::time_point next_question{};
   std::vector<endpoint> addresses;
@@ -378,22 +413,25 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
         stream->send(mine.encoded());
       } catch (communicator_error const& refused) {
         why = refused.what();
+        due_to = secure_stream::cause::network;
       }
     std::optional<std::vector<std::byte>> const message = stream ? stream->advance() : std::nullopt;
     if (message) {
       rendezvous_answer answer = rendezvous_answer::decoded(*message);
       joined = answer.joined;
+      who = answer.text;
       if (answer.is == rendezvous_answer::kind::complete) return std::move(answer.members);
       if (answer.is == rendezvous_answer::kind::refused)
         throw communicator_error({.what = "the rendezvous has refused this process",
                                   .where = at.text(),
                                   .expected = "a process of the job",
-                                  .got = quote_for_error(answer.refusal)});
+                                  .got = quote_for_error(answer.text)});
       continue;
     }
     int wait_ms = 20;
     if (stream && !stream->failure().empty()) {
       why = stream->failure();
+      due_to = stream->failure_cause();
       stream.reset();
       joined = 0;
       wait_ms = 100;  // the service may begin later
@@ -405,16 +443,22 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
     throw communicator_error({.what = "not all processes of the job have joined in time",
                               .where = {"rendezvous ", at.text()},
                               .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
-                              .got = {joined}});
-  char const* remedy = "a process on that host, and no firewall in between";
-  if (why.find("alert") != why.npos || why.find("binder") != why.npos)
-    remedy = "a service with the same secret, or a certificate of the same authority";
-  else if (why.find("wrong version number") != why.npos)
-    remedy = "one of Cohort: another program answers at this port";
-  throw communicator_error({.what = "cannot join the rendezvous",
-                            .where = at.text(),
-                            .expected = {"a service that answers within ", deadline.count(), " ms: ", remedy},
-                            .got = why});
+                              .got = {joined, who.empty() ? "" : "; ", quote_for_error(who)}});
+  auto const failed_with = [&](char const* remedy) -> refusal {
+    return {.what = "cannot join the rendezvous",
+            .where = at.text(),
+            .expected = {"a service that answers within ", deadline.count(), " ms: ", remedy},
+            .got = why};
+  };
+  switch (due_to) {
+    case secure_stream::cause::identity:  // another start of the job meets the same service
+      throw setting_error(
+          failed_with("a service with the same secret, or a certificate of the same authority"));
+    case secure_stream::cause::protocol:
+      throw setting_error(failed_with("one of Cohort: another program answers at this port"));
+    case secure_stream::cause::network:
+      throw communicator_error(failed_with("a process on that host, and no firewall in between"));
+  }
 }
 
 }  // namespace cohort::detail

@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/ssl.h>
+#include <openssl/sslerr.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -205,9 +206,22 @@ COHORT_TCP_INLINE secure_stream::secure_stream(tcp_socket over, role as, tls_ide
   as == role::client ? ::SSL_set_connect_state(tls_.get()) : ::SSL_set_accept_state(tls_.get());
 }
 
-COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::fail(std::string why) {
-  if (failure_.empty()) failure_ = std::move(why);
+COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::fail(std::string why, cause due_to) {
+  if (failure_.empty()) {
+    failure_ = std::move(why);
+    cause_ = due_to;
+  }
   return std::nullopt;
+}
+
+/// The cause of an error that OpenSSL has reported. Alerts are what the peer has reported.
+COHORT_TCP_INLINE secure_stream::cause cause_of(unsigned long error) {
+  int const reason = ERR_GET_REASON(error);
+  bool const is_identity = reason >= SSL_AD_REASON_OFFSET || reason == SSL_R_BINDER_DOES_NOT_VERIFY
+                           || reason == SSL_R_CERTIFICATE_VERIFY_FAILED
+                           || reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE
+                           || reason == SSL_R_NO_SHARED_CIPHER;
+  return is_identity ? secure_stream::cause::identity : secure_stream::cause::protocol;
 }
 
 COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {
@@ -230,7 +244,7 @@ COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {
     // A server may ignore the shared key that a client offers. A session of OpenSSL is the key, never a
     // ticket: there are none.
     if (requires_key_ && ::SSL_session_reused(tls_.get()) != 1) {
-      fail("the peer does not know the secret of the job");
+      fail("the peer does not know the secret of the job", cause::identity);
       return progress::failed;
     }
     ready_ = true;
@@ -253,8 +267,10 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::result_of(int code, 
       return std::nullopt;
     case SSL_ERROR_SYSCALL:
       return reason == 0 ? std::nullopt : fail(std::strerror(reason));
-    default:
-      return fail("TLS: " + tls_reason());
+    default: {
+      cause const due_to = cause_of(::ERR_peek_error());
+      return fail("TLS: " + tls_reason(), due_to);
+    }
   }
 }
 

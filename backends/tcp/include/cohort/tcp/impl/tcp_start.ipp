@@ -40,7 +40,8 @@ COHORT_TCP_INLINE void check_tcp(tcp_settings const& from) {
   if (from.ranks < 1)
     refuse("ranks", "the number of processes (tcp_settings::ranks, or COHORT_RANKS)",
            std::to_string(from.ranks));
-  if (from.ranks > most_ranks) refuse("ranks", {"at most ", most_ranks, " processes"}, std::to_string(from.ranks));
+  if (from.ranks > most_ranks)
+    refuse("ranks", {"at most ", most_ranks, " processes"}, std::to_string(from.ranks));
   if (from.rank >= from.ranks) refuse("rank", "a number below that of the ranks", std::to_string(from.rank));
 }
 
@@ -49,13 +50,13 @@ COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity
   if (identity.encrypts() || from.encryption == tcp_encryption::off) return;
   for (endpoint const& one : addresses)
     if (!one.is_loopback())
-      throw setting_error(
-          {.what = "connections between hosts are neither encrypted nor authenticated",
-           .where = one.host(),
-           .expected =
-               "a secret (COHORT_SECRET_FILE), certificates, or tcp_encryption::off in a network that "
-               "only the job's processes can use",
-           .got = "none"});
+      throw setting_error({.what = "connections between hosts are neither encrypted nor authenticated",
+                           .where = one.host(),
+                           .expected =
+                               "a secret (cohort-run --secret FILE, or COHORT_SECRET_FILE), certificates, or "
+                               "tcp_encryption::off in a network that "
+                               "only the job's processes can use",
+                           .got = "none"});
 }
 
 /// Runs the rendezvous if its address is one of this host, and no process listens there yet.
