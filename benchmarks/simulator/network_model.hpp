@@ -10,13 +10,17 @@ namespace benchmarks {
 /// Fabric that connects the hosts of a cluster.
 ///
 /// Units     seconds, bytes per second. `latency`: between two hosts, including the software of both sides.
-///           `message_seconds`: processor time of a message at its sender, and at its receiver.
-///           `oversubscription`: bandwidth of a rack's hosts relative to the rack's uplink; 0 hosts per rack:
-///           one switch that never blocks.
+///           `message_seconds`: processor time of a message at its sender, and at its receiver;
+///           `processor_bytes_per_second`: rate at which a processor copies or adds the bytes of messages, at
+///           the receiver (0: at no cost). `burst_bytes`: bytes that an interface transfers at once after a
+///           pause, as a token bucket does. `oversubscription`: bandwidth of a rack's hosts relative to the
+///           rack's uplink; 0 hosts per rack: one switch that never blocks.
 struct fabric {
   double latency = 0;
   double bytes_per_second = 1;
   double message_seconds = 0;
+  double processor_bytes_per_second = 0;
+  double burst_bytes = 0;
   int ranks_per_host = 1;
   double local_latency = 1e-6;
   double local_bytes_per_second = 10e9;
@@ -47,7 +51,8 @@ class network_model {
   network_model(int ranks, fabric const& how) : how_(how) {
     if (ranks < 1 || how.ranks_per_host < 1 || how.hosts_per_rack < 0 || !(how.bytes_per_second > 0)
         || !(how.local_bytes_per_second > 0) || !(how.oversubscription >= 1) || how.latency < 0
-        || how.local_latency < 0 || how.message_seconds < 0)
+        || how.local_latency < 0 || how.message_seconds < 0 || how.processor_bytes_per_second < 0
+        || how.burst_bytes < 0)
       throw cohort::setting_error(
           {.what = "invalid network",
            .expected = "ranks, ranks per host and bandwidths > 0, oversubscription ≥ 1, times ≥ 0"});
@@ -58,7 +63,7 @@ class network_model {
 
   /// Begins a message at time `now`.
   transit begin(double now, int from, int to, std::size_t bytes) {
-    double const ready = use_processor(from, now);
+    double const ready = use_processor(from, now, 0);
     return {from, to, bytes, 0, ready, ready};
   }
 
@@ -69,24 +74,27 @@ class network_model {
   bool advance(transit& message) {
     int const from = host_of(message.from), to = host_of(message.to);
     if (from == to) {
-      cross(message, link(from, memory), how_.local_bytes_per_second, how_.local_latency);
+      cross(message, link(from, memory), {how_.local_bytes_per_second, how_.local_latency});
       return false;
     }
     int const hops = rack_of(from) == rack_of(to) ? 2 : 4;
     bool const is_last = message.hop == hops - 1;
     if (message.hop == 0)
-      cross(message, link(from, outgoing), how_.bytes_per_second, how_.latency);
+      cross(message, link(from, outgoing), {how_.bytes_per_second, how_.latency, how_.burst_bytes});
     else if (is_last)
-      cross(message, link(to, incoming), how_.bytes_per_second, 0);
+      cross(message, link(to, incoming), {how_.bytes_per_second, 0, how_.burst_bytes});
     else
       cross(message, message.hop == 1 ? uplink(rack_of(from), 0) : uplink(rack_of(to), 1),
-            how_.bytes_per_second * how_.hosts_per_rack / how_.oversubscription, 0);
+            {how_.bytes_per_second * how_.hosts_per_rack / how_.oversubscription, 0});
     ++message.hop;
     return !is_last;
   }
 
   /// Returns the time at which the receiver has processed a message that has arrived.
-  double end(transit const& message) { return use_processor(message.to, message.tail); }
+  double end(transit const& message) {
+    double const rate = how_.processor_bytes_per_second;
+    return use_processor(message.to, message.tail, rate > 0 ? static_cast<double>(message.bytes) / rate : 0);
+  }
 
  private:
   enum host_link { outgoing, incoming, memory };
@@ -101,16 +109,22 @@ class network_model {
     std::size_t const hosts = free_at_.size() / (links_per_host + 2);
     return free_at_[links_per_host * hosts + 2 * static_cast<std::size_t>(rack) + direction];
   }
-  double use_processor(int rank, double from) {
-    if (how_.message_seconds == 0) return from;
+  double use_processor(int rank, double from, double seconds) {
+    if (how_.message_seconds + seconds == 0) return from;
     double& free_at = processor_free_at_[static_cast<std::size_t>(rank)];
-    return free_at = std::max(free_at, from) + how_.message_seconds;
+    return free_at = std::max(free_at, from) + how_.message_seconds + seconds;
   }
-  static void cross(transit& message, double& free_at, double bytes_per_second, double latency) {
-    double const begin = std::max(message.head, free_at);
-    free_at = begin + static_cast<double>(message.bytes) / bytes_per_second;
-    message.head = begin + latency;
-    message.tail = std::max(free_at, message.tail) + latency;
+  struct link_speed {
+    double bytes_per_second, latency;
+    double burst_bytes = 0;
+  };
+  /// `free_at`: when the link's tokens for all bytes so far exist; bytes pass up to a burst earlier.
+  static void cross(transit& message, double& free_at, link_speed const& speed) {
+    double const burst = speed.burst_bytes / speed.bytes_per_second;
+    double const begin = std::max(message.head, free_at - burst);
+    free_at = std::max(message.head, free_at) + static_cast<double>(message.bytes) / speed.bytes_per_second;
+    message.head = begin + speed.latency;
+    message.tail = std::max({free_at - burst, begin, message.tail}) + speed.latency;
   }
 
   fabric how_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cstddef>
 #include <cstring>
@@ -42,16 +43,52 @@ struct action {
 
 using schedule = std::vector<action>;
 
+/// A schedule that is being recorded.
+class recording {
+ public:
+  void add(action const& next) {
+    add_code();
+    actions_.push_back(next);
+  }
+  /// Calls f. Its time between the actions that it adds is recorded as code.
+  template <class F>
+  void time(F f) {
+    since_ = clock::now();
+    f();
+    add_code();
+    since_.reset();
+  }
+  schedule const& actions() const { return actions_; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  void add_code() {
+    if (!since_) return;
+    auto const now = clock::now();
+    double const seconds = std::chrono::duration<double>(now - std::exchange(*since_, now)).count();
+    actions_.push_back({.what = action::kind::code, .seconds = seconds});
+  }
+
+  schedule actions_;
+  std::optional<clock::time_point> since_;
+};
+
+/// Messages of the ranks that a recorder's rank communicates with: `receive` returns the message of a rank,
+/// `send` takes one to a rank.
+struct mailbox {
+  std::function<std::vector<std::byte>(int from, int tag)> receive{};
+  std::function<void(std::span<std::byte const> bytes, int to, int tag)> send{};
+};
+
 /// Communicator of one rank of P that records what its user does, and exchanges nothing: each operation ends
 /// at once, as if all ranks had contributed zeros. An allgatherv returns P copies of the caller's bytes.
 ///
-/// Before    `message(from, tag)` returns the message of another rank, for users of send and receive.
+/// Before    `others.receive` is set if the rank receives messages.
 class recorder final : public cohort::communicator {
  public:
-  using message_function = std::function<std::vector<std::byte>(int from, int tag)>;
-
-  recorder(int rank, int ranks, std::shared_ptr<schedule> to, message_function message = {})
-      : rank_(rank), ranks_(ranks), log_(std::move(to)), message_(std::move(message)) {}
+  recorder(int rank, int ranks, std::shared_ptr<recording> to, mailbox others = {})
+      : rank_(rank), ranks_(ranks), log_(std::move(to)), others_(std::move(others)) {}
 
   std::string_view name() const override { return "recorder"; }
   int rank() const override { return rank_; }
@@ -82,21 +119,22 @@ class recorder final : public cohort::communicator {
   }
   cohort::pending_operation start_barrier() override { return record(action::collective::barrier, {}); }
   cohort::pending_operation start_send(std::span<std::byte const> data, int to, int tag) override {
+    if (others_.send) others_.send(data, to, tag);
     return record(action::collective::send, {nullptr, cohort::element_type::u8, data.size()}, to, tag);
   }
   cohort::pending_operation start_receive(std::span<std::byte> data, int from, int tag) override {
-    auto const bytes = message_(from, tag);
+    auto const bytes = others_.receive(from, tag);
     std::copy_n(bytes.begin(), std::min(bytes.size(), data.size()), data.begin());
     return record(action::collective::receive, {nullptr, cohort::element_type::u8, data.size()}, from, tag);
   }
   std::optional<cohort::arrival> probe(int, int) override { return std::nullopt; }
   cohort::arrival wait_for_message(int from, int tag) override {
-    return {from, tag, message_(from, tag).size()};
+    return {from, tag, others_.receive(from, tag).size()};
   }
   /// Only communicators of all ranks.
   std::unique_ptr<communicator> split(int, int) override { return duplicate(); }
   std::unique_ptr<communicator> duplicate() override {
-    return std::make_unique<recorder>(rank_, ranks_, log_, message_);
+    return std::make_unique<recorder>(rank_, ranks_, log_, others_);
   }
   void abort(std::string const&) noexcept override {}
   void note(cohort::rank_progress) noexcept override {}
@@ -104,33 +142,33 @@ class recorder final : public cohort::communicator {
 
  private:
   struct recorded final : cohort::detail::activity {
-    recorded(std::shared_ptr<schedule> to, int operation) : log(std::move(to)), operation(operation) {}
+    recorded(std::shared_ptr<recording> to, int operation) : log(std::move(to)), operation(operation) {}
     bool done() override { return true; }
     std::chrono::steady_clock::time_point wait() override {
-      if (!std::exchange(waited, true)) log->push_back({.what = action::kind::wait, .operation = operation});
+      if (!std::exchange(waited, true)) log->add({.what = action::kind::wait, .operation = operation});
       return {};
     }
-    std::shared_ptr<schedule> log;
+    std::shared_ptr<recording> log;
     int operation;
     bool waited = false;
   };
 
   cohort::pending_operation record(action::collective which, cohort::elements const& data, int peer = 0,
                                    int tag = 0) {
-    int const operation = static_cast<int>(log_->size());  // a number that no other operation has
-    log_->push_back({.what = action::kind::start,
-                     .operation = operation,
-                     .which = which,
-                     .type = data.type,
-                     .count = data.count,
-                     .peer = peer,
-                     .tag = tag});
+    int const operation = static_cast<int>(log_->actions().size());  // a number that no other operation has
+    log_->add({.what = action::kind::start,
+               .operation = operation,
+               .which = which,
+               .type = data.type,
+               .count = data.count,
+               .peer = peer,
+               .tag = tag});
     return cohort::pending_operation(std::make_shared<recorded>(log_, operation));
   }
 
   int rank_, ranks_;
-  std::shared_ptr<schedule> log_;
-  message_function message_;
+  std::shared_ptr<recording> log_;
+  mailbox others_;
   cohort::communicator_settings settings_{};
 };
 

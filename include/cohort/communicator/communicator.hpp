@@ -152,7 +152,8 @@ class communicator {
   /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
   ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
   ///           If P is not a power of two, the second bound is 64 KiB, and the logarithm is rounded down.
-  ///           Below this bound, the ranks that form pairs then send one more message of n.
+  ///           Below this bound, the ranks that form pairs then send one more message of n. With more than 16
+  ///           ranks the second bound is larger: see detail::choose_allreduce_algorithm.
   virtual pending_operation start_allreduce(elements data, reduction how) = 0;
   /// Returns whether start_allreduce accepts elements in this memory space. No other operation accepts them.
   /// The allreduce begins after all work that was enqueued in the space before start_allreduce. The answer is

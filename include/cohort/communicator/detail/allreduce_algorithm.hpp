@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/link.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,12 +15,18 @@ enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 /// Chooses the algorithm from the bytes and the number of ranks only, so that all ranks choose the same
 /// algorithm, over any transport.
 ///
-/// The bounds are measured (allreduce_algorithms_benchmark). Below the first bound, rounds cost more than
-/// bytes. Above the second one, the even load of a ring's links matters more; this bound is lower if halving
-/// has to fold ranks.
+/// The bounds up to 16 ranks are measured (allreduce_algorithms_benchmark). Below the first bound, rounds cost
+/// more than bytes. Above the second one, the even load of a ring's links matters more; this bound is lower if
+/// halving has to fold ranks. With more ranks it grows with the number of messages that halving saves:
+/// 2(P − 1) − 2 log2 P, each of which costs as much as latency_equivalent_bytes.
 constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int ranks) {
   constexpr std::size_t kib = 1024;
-  std::size_t const halved = std::has_single_bit(static_cast<unsigned>(ranks)) ? 512 * kib : 64 * kib;
+  auto const of = static_cast<unsigned>(ranks);
+  bool const folds = !std::has_single_bit(of);
+  double const saved = ranks - std::bit_width(of);  // half of the number of messages
+  std::size_t const halved =
+      std::max(folds ? 64 * kib : 512 * kib,
+               static_cast<std::size_t>((folds ? 0.25 : 1) * saved * latency_equivalent_bytes));
   return bytes <= 16 * kib ? allreduce_algorithm::doubling
          : bytes <= halved ? allreduce_algorithm::halving
                            : allreduce_algorithm::ring;

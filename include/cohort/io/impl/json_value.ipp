@@ -10,6 +10,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string json_tree::path(std::uint32_t id) const {
+  if (nodes.empty()) return "$";  // the text ends before its first value
   std::vector<std::uint32_t> ancestors;
   for (; id != nodes[id].parent; id = nodes[id].parent) ancestors.push_back(id);
   std::string text = "$";

@@ -450,15 +450,11 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
             .expected = {"a service that answers within ", deadline.count(), " ms: ", remedy},
             .got = why};
   };
-  switch (due_to) {
-    case secure_stream::cause::identity:  // another start of the job meets the same service
-      throw setting_error(
-          failed_with("a service with the same secret, or a certificate of the same authority"));
-    case secure_stream::cause::protocol:
-      throw setting_error(failed_with("one of Cohort: another program answers at this port"));
-    case secure_stream::cause::network:
-      throw communicator_error(failed_with("a process on that host, and no firewall in between"));
-  }
+  if (due_to == secure_stream::cause::identity)  // another start of the job would meet the same service
+    throw setting_error(failed_with("a service with the same secret, or a certificate of the same authority"));
+  if (due_to == secure_stream::cause::protocol)
+    throw setting_error(failed_with("one of Cohort: another program answers at this port"));
+  throw communicator_error(failed_with("a process on that host, and no firewall in between"));
 }
 
 }  // namespace cohort::detail

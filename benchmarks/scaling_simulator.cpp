@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn tcp
+// Predicts the time of a training step on many ranks, from the messages of the real strategies:
+//   scaling_simulator table [NETWORK...]
+//   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [BURST]
+//   scaling_simulator live NETWORK STRATEGY COMPUTE STEPS
+// table prints Markdown tables of 64 to 4,096 ranks. predict prints the seconds per step of one case. live trains
+// for STEPS steps over TCP with compute replaced by sleep, as one rank (cohort-run starts several), and prints the
+// same. STRATEGY: allreduce, averaging or sharing. COMPUTE: seconds of forward and backward. BANDWIDTH: bytes/s of a
+// host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at once after a pause.
+#include <chrono>
+#include <cmath>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/tcp.hpp>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "arguments.hpp"
+#include "simulator/rehearsal.hpp"
+#include "simulator/simulated_cluster.hpp"
+
+namespace {
+
+using namespace benchmarks;
+using clock_type = std::chrono::steady_clock;
+
+[[noreturn]] void fail(std::string const& why) {
+  std::fprintf(stderr, "scaling_simulator: %s\n", why.c_str());
+  std::exit(2);
+}
+
+trained_network network_of(std::string_view name) {
+  if (auto const found = find_network(name)) return *found;
+  fail("unknown network " + std::string(name));
+}
+
+simulated_strategy strategy_of(std::string_view name) {
+  for (std::string_view const known : {"allreduce", "averaging", "sharing"})
+    if (name == known) return {.name = known};
+  fail("expected the strategy allreduce, averaging or sharing, got " + std::string(name));
+}
+
+/// The steps that are simulated, a multiple of every strategy's period.
+constexpr int steps = 20;
+
+/// The result of `steps` steps.
+simulated simulate(std::vector<schedule> const& schedules, int period, fabric const& how,
+                   speeds const& speed) {
+  simulated_cluster cluster(static_cast<int>(schedules.size()), how, speed);
+  return cluster.run([&](int r) -> schedule const& { return schedules[static_cast<std::size_t>(r)]; },
+                     steps / period);
+}
+
+void predict(int argc, char** argv) {
+  if (argc != 8 && argc != 9) fail("predict: expected 6 or 7 arguments");
+  simulated_strategy const strategy = strategy_of(argv[3]);
+  rehearsal all(network_of(argv[2]), strategy, whole_number(argv[4], "RANKS"),
+                real_number(argv[5], "COMPUTE"));
+  fabric const how{.latency = real_number(argv[7], "LATENCY"),
+                   .bytes_per_second = real_number(argv[6], "BANDWIDTH"),
+                   .burst_bytes = argc == 9 ? real_number(argv[8], "BURST") : 0};
+  simulated const run = simulate(all.schedules(), strategy.period(), how, {});
+  std::printf("%.6f s/step, %.0f bytes/step, %.1f messages/step\n", run.seconds / steps,
+              run.bytes_sent / steps, run.messages_sent / steps);
+}
+
+/// Trains over TCP; compute is sleep.
+void train_live(cohort::communicator& world, trained_network const& net, simulated_strategy const& strategy,
+                double compute, int count) {
+  clock_type::time_point last = clock_type::now();
+  pacing const sleeping{
+      .compute =
+          [&](double seconds) {
+            last += std::chrono::ceil<clock_type::duration>(std::chrono::duration<double>(seconds));
+            std::this_thread::sleep_until(last);
+          },
+      .exchange =
+          [&](auto const& hook) {
+            hook();
+            last = clock_type::now();
+          }};
+  rehearsed_rank rank(net, world.rank(), world.size(), strategy.on(world), compute, sleeping);
+  std::int64_t step = 0;
+  while (step < strategy.period()) rank.step(step++);
+  world.barrier();
+  auto const sent = world.sent();
+  auto const begin = clock_type::now();
+  for (int k = 0; k < count; ++k) rank.step(step++);
+  world.barrier();
+  double const seconds = std::chrono::duration<double>(clock_type::now() - begin).count();
+  double bytes = static_cast<double>(world.sent().bytes_sent - sent.bytes_sent) / world.size();
+  world.allreduce(std::span(&bytes, 1));
+  if (world.rank() == 0) std::printf("%.6f s/step, %.0f bytes/step\n", seconds / count, bytes / count);
+}
+
+int live(int argc, char** argv) {
+  if (argc != 6) fail("live: expected 4 arguments");
+  trained_network const net = network_of(argv[2]);
+  simulated_strategy const strategy = strategy_of(argv[3]);
+  double const compute = real_number(argv[4], "COMPUTE");
+  int const count = whole_number(argv[5], "STEPS");
+  return cohort::launch<cohort::tcp>(
+      [&](cohort::communicator& world) { train_live(world, net, strategy, compute, count); });
+}
+
+struct named_fabric {
+  char const* name;
+  fabric how;
+};
+/// One rank per host, and switches that never block.
+constexpr named_fabric fabrics[]{{"10 GbE",
+                                  {.latency = 30e-6,
+                                   .bytes_per_second = 1.18e9,
+                                   .message_seconds = 4e-6,
+                                   .processor_bytes_per_second = 8e9}},
+                                 {"100 GbE",
+                                  {.latency = 15e-6,
+                                   .bytes_per_second = 11.8e9,
+                                   .message_seconds = 4e-6,
+                                   .processor_bytes_per_second = 8e9}},
+                                 {"InfiniBand HDR",
+                                  {.latency = 2e-6,
+                                   .bytes_per_second = 24e9,
+                                   .message_seconds = 5e-7,
+                                   .processor_bytes_per_second = 16e9}}};
+
+/// Compute of a step: three times the FLOPs of forward, on a processor that makes 30 TFLOP/s, and 5 ms more.
+double compute_of(trained_network const& net, int batch) {
+  double flops = 0;
+  for (int id = 0; id < net.net.size(); ++id) flops += net.net.flops(id);
+  return 5e-3 + 3 * flops * batch / 30e12;
+}
+
+void table(std::vector<std::string_view> networks) {
+  constexpr int batch = 64;
+  constexpr speeds varied{.jitter = 0.03};
+  if (networks.empty()) networks = {"lenet", "mlp", "cifar", "darknet", "resnet50"};
+  for (std::string_view const name : networks) {
+    trained_network const net = network_of(name);
+    double const compute = compute_of(net, batch);
+    std::printf("\n%s: %.1f million parameters, compute %.1f ms\n\n", std::string(name).c_str(),
+                1e-6 * static_cast<double>(net.net.parameter_count()), 1e3 * compute);
+    std::printf("| strategy | ranks | kB per step | %s | %s | %s |\n|---|---|---|---|---|---|\n",
+                fabrics[0].name, fabrics[1].name, fabrics[2].name);
+    for (char const* const named : {"allreduce", "averaging", "sharing"})
+      for (int const ranks : {64, 256, 1024, 4096}) {
+        simulated_strategy const strategy = strategy_of(named);
+        std::vector<schedule> const all = rehearsal(net, strategy, ranks, compute).schedules();
+        std::string cells;
+        double bytes = 0;
+        for (named_fabric const& one : fabrics) {
+          simulated const run = simulate(all, strategy.period(), one.how, varied);
+          bytes = run.bytes_sent / steps;
+          char text[64];
+          std::snprintf(text, sizeof text, " %.1f ms, %.0f %% |", 1e3 * run.seconds / steps,
+                        100 * compute * steps / run.seconds);
+          cells += text;
+        }
+        std::printf("| %s | %d | %.0f |%s\n", named, ranks, 1e-3 * bytes, cells.c_str());
+        std::fflush(stdout);
+      }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string_view const mode = argc > 1 ? argv[1] : "";
+  if (mode == "live") return live(argc, argv);
+  if (mode == "predict")
+    predict(argc, argv);
+  else if (mode == "table")
+    table({argv + 2, argv + argc});
+  else
+    fail("expected table, predict or live; the source's first lines describe them");
+  return 0;
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "scaling_simulator: %s\n", problem.what());
+  return 1;
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the scaling simulator's step times with real ones, on hosts that are connected by links of a given rate.
+
+    validate_simulator.py [--hosts 2,4,8] [--networks mlp] [--rate 100mbit] [--compute 0.1] [--steps 40] [--repeat 3]
+
+Makes the hosts (hosts.py: root, iproute2) with one rank each. Both sides run the real strategies with compute replaced by
+sleep: `scaling_simulator live` over TCP, and `scaling_simulator predict` over a model of the links. Prints a table.
+"""
+import argparse
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+import hosts
+import quiet
+
+HERE = pathlib.Path(__file__).resolve().parent
+STRATEGIES = ("allreduce", "averaging", "sharing")
+PORT = 29500
+LATENCY = 1e-4  # seconds between two programs on different hosts
+BURST = 128 * 1024  # bytes, as hosts.py sets it
+PAYLOAD = 1448 / 1514  # share of TCP's payload in an Ethernet frame
+BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+
+
+def bytes_per_second(rate):
+    number, unit = re.fullmatch(r"(\d+)([kmg]bit)", rate).groups()
+    return int(number) * BITS[unit] / 8 * PAYLOAD
+
+
+def result(text):
+    found = re.search(r"([\d.]+) s/step, (\d+) bytes/step", text)
+    if not found:
+        sys.exit(f"validate_simulator.py: no result in: {text}")
+    return float(found[1]), int(found[2])
+
+
+def live(program, count, network, strategy, compute, steps):
+    """One run over TCP. Each host needs a name of its own: ranks of one host would use shared memory."""
+    environment = dict(os.environ, COHORT_JOIN=f"{hosts.address(0)}:{PORT}", COHORT_RANKS=str(count), COHORT_ENCRYPTION="off",
+                       OMP_NUM_THREADS="1")
+    words = [str(program), "live", network, strategy, str(compute), str(steps)]
+    ranks = [subprocess.Popen(["ip", "netns", "exec", hosts.namespace(host), "unshare", "-u", "sh", "-c",
+                               f'hostname host{host}; exec "$@"', "sh", *words], env=environment, stdout=subprocess.PIPE, text=True)
+             for host in range(count)]
+    texts = [one.communicate(timeout=600)[0] for one in ranks]
+    if any(one.returncode for one in ranks):
+        sys.exit("validate_simulator.py: a rank has failed")
+    return result("".join(texts))
+
+
+def predicted(program, count, network, strategy, compute, rate):
+    words = ["predict", network, strategy, count, compute, bytes_per_second(rate), LATENCY, BURST]
+    return result(subprocess.run([program, *map(str, words)], check=True, capture_output=True, text=True).stdout)
+
+
+def main():
+    read = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    read.add_argument("--program", type=pathlib.Path, default=HERE.parent / "build/release/benchmarks/scaling_simulator")
+    read.add_argument("--hosts", default="2,4,8")
+    read.add_argument("--networks", default="mlp")
+    read.add_argument("--rate", default="100mbit")
+    read.add_argument("--compute", type=float, default=0.1)
+    read.add_argument("--steps", type=int, default=40)
+    read.add_argument("--repeat", type=int, default=3)
+    given = read.parse_args()
+    print(f"{given.rate}, compute {1e3 * given.compute:g} ms, {quiet.describe() if hasattr(quiet, 'describe') else ''}\n")
+    print("| network | strategy | hosts | measured | simulated | error | bytes per step, measured / simulated |\n|---|---|---|---|---|---|---|")
+    for network in given.networks.split(","):
+        for count in map(int, given.hosts.split(",")):
+            hosts.up(count, given.rate)
+            try:
+                for strategy in STRATEGIES:
+                    runs = [live(given.program, count, network, strategy, given.compute, given.steps) for _ in range(given.repeat)]
+                    measured, sent = statistics.median(runs)
+                    simulated, expected = predicted(given.program, count, network, strategy, given.compute, given.rate)
+                    print(f"| {network} | {strategy} | {count} | {1e3 * measured:.1f} ms | {1e3 * simulated:.1f} ms | "
+                          f"{100 * (simulated / measured - 1):+.1f} % | {sent} / {expected} |", flush=True)
+            finally:
+                hosts.down()
+
+
+if __name__ == "__main__":
+    main()
