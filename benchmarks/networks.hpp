@@ -6,10 +6,11 @@
 #include <cohort/layer/embedding.hpp>
 #include <cohort/layer/positions.hpp>
 #include <cohort/layer/recurrent.hpp>
-#include <cohort/optimizer/updater.hpp>
 #include <map>
 #include <optional>
 #include <string_view>
+
+#include "trained_network.hpp"
 
 namespace benchmarks {
 
@@ -150,14 +151,7 @@ inline cohort::graph_view transformer(transformer_extents const& e) {
 /// slower.
 constexpr double standstill = 1e-6;
 
-/// A network with its updater, as benchmarks train it; pytorch_step.py trains the same networks.
-struct trained_network {
-  std::string_view name;
-  cohort::graph_view net;
-  cohort::updater updater;
-  double l2 = 0;
-};
-
+/// The networks that pytorch_step.py trains, too.
 inline std::optional<trained_network> find_network(std::string_view name) {
   if (name == "lenet") return trained_network{name, lenet, cohort::adagrad{.rate = standstill}, 5e-4};
   if (name == "mlp") return trained_network{name, mlp, cohort::nesterov{.rate = standstill}, 0};

@@ -2,12 +2,13 @@
 // needs: onednn tcp
 // Predicts the time of a training step on many ranks, from the messages of the real strategies:
 //   scaling_simulator table [NETWORK...]
-//   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [BURST]
+//   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [BURST [CODE]]
 //   scaling_simulator live NETWORK STRATEGY COMPUTE STEPS
 // table prints Markdown tables of 64 to 4,096 ranks. predict prints the seconds per step of one case. live trains
 // for STEPS steps over TCP with compute replaced by sleep, as one rank (cohort-run starts several), and prints the
-// same. STRATEGY: allreduce, averaging or sharing. COMPUTE: seconds of forward and backward. BANDWIDTH: bytes/s of a
-// host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at once after a pause.
+// same. STRATEGY: allreduce, averaging[:PERIOD] or sharing[:DENSITY]. COMPUTE: seconds of forward and backward.
+// BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at once
+// after a pause. CODE: factor of the time of encoding and decoding, for hosts that share processors.
 #include <chrono>
 #include <cmath>
 #include <cohort/communicator/launch.hpp>
@@ -19,6 +20,8 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "backend_handles.hpp"
+#include "networks.hpp"
 #include "simulator/rehearsal.hpp"
 #include "simulator/simulated_cluster.hpp"
 
@@ -37,34 +40,47 @@ trained_network network_of(std::string_view name) {
   fail("unknown network " + std::string(name));
 }
 
-simulated_strategy strategy_of(std::string_view name) {
-  for (std::string_view const known : {"allreduce", "averaging", "sharing"})
-    if (name == known) return {.name = known};
-  fail("expected the strategy allreduce, averaging or sharing, got " + std::string(name));
+/// allreduce, averaging or averaging:PERIOD, sharing or sharing:DENSITY.
+simulated_strategy strategy_of(std::string_view text) {
+  std::size_t const colon = text.find(':');
+  std::string const setting(colon == text.npos ? "" : text.substr(colon + 1));
+  simulated_strategy made{.name = text.substr(0, colon)};
+  if (made.name == "averaging") {
+    if (!setting.empty()) made.every = whole_number(setting.c_str(), "PERIOD");
+    return made;
+  }
+  if (made.name == "sharing") {
+    if (!setting.empty()) made.density = real_number(setting.c_str(), "DENSITY");
+    return made;
+  }
+  if (made.name == "allreduce" && setting.empty()) return made;
+  fail("expected the strategy allreduce, averaging[:PERIOD] or sharing[:DENSITY], got " + std::string(text));
 }
 
-/// The steps that are simulated, a multiple of every strategy's period.
-constexpr int steps = 20;
-
-/// The result of `steps` steps.
-simulated simulate(std::vector<schedule> const& schedules, int period, fabric const& how,
-                   speeds const& speed) {
+/// Simulates at least `least` steps. Returns means per step.
+simulated simulate(std::vector<schedule> const& schedules, int period, fabric const& how, speeds const& speed,
+                   int least) {
+  int const repeats = (least + period - 1) / period;
   simulated_cluster cluster(static_cast<int>(schedules.size()), how, speed);
-  return cluster.run([&](int r) -> schedule const& { return schedules[static_cast<std::size_t>(r)]; },
-                     steps / period);
+  simulated all =
+      cluster.run([&](int r) -> schedule const& { return schedules[static_cast<std::size_t>(r)]; }, repeats);
+  for (double* const sum : {&all.seconds, &all.waiting_seconds, &all.bytes_sent, &all.messages_sent})
+    *sum /= repeats * period;
+  return all;
 }
 
 void predict(int argc, char** argv) {
-  if (argc != 8 && argc != 9) fail("predict: expected 6 or 7 arguments");
+  if (argc < 8 || argc > 10) fail("predict: expected 6 to 8 arguments");
   simulated_strategy const strategy = strategy_of(argv[3]);
-  rehearsal all(network_of(argv[2]), strategy, whole_number(argv[4], "RANKS"),
+  rehearsal all(network_of(argv[2]), make_backend_handle("onednn"), strategy, whole_number(argv[4], "RANKS"),
                 real_number(argv[5], "COMPUTE"));
   fabric const how{.latency = real_number(argv[7], "LATENCY"),
                    .bytes_per_second = real_number(argv[6], "BANDWIDTH"),
-                   .burst_bytes = argc == 9 ? real_number(argv[8], "BURST") : 0};
-  simulated const run = simulate(all.schedules(), strategy.period(), how, {});
-  std::printf("%.6f s/step, %.0f bytes/step, %.1f messages/step\n", run.seconds / steps,
-              run.bytes_sent / steps, run.messages_sent / steps);
+                   .burst_bytes = argc > 8 ? real_number(argv[8], "BURST") : 0};
+  speeds const speed{.code_factor = argc > 9 ? real_number(argv[9], "CODE") : 1};
+  simulated const run = simulate(all.schedules(), strategy.period(), how, speed, 20);
+  std::printf("%.6f s/step, %.0f bytes/step, %.1f messages/step\n", run.seconds, run.bytes_sent,
+              run.messages_sent);
 }
 
 /// Trains over TCP; compute is sleep.
@@ -82,7 +98,8 @@ void train_live(cohort::communicator& world, trained_network const& net, simulat
             hook();
             last = clock_type::now();
           }};
-  rehearsed_rank rank(net, world.rank(), world.size(), strategy.on(world), compute, sleeping);
+  rehearsed_rank rank(net, make_backend_handle("onednn"), world.rank(), world.size(), strategy.on(world),
+                      compute, sleeping);
   std::int64_t step = 0;
   while (step < strategy.period()) rank.step(step++);
   world.barrier();
@@ -148,15 +165,17 @@ void table(std::vector<std::string_view> networks) {
     for (char const* const named : {"allreduce", "averaging", "sharing"})
       for (int const ranks : {64, 256, 1024, 4096}) {
         simulated_strategy const strategy = strategy_of(named);
-        std::vector<schedule> const all = rehearsal(net, strategy, ranks, compute).schedules();
+        int const least = ranks < 1000 ? 20 : 5;
+        std::vector<schedule> const all =
+            rehearsal(net, make_backend_handle("onednn"), strategy, ranks, compute).schedules();
         std::string cells;
         double bytes = 0;
         for (named_fabric const& one : fabrics) {
-          simulated const run = simulate(all, strategy.period(), one.how, varied);
-          bytes = run.bytes_sent / steps;
+          simulated const run = simulate(all, strategy.period(), one.how, varied, least);
+          bytes = run.bytes_sent;
           char text[64];
-          std::snprintf(text, sizeof text, " %.1f ms, %.0f %% |", 1e3 * run.seconds / steps,
-                        100 * compute * steps / run.seconds);
+          std::snprintf(text, sizeof text, " %.1f ms, %.0f %% |", 1e3 * run.seconds,
+                        100 * compute / run.seconds);
           cells += text;
         }
         std::printf("| %s | %d | %.0f |%s\n", named, ranks, 1e-3 * bytes, cells.c_str());

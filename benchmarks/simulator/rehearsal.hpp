@@ -50,8 +50,9 @@ struct simulated_strategy {
 /// Before    with the strategy sharing, `ranks` is a power of two.
 class rehearsal {
  public:
-  rehearsal(trained_network what, simulated_strategy how, int ranks, double step_seconds)
-      : what_(std::move(what)), how_(how), ranks_(ranks), step_seconds_(step_seconds) {
+  rehearsal(trained_network what, handle_maker backend, simulated_strategy how, int ranks,
+            double step_seconds)
+      : what_(std::move(what)), backend_(backend), how_(how), ranks_(ranks), step_seconds_(step_seconds) {
     if (how.name == "sharing" && !std::has_single_bit(static_cast<unsigned>(ranks)))
       throw cohort::setting_error({.what = "the schedules of this number of ranks cannot be recorded",
                                    .where = "threshold sharing",
@@ -116,7 +117,7 @@ class rehearsal {
                      return message_of(tag == up ? from & -from : ranks_, sender, step);
                    }});
     rehearsed_rank one(
-        what_, rank, ranks_, how_.on(world), step_seconds_,
+        what_, backend_, rank, ranks_, how_.on(world), step_seconds_,
         {.compute = [&](double seconds) { log->add({.what = action::kind::compute, .seconds = seconds}); },
          .exchange = [&](auto const& hook) { log->time(hook); }});
     auto const make_step = [&] {
@@ -194,7 +195,7 @@ class rehearsal {
                     .send = [&](std::span<std::byte const> bytes, int,
                                 int) { sent.assign(bytes.begin(), bytes.end()); }});
     try {
-      rehearsed_rank one(what_, static_cast<int>(1e9 * density), ranks_, leaf.on(world), 0,
+      rehearsed_rank one(what_, backend_, static_cast<int>(1e9 * density), ranks_, leaf.on(world), 0,
                          {.compute = [](double) {}, .exchange = [](auto const& hook) { hook(); }});
       one.step(0);
     } catch (captured const&) {  // it waits for the answer
@@ -203,6 +204,7 @@ class rehearsal {
   }
 
   trained_network what_;
+  handle_maker backend_;
   simulated_strategy how_;
   int ranks_;
   double step_seconds_;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../backend_handles.hpp"
-#include "../networks.hpp"
+#include "../trained_network.hpp"
 
 namespace benchmarks {
 
@@ -23,17 +23,17 @@ struct pacing {
   std::function<void(std::function<void()> const&)> exchange;
 };
 
-/// One rank of a training without forward and backward: calls the hooks of a strategy in the order of a step,
+/// One rank of a training without forward, backward and update: calls the hooks of a strategy in the order of a step,
 /// on gradients that are drawn from the normal distribution, independently for each rank and step.
 ///
 /// Units     `step_seconds`: forward and backward. Backward takes twice as long as forward; a bucket is ready
 ///           when backward has passed its layers, in proportion to their FLOPs.
 class rehearsed_rank {
  public:
-  rehearsed_rank(trained_network const& what, int rank, int ranks, std::unique_ptr<cohort::strategy> exchange,
-                 double step_seconds, pacing how)
+  rehearsed_rank(trained_network const& what, handle_maker backend, int rank, int ranks,
+                 std::unique_ptr<cohort::strategy> exchange, double step_seconds, pacing how)
       : settings_{.updater = what.updater, .l2 = what.l2, .workers = 1},
-        workers_(make_backend_handle("onednn")(what.net, settings_), settings_, std::chrono::seconds(120)),
+        workers_(backend(what.net, settings_), settings_, std::chrono::seconds(120)),
         strategy_(std::move(exchange)),
         rank_(rank),
         ranks_(ranks),
@@ -66,10 +66,6 @@ class rehearsed_rank {
       how_.exchange([&] { updates = strategy_->before_update(now, gradients()); });
     } else {
       how_.compute(step_seconds_);
-    }
-    if (updates) {
-      update_->run(0, 1, gradients().all(), number, 0, [] {});
-      parameters().mark_updated();
     }
     how_.exchange([&] { strategy_->after_update(now, mine, updates); });
   }

@@ -24,9 +24,11 @@ namespace benchmarks {
 /// Speed of the ranks.
 ///
 /// Units     `jitter`: standard deviation of the logarithm of a step's compute time, drawn for each rank and
-///           step. The compute time of rank `slow_rank` is multiplied by `slow_factor`; −1: of no rank.
+///           step. The compute time of rank `slow_rank` is multiplied by `slow_factor`; −1: of no rank. Times
+///           of encoding and decoding are multiplied by `code_factor`.
 struct speeds {
   double jitter = 0;
+  double code_factor = 1;
   int slow_rank = -1;
   double slow_factor = 1;
   std::uint64_t seed = 1;
@@ -284,7 +286,8 @@ class simulated_cluster {
         one.factor = factor_of(rank, one.steps++);
       } else if (now.seconds > 0) {
         ++one.next;
-        double const time = now.seconds * (now.what == action::kind::compute ? one.factor : 1);
+        double const time =
+            now.seconds * (now.what == action::kind::compute ? one.factor : speed_.code_factor);
         return events_.push({now_ + time, ++events_made_, rank, -1});
       }
       ++one.next;

@@ -23,6 +23,12 @@ static_assert(detail::merges_by_size(8, 1'000'000));
 static_assert(!detail::merges_by_size(1, 68'000));
 static_assert(!detail::merges_by_size(2, 68'000));
 static_assert(!detail::merges_by_size(8, 100'000'000));
+// A merged message of many ranks is no longer than two bits per element.
+static_assert(!detail::merges_by_size(256, 25'557'032));
+static_assert(detail::merges_by_size(1024, 25'557'032));
+static_assert(detail::bytes_of_merging(8, 10, 0) == 3 * 80 + 10 + 20 + 40);
+static_assert(detail::bytes_of_merging(6, 10, 0) == 3 * 60 + 10 + 20 + 20);
+static_assert(detail::bytes_of_merging(1024, 1'000, 400) == 10 * 196 + 10 * 196);
 
 /// Rank r sends element r. The merged message contains all elements, and the same bytes on every rank.
 TEST(message_tree, broadcasts_one_message_with_few_sends) {

@@ -74,7 +74,7 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
       *of.sharing == route::merged || (*of.sharing == route::by_size && merges_by_size(ranks, of.elements));
   double const others = ranks - 1, rounds = rounds_of(ranks);
   if (!merged) return {of.link.seconds(2 * others, others * of.bytes), static_cast<double>(ranks)};
-  return {of.link.seconds(2 * rounds, (others + rounds * ranks) * of.bytes), 2 * others + ranks};
+  return {of.link.seconds(2 * rounds, bytes_of_merging(ranks, of.bytes, of.elements)), 2 * others + ranks};
 }
 
 }  // namespace detail

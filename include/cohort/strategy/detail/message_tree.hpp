@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/communicator/communicator.hpp>
@@ -14,17 +15,28 @@ namespace cohort::detail {
 /// Returns ⌈log2 P⌉ for P ranks.
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
+/// Bytes that are sent one after another if messages of `contribution` bytes are merged in the tree: those
+/// that the root receives, then the merged message once per level. `elements`: of the gradient (0: unknown). A
+/// merged message has at most about two bits per element.
+constexpr double bytes_of_merging(int ranks, double contribution, std::uint64_t elements) {
+  double const most = elements > 0 ? 96 + 0.25 * static_cast<double>(elements) : 1e300;
+  double all = rounds_of(ranks) * std::min(ranks * contribution, most);
+  for (int first = 1; first < ranks; first *= 2)
+    all += std::min(std::min(first, ranks - first) * contribution, most);
+  return all;
+}
+
 /// Returns whether merging in the tree is expected to be faster than sending all messages to all ranks.
 /// Assumes that the latency of a message is the transfer time of latency_equivalent_bytes, and that one in a
 /// thousand elements is sent, in 12 bits.
 ///
 /// A ring allgatherv needs 2(P−1) consecutive messages, and each rank receives P−1 contributions. The tree
-/// needs 2⌈log2 P⌉ consecutive messages. Its root receives P−1 contributions, and then all P contributions
-/// are sent down ⌈log2 P⌉ levels.
+/// needs 2⌈log2 P⌉ consecutive messages.
 constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
-  int const rounds = rounds_of(ranks);
   double const contribution = 96 + 1.5e-3 * static_cast<double>(elements);
-  return 2.0 * (ranks - 1 - rounds) * latency_equivalent_bytes > rounds * ranks * contribution;
+  double const to_all = 2.0 * (ranks - 1) * latency_equivalent_bytes + (ranks - 1) * contribution;
+  return to_all > 2.0 * rounds_of(ranks) * latency_equivalent_bytes
+                      + bytes_of_merging(ranks, contribution, elements);
 }
 
 /// Merges the messages of all ranks into one, up a binomial tree to rank 0, and broadcasts it down the tree.
