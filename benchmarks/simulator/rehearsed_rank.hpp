@@ -23,8 +23,8 @@ struct pacing {
   std::function<void(std::function<void()> const&)> exchange;
 };
 
-/// One rank of a training without forward, backward and update: calls the hooks of a strategy in the order of a step,
-/// on gradients that are drawn from the normal distribution, independently for each rank and step.
+/// One rank of a training without forward, backward and update: calls the hooks of a strategy in the order of
+/// a step, on gradients that are drawn from the normal distribution, independently for each rank and step.
 ///
 /// Units     `step_seconds`: forward and backward. Backward takes twice as long as forward; a bucket is ready
 ///           when backward has passed its layers, in proportion to their FLOPs.

@@ -16,8 +16,8 @@ namespace cohort::detail {
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 /// Bytes that are sent one after another if messages of `contribution` bytes are merged in the tree: those
-/// that the root receives, then the merged message once per level. `elements`: of the gradient (0: unknown). A
-/// merged message has at most about two bits per element.
+/// that the root receives, then the merged message once per level. `elements`: of the gradient (0: unknown).
+/// A merged message has at most about two bits per element.
 constexpr double bytes_of_merging(int ranks, double contribution, std::uint64_t elements) {
   double const most = elements > 0 ? 96 + 0.25 * static_cast<double>(elements) : 1e300;
   double all = rounds_of(ranks) * std::min(ranks * contribution, most);

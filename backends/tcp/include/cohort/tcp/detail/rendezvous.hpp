@@ -136,8 +136,8 @@ inline constexpr int most_ranks = 4096;
 /// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
 ///             rendezvous then.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
-///           deadline: it names the address, how many have joined, and who is missing. setting_error if at the
-///           deadline the address does not accept the key, or belongs to another program.
+///           deadline: it names the address, how many have joined, and who is missing. setting_error if at
+///           the deadline the address does not accept the key, or belongs to another program.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
     std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {});
