@@ -5,11 +5,11 @@
 //   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [BURST [CODE]]
 //   scaling_simulator live NETWORK STRATEGY COMPUTE STEPS
 // table prints Markdown tables of 64 to 4,096 ranks. predict prints the seconds per step of one case. live
-// runs STEPS steps over TCP with compute replaced by sleep, as one rank (cohort-run starts several), and prints
-// the same.
+// runs STEPS steps over TCP with compute replaced by sleep, as one rank (cohort-run starts several), and
+// prints the same.
 // STRATEGY: allreduce, averaging[:PERIOD] or sharing[:DENSITY]. COMPUTE: seconds of forward and backward.
-// BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at once
-// after a pause. CODE: factor of the time of encoding and decoding, for hosts that share processors.
+// BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at
+// once after a pause. CODE: factor of the time of encoding and decoding, for hosts that share processors.
 #include <chrono>
 #include <cmath>
 #include <cohort/communicator/launch.hpp>

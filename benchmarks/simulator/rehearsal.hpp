@@ -77,7 +77,7 @@ class rehearsal {
   }
 
  private:
-  static constexpr int rounds = 3;  // of which each time of encoding and decoding is the smallest
+  static constexpr int rounds = 5;  // of which each time of encoding and decoding is the smallest
   static constexpr int up = 0;      // tag of messages to the parent in the tree
 
   struct captured {};
