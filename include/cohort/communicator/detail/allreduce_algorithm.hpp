@@ -16,8 +16,9 @@ enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 /// algorithm, over any transport.
 ///
 /// The bounds up to 16 ranks are measured (allreduce_algorithms_benchmark). Below the first bound, rounds
-/// cost more than bytes. Above the second one, the even load of a ring's links matters more; this bound is lower
-/// if halving has to fold ranks. With more ranks it grows with the number of messages that halving saves:
+/// cost more than bytes. Above the second one, the even load of a ring's links matters more; this bound is
+/// lower if halving has to fold ranks. With more ranks it grows with the number of messages that halving
+/// saves:
 /// 2(P − 1) − 2 log2 P, each of which costs as much as latency_equivalent_bytes.
 constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int ranks) {
   constexpr std::size_t kib = 1024;
