@@ -20,6 +20,7 @@ BRIDGE = "cohort0"
 NETWORK = "10.78.0"
 FIRST = 10  # last octet of host 0's address
 MOST = 100
+BURST_KIB = 128  # that a link transfers at once after a pause
 
 
 def ip(*words):
@@ -56,7 +57,7 @@ def up(count, rate="none"):
         for device in ("lo", "eth0"):
             ip("-n", here, "link", "set", device, "up")
         if rate != "none":
-            limit = ["root", "tbf", "rate", rate, "burst", "128kb", "latency", "200ms"]
+            limit = ["root", "tbf", "rate", rate, "burst", f"{BURST_KIB}kb", "latency", "200ms"]
             subprocess.run(["tc", "-n", here, "qdisc", "add", "dev", "eth0", *limit], check=True)
             subprocess.run(["tc", "qdisc", "add", "dev", outside, *limit], check=True)
 

@@ -151,7 +151,7 @@ inline cohort::graph_view transformer(transformer_extents const& e) {
 /// slower.
 constexpr double standstill = 1e-6;
 
-/// The networks that pytorch_step.py trains, too.
+/// Returns a network by its name; pytorch_step.py trains the same ones.
 inline std::optional<trained_network> find_network(std::string_view name) {
   if (name == "lenet") return trained_network{name, lenet, cohort::adagrad{.rate = standstill}, 5e-4};
   if (name == "mlp") return trained_network{name, mlp, cohort::nesterov{.rate = standstill}, 0};

@@ -11,10 +11,13 @@
 // BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at
 // once after a pause. CODE: factor of the time of encoding and decoding, for hosts that share processors.
 #include <chrono>
-#include <cmath>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/tcp.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,7 +26,7 @@
 #include "arguments.hpp"
 #include "backend_handles.hpp"
 #include "networks.hpp"
-#include "simulator/rehearsal.hpp"
+#include "simulator/recorded_schedules.hpp"
 #include "simulator/simulated_cluster.hpp"
 
 namespace {
@@ -41,20 +44,22 @@ trained_network network_of(std::string_view name) {
   fail("unknown network " + std::string(name));
 }
 
-/// allreduce, averaging or averaging:PERIOD, sharing or sharing:DENSITY.
+/// allreduce, averaging[:PERIOD] or sharing[:DENSITY].
 simulated_strategy strategy_of(std::string_view text) {
+  using kind = simulated_strategy::kind;
   std::size_t const colon = text.find(':');
+  std::string_view const name = text.substr(0, colon);
   std::string const setting(colon == text.npos ? "" : text.substr(colon + 1));
-  simulated_strategy made{.name = text.substr(0, colon)};
-  if (made.name == "averaging") {
+  if (name == "allreduce" && setting.empty()) return {.which = kind::allreduce};
+  simulated_strategy made{.which = name == "averaging" ? kind::averaging : kind::sharing};
+  if (name == "averaging") {
     if (!setting.empty()) made.every = whole_number(setting.c_str(), "PERIOD");
     return made;
   }
-  if (made.name == "sharing") {
+  if (name == "sharing") {
     if (!setting.empty()) made.density = real_number(setting.c_str(), "DENSITY");
     return made;
   }
-  if (made.name == "allreduce" && setting.empty()) return made;
   fail("expected the strategy allreduce, averaging[:PERIOD] or sharing[:DENSITY], got " + std::string(text));
 }
 
@@ -73,45 +78,46 @@ simulated simulate(std::vector<schedule> const& schedules, int period, fabric co
 void predict(int argc, char** argv) {
   if (argc < 8 || argc > 10) fail("predict: expected 6 to 8 arguments");
   simulated_strategy const strategy = strategy_of(argv[3]);
-  rehearsal all(network_of(argv[2]), make_backend_handle("onednn"), strategy, whole_number(argv[4], "RANKS"),
-                real_number(argv[5], "COMPUTE"));
+  recorded_schedules all(network_of(argv[2]), make_backend_handle("onednn"), strategy,
+                         whole_number(argv[4], "RANKS"), real_number(argv[5], "COMPUTE"));
   fabric const how{.latency = real_number(argv[7], "LATENCY"),
                    .bytes_per_second = real_number(argv[6], "BANDWIDTH"),
                    .burst_bytes = argc > 8 ? real_number(argv[8], "BURST") : 0};
-  speeds const speed{.code_factor = argc > 9 ? real_number(argv[9], "CODE") : 1};
-  simulated const run = simulate(all.schedules(), strategy.period(), how, speed, 20);
+  speeds const speed{.codec_factor = argc > 9 ? real_number(argv[9], "CODE") : 1};
+  simulated const run = simulate(all.all(), strategy.period(), how, speed, 20);
   std::printf("%.6f s/step, %.0f bytes/step, %.1f messages/step\n", run.seconds, run.bytes_sent,
               run.messages_sent);
 }
 
-/// Trains over TCP; compute is sleep.
-void train_live(cohort::communicator& world, trained_network const& net, simulated_strategy const& strategy,
-                double compute, int count) {
+/// Makes at least `least` steps over TCP, whole periods. Compute is sleep.
+void run_live(cohort::communicator& world, trained_network const& net, simulated_strategy const& strategy,
+              double compute, int least) {
   clock_type::time_point last = clock_type::now();
-  pacing const sleeping{
+  step_actions const sleeping{
       .compute =
           [&](double seconds) {
             last += std::chrono::ceil<clock_type::duration>(std::chrono::duration<double>(seconds));
             std::this_thread::sleep_until(last);
           },
-      .exchange =
+      .call_hook =
           [&](auto const& hook) {
             hook();
             last = clock_type::now();
           }};
-  rehearsed_rank rank(net, make_backend_handle("onednn"), world.rank(), world.size(), strategy.on(world),
-                      compute, sleeping);
+  strategy_driver driver(net, make_backend_handle("onednn"), static_cast<std::uint64_t>(world.rank()),
+                         world.size(), strategy.on(world), compute, sleeping);
+  int const steps = (least + strategy.period() - 1) / strategy.period() * strategy.period();
   std::int64_t step = 0;
-  while (step < strategy.period()) rank.step(step++);
+  while (step < strategy.period()) driver.step(step++);
   world.barrier();
   auto const sent = world.sent();
   auto const begin = clock_type::now();
-  for (int k = 0; k < count; ++k) rank.step(step++);
+  for (int k = 0; k < steps; ++k) driver.step(step++);
   world.barrier();
   double const seconds = std::chrono::duration<double>(clock_type::now() - begin).count();
   double bytes = static_cast<double>(world.sent().bytes_sent - sent.bytes_sent) / world.size();
   world.allreduce(std::span(&bytes, 1));
-  if (world.rank() == 0) std::printf("%.6f s/step, %.0f bytes/step\n", seconds / count, bytes / count);
+  if (world.rank() == 0) std::printf("%.6f s/step, %.0f bytes/step\n", seconds / steps, bytes / steps);
 }
 
 int live(int argc, char** argv) {
@@ -121,7 +127,7 @@ int live(int argc, char** argv) {
   double const compute = real_number(argv[4], "COMPUTE");
   int const count = whole_number(argv[5], "STEPS");
   return cohort::launch<cohort::tcp>(
-      [&](cohort::communicator& world) { train_live(world, net, strategy, compute, count); });
+      [&](cohort::communicator& world) { run_live(world, net, strategy, compute, count); });
 }
 
 struct named_fabric {
@@ -168,7 +174,7 @@ void table(std::vector<std::string_view> networks) {
         simulated_strategy const strategy = strategy_of(named);
         int const least = ranks < 1000 ? 20 : 5;
         std::vector<schedule> const all =
-            rehearsal(net, make_backend_handle("onednn"), strategy, ranks, compute).schedules();
+            recorded_schedules(net, make_backend_handle("onednn"), strategy, ranks, compute).all();
         std::string cells;
         double bytes = 0;
         for (named_fabric const& one : fabrics) {
@@ -197,7 +203,7 @@ int main(int argc, char** argv) try {
   else
     fail("expected table, predict or live; the source's first lines describe them");
   return 0;
-} catch (cohort::error const& problem) {
+} catch (std::exception const& problem) {
   std::fprintf(stderr, "scaling_simulator: %s\n", problem.what());
   return 1;
 }

@@ -13,7 +13,6 @@ import argparse
 import os
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 
@@ -22,13 +21,26 @@ import hosts
 HERE = pathlib.Path(__file__).resolve().parent
 PORT = 29500
 LATENCY = 1e-4  # seconds between two programs on different hosts
-BURST = 128 * 1024  # bytes, as hosts.py sets it
 PAYLOAD = 1448 / 1514  # share of TCP's payload in an Ethernet frame
 BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+LONGEST = 600  # seconds that a run may take
 
 
-def bytes_per_second(rate):
-    number, unit = re.fullmatch(r"(\d+)([kmg]bit)", rate).groups()
+def rate(text):
+    """A rate as tc reads it."""
+    if not re.fullmatch(r"[1-9]\d*([kmg]bit)", text):
+        raise argparse.ArgumentTypeError(f"expected a whole number of kbit, mbit or gbit, got {text}")
+    return text
+
+
+def at_least_one(text):
+    if not re.fullmatch(r"[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text}")
+    return int(text)
+
+
+def bytes_per_second(text):
+    number, unit = re.fullmatch(r"(\d+)([kmg]bit)", text).groups()
     return int(number) * BITS[unit] / 8 * PAYLOAD
 
 
@@ -47,14 +59,18 @@ def live(program, count, network, strategy, compute, steps):
     ranks = [subprocess.Popen(["ip", "netns", "exec", hosts.namespace(host), "unshare", "-u", "sh", "-c",
                                f'hostname host{host}; exec "$@"', "sh", *words], env=environment, stdout=subprocess.PIPE, text=True)
              for host in range(count)]
-    texts = [one.communicate(timeout=600)[0] for one in ranks]
+    try:
+        texts = [one.communicate(timeout=LONGEST)[0] for one in ranks]
+    finally:
+        for one in ranks:
+            one.kill()
     if any(one.returncode for one in ranks):
         sys.exit("validate_simulator.py: a rank has failed")
     return result("".join(texts))
 
 
-def predicted(program, count, network, strategy, compute, rate):
-    words = ["predict", network, strategy, count, compute, bytes_per_second(rate), LATENCY, BURST, max(1, count / os.cpu_count())]
+def predicted(program, count, network, strategy, compute, speed):
+    words = ["predict", network, strategy, count, compute, bytes_per_second(speed), LATENCY, hosts.BURST_KIB * 1024, max(1, count / os.cpu_count())]
     return result(subprocess.run([program, *map(str, words)], check=True, capture_output=True, text=True).stdout)
 
 
@@ -64,10 +80,10 @@ def main():
     read.add_argument("--hosts", default="2,4,8")
     read.add_argument("--networks", default="mlp")
     read.add_argument("--strategies", default="allreduce,averaging,sharing:0.01")
-    read.add_argument("--rate", default="100mbit")
+    read.add_argument("--rate", type=rate, default="100mbit")
     read.add_argument("--compute", type=float, default=0.1)
-    read.add_argument("--steps", type=int, default=40)
-    read.add_argument("--repeat", type=int, default=3)
+    read.add_argument("--steps", type=at_least_one, default=40)
+    read.add_argument("--repeat", type=at_least_one, default=3)
     given = read.parse_args()
     print(f"{given.rate}, compute {1e3 * given.compute:g} ms, {given.repeat} runs of {given.steps} steps\n")
     print("| network | strategy | hosts | measured | simulated | error | bytes per step, measured / simulated |\n|---|---|---|---|---|---|---|")
@@ -77,7 +93,7 @@ def main():
             try:
                 for strategy in given.strategies.split(","):
                     runs = [live(given.program, count, network, strategy, given.compute, given.steps) for _ in range(given.repeat)]
-                    measured, sent = statistics.median(runs)
+                    measured, sent = sorted(runs)[len(runs) // 2]
                     simulated, expected = predicted(given.program, count, network, strategy, given.compute, given.rate)
                     print(f"| {network} | {strategy} | {count} | {1e3 * measured:.1f} ms | {1e3 * simulated:.1f} ms | "
                           f"{100 * (simulated / measured - 1):+.1f} % | {sent} / {expected} |", flush=True)

@@ -28,7 +28,7 @@ struct fabric {
   double oversubscription = 1;
 };
 
-/// A message under way: `head` is the time at which its first byte reaches the next link, `tail` the time of
+/// A message in flight: `head` is the time at which its first byte reaches the next link, `tail` the time of
 /// its last byte.
 struct transit {
   int from = 0, to = 0;
@@ -49,19 +49,32 @@ struct transit {
 class network_model {
  public:
   network_model(int ranks, fabric const& how) : how_(how) {
-    if (ranks < 1 || how.ranks_per_host < 1 || how.hosts_per_rack < 0 || !(how.bytes_per_second > 0)
-        || !(how.local_bytes_per_second > 0) || !(how.oversubscription >= 1) || how.latency < 0
-        || how.local_latency < 0 || how.message_seconds < 0 || how.processor_bytes_per_second < 0
-        || how.burst_bytes < 0)
-      throw cohort::setting_error(
-          {.what = "invalid network",
-           .expected = "ranks, ranks per host and bandwidths > 0, oversubscription ≥ 1, times ≥ 0"});
+    auto const require = [](bool holds, char const* where, char const* expected, double got) {
+      if (!holds)
+        throw cohort::setting_error({.what = "a setting of the network is not valid",
+                                     .where = where,
+                                     .expected = expected,
+                                     .got = {got}});
+    };
+    require(ranks > 0, "ranks", "at least 1", ranks);
+    require(how.ranks_per_host > 0, "ranks_per_host", "at least 1", how.ranks_per_host);
+    require(how.hosts_per_rack >= 0, "hosts_per_rack", "at least 0", how.hosts_per_rack);
+    require(how.bytes_per_second > 0, "bytes_per_second", "more than 0", how.bytes_per_second);
+    require(how.local_bytes_per_second > 0, "local_bytes_per_second", "more than 0",
+            how.local_bytes_per_second);
+    require(how.oversubscription >= 1, "oversubscription", "at least 1", how.oversubscription);
+    require(how.latency >= 0, "latency", "at least 0", how.latency);
+    require(how.local_latency >= 0, "local_latency", "at least 0", how.local_latency);
+    require(how.message_seconds >= 0, "message_seconds", "at least 0", how.message_seconds);
+    require(how.processor_bytes_per_second >= 0, "processor_bytes_per_second", "at least 0",
+            how.processor_bytes_per_second);
+    require(how.burst_bytes >= 0, "burst_bytes", "at least 0", how.burst_bytes);
     auto const hosts = static_cast<std::size_t>((ranks - 1) / how.ranks_per_host + 1);
     free_at_.resize(links_per_host * hosts + 2 * hosts);
     processor_free_at_.resize(static_cast<std::size_t>(ranks));
   }
 
-  /// Begins a message at time `now`.
+  /// Begins a message at time `now`. It reaches its first link at the time `head` of the result.
   transit begin(double now, int from, int to, std::size_t bytes) {
     double const ready = use_processor(from, now, 0);
     return {from, to, bytes, 0, ready, ready};
@@ -91,6 +104,8 @@ class network_model {
   }
 
   /// Returns the time at which the receiver has processed a message that has arrived.
+  ///
+  /// Order     calls in the order of `tail`, and of calls of `begin`.
   double end(transit const& message) {
     double const rate = how_.processor_bytes_per_second;
     return use_processor(message.to, message.tail, rate > 0 ? static_cast<double>(message.bytes) / rate : 0);

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,11 +17,11 @@ namespace benchmarks {
 
 /// One action of a rank.
 ///
-/// `compute` occupies the rank for `seconds`; stragglers are slower by a factor. `code`: as compute, for
-/// encoding and decoding, at the same speed on all ranks. `start` begins operation number `operation`;
-/// `wait` blocks until it has ended.
+/// `step` begins a step, for which the rank's speed is drawn. `compute` occupies the rank for `seconds`;
+/// stragglers are slower by a factor. `codec`: as compute, for encoding and decoding, at the same speed on all
+/// ranks. `start` begins operation number `operation`; `wait` blocks until it has ended.
 struct action {
-  enum class kind { step, compute, code, start, wait };
+  enum class kind { step, compute, codec, start, wait };
   enum class collective {
     broadcast,
     allreduce,
@@ -47,27 +49,43 @@ using schedule = std::vector<action>;
 class recording {
  public:
   void add(action const& next) {
-    add_code();
+    add_codec();
     actions_.push_back(next);
   }
-  /// Calls f. Its time between the actions that it adds is recorded as code.
+  /// Calls f. Its time between the actions that it adds is recorded as codec.
   template <class F>
   void time(F f) {
     since_ = clock::now();
     f();
-    add_code();
+    add_codec();
     since_.reset();
   }
+  /// Excludes time from the codec's.
+  class pause {
+   public:
+    explicit pause(recording& of) : of_(of), was_timed_(of.since_.has_value()) {
+      of_.add_codec();
+      of_.since_.reset();
+    }
+    pause(pause const&) = delete;
+    ~pause() {
+      if (was_timed_) of_.since_ = clock::now();
+    }
+
+   private:
+    recording& of_;
+    bool was_timed_;
+  };
   schedule const& actions() const { return actions_; }
 
  private:
   using clock = std::chrono::steady_clock;
 
-  void add_code() {
+  void add_codec() {
     if (!since_) return;
     auto const now = clock::now();
     double const seconds = std::chrono::duration<double>(now - std::exchange(*since_, now)).count();
-    actions_.push_back({.what = action::kind::code, .seconds = seconds});
+    actions_.push_back({.what = action::kind::codec, .seconds = seconds});
   }
 
   schedule actions_;
@@ -75,9 +93,9 @@ class recording {
 };
 
 /// Messages of the ranks that a recorder's rank communicates with: `receive` returns the message of a rank,
-/// `send` takes one to a rank.
+/// valid until the next call; `send` takes one to a rank.
 struct mailbox {
-  std::function<std::vector<std::byte>(int from, int tag)> receive{};
+  std::function<std::span<std::byte const>(int from, int tag)> receive{};
   std::function<void(std::span<std::byte const> bytes, int to, int tag)> send{};
 };
 
@@ -109,6 +127,7 @@ class recorder final : public cohort::communicator {
   }
   cohort::pending_operation start_allgatherv(std::span<std::byte const> mine,
                                              cohort::gathered& all) override {
+    recording::pause const copying(*log_);
     all.bytes.clear();
     all.first.assign(1, 0);
     for (int r = 0; r < ranks_; ++r) {
@@ -119,16 +138,19 @@ class recorder final : public cohort::communicator {
   }
   cohort::pending_operation start_barrier() override { return record(action::collective::barrier, {}); }
   cohort::pending_operation start_send(std::span<std::byte const> data, int to, int tag) override {
+    recording::pause const not_timed(*log_);
     if (others_.send) others_.send(data, to, tag);
     return record(action::collective::send, {nullptr, cohort::element_type::u8, data.size()}, to, tag);
   }
   cohort::pending_operation start_receive(std::span<std::byte> data, int from, int tag) override {
+    recording::pause const copying(*log_);
     auto const bytes = others_.receive(from, tag);
     std::copy_n(bytes.begin(), std::min(bytes.size(), data.size()), data.begin());
     return record(action::collective::receive, {nullptr, cohort::element_type::u8, data.size()}, from, tag);
   }
   std::optional<cohort::arrival> probe(int, int) override { return std::nullopt; }
   cohort::arrival wait_for_message(int from, int tag) override {
+    recording::pause const not_timed(*log_);
     return {from, tag, others_.receive(from, tag).size()};
   }
   /// Only communicators of all ranks.

@@ -8,10 +8,13 @@
 #include <cohort/communicator/detail/ring_allgatherv.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <queue>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,10 +28,10 @@ namespace benchmarks {
 ///
 /// Units     `jitter`: standard deviation of the logarithm of a step's compute time, drawn for each rank and
 ///           step. The compute time of rank `slow_rank` is multiplied by `slow_factor`; −1: of no rank. Times
-///           of encoding and decoding are multiplied by `code_factor`.
+///           of encoding and decoding are multiplied by `codec_factor`.
 struct speeds {
   double jitter = 0;
-  double code_factor = 1;
+  double codec_factor = 1;
   int slow_rank = -1;
   double slow_factor = 1;
   std::uint64_t seed = 1;
@@ -71,7 +74,7 @@ class simulated_cluster {
       return one;
     };
     for (int r = 0; r < ranks; ++r) {
-      auto wire = std::make_unique<link_end>(*this, r, ranks);
+      auto wire = std::make_unique<simulated_transport>(*this, r, ranks);
       rank_state& next = ranks_.emplace_back();
       next.wire = wire.get();
       next.engine = {new cohort::detail::engine(std::move(wire), {}), cohort::detail::engine::close};
@@ -80,7 +83,7 @@ class simulated_cluster {
     }
   }
 
-  /// Runs each rank's schedule `repeats` times.
+  /// Runs each rank's schedule `repeats` times.  Order: called once.
   ///
   /// Errors    communicator_error if the ranks wait for messages that nobody sends.
   simulated run(schedule_function const& schedule_of, int repeats) {
@@ -107,11 +110,13 @@ class simulated_cluster {
     simulated all;
     for (int r = 0; r < size(); ++r) {
       rank_state const& one = at(r);
-      if (one.repeats > 0)
+      if (one.repeats > 0) {
+        for (rank_state const& each : ranks_) each.world->abort("a schedule never ends");
         throw cohort::communicator_error(
             {.what = "a schedule never ends",
              .where = {"rank ", r, ", action ", one.next, " of ", one.todo->size()},
              .expected = "a message of another rank for each receive"});
+      }
       all.seconds = std::max(all.seconds, one.ended);
       all.waiting_seconds += one.waited;
       all.bytes_sent += static_cast<double>(one.engine->bytes_sent.load());
@@ -124,10 +129,11 @@ class simulated_cluster {
  private:
   using channel = cohort::detail::channel;
 
-  /// One rank's transport: receives that wait for messages, and messages that wait for receives.
-  class link_end final : public cohort::detail::transport {
+  /// One rank's transport: posted receives, and messages that arrived before their receives.
+  class simulated_transport final : public cohort::detail::transport {
    public:
-    link_end(simulated_cluster& all, int rank, int ranks) : all_(all), rank_(rank), ranks_(ranks) {}
+    simulated_transport(simulated_cluster& all, int rank, int ranks)
+        : all_(all), rank_(rank), ranks_(ranks) {}
     std::string_view name() const override { return "simulated"; }
     int rank() const override { return rank_; }
     int size() const override { return ranks_; }
@@ -201,7 +207,7 @@ class simulated_cluster {
   };
 
   struct rank_state {
-    link_end* wire = nullptr;
+    simulated_transport* wire = nullptr;
     std::shared_ptr<cohort::detail::engine> engine;
     std::shared_ptr<cohort::detail::rank_group const> group;  // for allgatherv
     std::unique_ptr<cohort::detail::message_communicator> world;
@@ -218,11 +224,15 @@ class simulated_cluster {
   };
 
   struct event {
+    /// What happens to a message: its head reaches the next link, its tail reaches its receiver, or the
+    /// receiver has processed it.
+    enum class stage { link, tail, end };
+
     double time;
     std::uint64_t number;
     int rank;
     int message;  // −1: the rank's compute has ended
-    bool arrives = false;
+    stage at = stage::link;
     bool operator<(event const& other) const {  // for a queue whose top is the earliest
       return time != other.time ? time > other.time : number > other.number;
     }
@@ -240,16 +250,20 @@ class simulated_cluster {
       unused_.pop_back();
     }
     messages_[static_cast<std::size_t>(id)] = {network_.begin(now_, from, to, bytes), key};
-    forward(id);
+    add_event(id, messages_[static_cast<std::size_t>(id)].first.head, event::stage::link);
   }
-  /// Transfers a message over its next link, and schedules the event after it.
-  void forward(int id) {
-    transit& one = messages_[static_cast<std::size_t>(id)].first;
-    bool const continues = network_.advance(one);
-    events_.push({continues ? one.head : network_.end(one), ++events_made_, one.to, id, !continues});
+  void add_event(int message, double time, event::stage at) {
+    events_.push({time, ++events_made_, messages_[static_cast<std::size_t>(message)].first.to, message, at});
   }
   void handle(event const& what) {
-    if (!what.arrives) return forward(what.message);
+    transit& one_message = messages_[static_cast<std::size_t>(what.message)].first;
+    if (what.at == event::stage::link) {
+      bool const continues = network_.advance(one_message);
+      return continues ? add_event(what.message, one_message.head, event::stage::link)
+                       : add_event(what.message, one_message.tail, event::stage::tail);
+    }
+    if (what.at == event::stage::tail)
+      return add_event(what.message, network_.end(one_message), event::stage::end);
     auto const [message, key] = messages_[static_cast<std::size_t>(what.message)];
     unused_.push_back(what.message);
     rank_state& one = at(what.rank);
@@ -287,7 +301,7 @@ class simulated_cluster {
       } else if (now.seconds > 0) {
         ++one.next;
         double const time =
-            now.seconds * (now.what == action::kind::compute ? one.factor : speed_.code_factor);
+            now.seconds * (now.what == action::kind::compute ? one.factor : speed_.codec_factor);
         return events_.push({now_ + time, ++events_made_, rank, -1});
       }
       ++one.next;

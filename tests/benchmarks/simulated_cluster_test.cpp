@@ -53,6 +53,21 @@ TEST(simulated_cluster, counts_the_processor_time_of_both_sides) {
               1e-12);
 }
 
+TEST(simulated_cluster, a_processor_sends_while_it_waits_for_a_message) {
+  fabric how = plain;
+  how.message_seconds = 5e-4;
+  // Rank 1 receives 4,000 bytes until 6 ms. At 2 ms it begins to send 1,000 bytes to rank 2: 2.5 + 1 + 1 ms, and
+  // 0.5 ms at the receiver.
+  schedule sends{
+      {.what = kind::start, .operation = 0, .which = collective::receive, .count = 4000, .peer = 0},
+      {.what = kind::compute, .seconds = 2e-3},
+      {.what = kind::start, .operation = 2, .which = collective::send, .count = 1000, .peer = 2},
+      {.what = kind::wait, .operation = 2}};
+  schedule receives = one(collective::receive, 1000, 1);
+  receives.push_back({.what = kind::compute, .seconds = 1});  // so that it ends last
+  EXPECT_NEAR(run({one(collective::send, 4000, 1), sends, receives}, how).seconds, 1.005, 1e-9);
+}
+
 TEST(simulated_cluster, two_flows_share_the_interface_of_their_receiver) {
   schedule both;
   add(both, collective::receive, 4000, 1);
@@ -109,10 +124,11 @@ TEST(simulated_cluster, follows_the_choice_of_the_algorithm) {
   EXPECT_EQ(time(640 << 10).messages_sent, 30);  // ring
 }
 
-TEST(simulated_cluster, many_ranks_halve_sums_for_which_a_ring_needs_too_many_messages) {
+TEST(simulated_cluster, many_ranks_use_halving_where_a_ring_needs_too_many_messages) {
   auto const run_of = [](int ranks, std::size_t bytes) {
     fabric const fast{.latency = 3e-5, .bytes_per_second = 1e9};
-    return run(std::vector<schedule>(static_cast<std::size_t>(ranks), one(collective::allreduce, bytes)), fast);
+    return run(std::vector<schedule>(static_cast<std::size_t>(ranks), one(collective::allreduce, bytes)),
+               fast);
   };
   EXPECT_EQ(run_of(64, 2'800'000).messages_sent, 12);
   EXPECT_EQ(run_of(64, 2'900'000).messages_sent, 126);

@@ -28,6 +28,16 @@ void require_traffic(communicator& world, Act act, std::uint64_t bytes, std::uin
           + std::to_string(bytes) + " in " + std::to_string(messages));
 }
 
+/// Whether `most` bytes are the largest sum of this number of ranks that is halved.
+constexpr bool halves_up_to(std::size_t most, int ranks) {
+  return detail::choose_allreduce_algorithm(most, ranks) == detail::allreduce_algorithm::halving
+         && detail::choose_allreduce_algorithm(most + 1, ranks) == detail::allreduce_algorithm::ring;
+}
+static_assert(halves_up_to(512 << 10, 4) && halves_up_to(512 << 10, 16));
+static_assert(halves_up_to(64 << 10, 3) && halves_up_to(64 << 10, 15));
+static_assert(halves_up_to(12 * 12'500, 17) && halves_up_to(26 * 50'000, 32) && halves_up_to(57 * 50'000, 64));
+static_assert(halves_up_to(89 * 12'500, 96) && halves_up_to(1013 * 50'000, 1024));
+
 inline constexpr detail::allreduce_algorithm all_ways[] = {detail::allreduce_algorithm::ring,
                                                            detail::allreduce_algorithm::halving,
                                                            detail::allreduce_algorithm::doubling};

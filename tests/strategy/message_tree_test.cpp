@@ -26,9 +26,9 @@ static_assert(!detail::merges_by_size(8, 100'000'000));
 // A merged message of many ranks is no longer than two bits per element.
 static_assert(!detail::merges_by_size(256, 25'557'032));
 static_assert(detail::merges_by_size(1024, 25'557'032));
-static_assert(detail::bytes_of_merging(8, 10, 0) == 3 * 80 + 10 + 20 + 40);
-static_assert(detail::bytes_of_merging(6, 10, 0) == 3 * 60 + 10 + 20 + 20);
-static_assert(detail::bytes_of_merging(1024, 1'000, 400) == 10 * 196 + 10 * 196);
+static_assert(detail::bytes_of_merging(8, 10, 0).in_sequence(8) == 3 * 80 + 10 + 20 + 40);
+static_assert(detail::bytes_of_merging(6, 10, 0).in_sequence(6) == 3 * 60 + 10 + 20 + 20);
+static_assert(detail::bytes_of_merging(1024, 1'000, 400).in_sequence(1024) == 10 * 196 + 10 * 196);
 
 /// Rank r sends element r. The merged message contains all elements, and the same bytes on every rank.
 TEST(message_tree, broadcasts_one_message_with_few_sends) {

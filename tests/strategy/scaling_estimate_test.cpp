@@ -37,6 +37,14 @@ constexpr scaling_costs merged = [] {
   return of;
 }();
 static_assert(near(step(merged, 5), 1 + 0.1 + 6e-3 + (4 + 15) * 1e-3 + 13 * 0.01));  // 3 rounds
+// A merged message has at most 96 + 20'000/4 = 5096 bytes. The root receives 1000 + 2000 + 4000 + 5096.
+constexpr scaling_costs merged_to_most = [] {
+  scaling_costs of = merged;
+  of.elements = 20'000;
+  return of;
+}();
+static_assert(near(step(merged_to_most, 16),
+                   1 + 0.1 + 8e-3 + (12.096 + 4 * 5.096) * 1e-3 + (2 * 12.096 + 5.096) * 0.01));
 
 // Costs with hideable time and a period.
 constexpr scaling_costs with(scaling_costs of, double hideable, double every) {

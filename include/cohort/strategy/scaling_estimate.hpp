@@ -74,7 +74,9 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
       *of.sharing == route::merged || (*of.sharing == route::by_size && merges_by_size(ranks, of.elements));
   double const others = ranks - 1, rounds = rounds_of(ranks);
   if (!merged) return {of.link.seconds(2 * others, others * of.bytes), static_cast<double>(ranks)};
-  return {of.link.seconds(2 * rounds, bytes_of_merging(ranks, of.bytes, of.elements)), 2 * others + ranks};
+  merging_bytes const merging = bytes_of_merging(ranks, of.bytes, of.elements);
+  double const messages = of.bytes > 0 ? (2 * merging.received + merging.merged) / of.bytes : 0;
+  return {of.link.seconds(2 * rounds, merging.in_sequence(ranks)), messages};
 }
 
 }  // namespace detail
@@ -88,11 +90,12 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///     allreduce, halving                   2·log2 P·α + 2(P−1)/P·n/β            1
 ///     allreduce, doubling                  log2 P·(α + n/β)                     1
 ///     messages to all                      2(P−1)·α + (P−1)·n/β                 P
-///     messages merged on the way           2⌈log2 P⌉·α + (P−1 + ⌈log2 P⌉·P)·n/β    2(P−1) + P contributions
+///     messages merged on the way           2⌈log2 P⌉·α + (r + ⌈log2 P⌉·m)/β     (2r + m)/n
 ///
 /// Units     n and P determine the allreduce algorithm. If P is not a power of two, halving and doubling use
-///           the largest power of two below P, and cost 2(α + n/β) more. The size of a merged message assumes
-///           that no element is in two contributions.
+///           the largest power of two below P, and cost 2(α + n/β) more. The root of a merge receives r bytes;
+///           the result has m. They are (P−1)·n and P·n, as if no element were in two messages, but a message
+///           has at most 96 + elements/4 bytes.
 /// Exact     one rank exchanges nothing. The result is an estimate for planning: it assumes no other traffic,
 ///           equally fast ranks and links, and messages that are sent one after another.
 /// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Messages are encoded and decoded in

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/tcp/detail/rendezvous.hpp>
-#include <atomic>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "../../data/refused.hpp"
 #include "tcp_ranks.hpp"
@@ -102,10 +103,10 @@ TEST(rendezvous, tells_how_many_have_joined_at_the_deadline) {
 
 TEST(rendezvous, tells_which_ranks_are_missing) {
   meeting at(12);
-  std::thread other([&] { at.refusal(at.member(12, "a", 3), 1500ms); });
-  expect_parts(at.refusal(at.member(12, "b", 0), 1500ms),
-               {"12 processes within 1500 ms", "got 2; \"missing: rank 1, 2, 4, 5, 6, 7, 8, 9 and 2 others\""});
-  other.join();
+  std::jthread const other([&] { at.refusal(at.member(12, "a", 3), 3s); });
+  expect_parts(
+      at.refusal(at.member(12, "b", 0), 3s),
+      {"12 processes within 3000 ms", "got 2; \"missing: ranks 1, 2, 4, 5, 6, 7, 8, 9 and 2 others\""});
 }
 
 TEST(rendezvous, names_the_address_of_a_lost_process) {
@@ -139,7 +140,7 @@ TEST(rendezvous, needs_the_secret) {
     return [&] { detail::join_rendezvous(at.where, with, at.member(2), 300ms); };
   };
   expect_parts(refused<communicator_error>(join({})), {"cannot join the rendezvous"});
-  // No start of the job mends this, so it is no communicator_error.
+  // A restart does not help, so this is no communicator_error.
   for (detail::tls_identity const& wrong :
        {detail::tls_identity(other, "test"), detail::tls_identity({std::byte{42}}, "x")})
     expect_parts(refused<setting_error>(join(wrong)),
@@ -149,23 +150,23 @@ TEST(rendezvous, needs_the_secret) {
 
 TEST(rendezvous, names_a_port_of_another_program) {
   detail::tcp_socket at = detail::tcp_socket::listening(loopback(), {});
-  std::atomic<bool> stops = false;
-  std::thread other([&] {
-    while (!stops)
+  std::jthread const other([&](std::stop_token const& stops) {
+    std::vector<detail::tcp_socket> open;
+    while (!stops.stop_requested())
       if (std::optional<detail::tcp_socket> one = at.accept()) {
         std::string_view const text = "HTTP/1.1 400 Bad Request\r\n\r\n";
         one->send(std::as_bytes(std::span(text)));
+        open.push_back(*std::move(one));
       } else {
         std::this_thread::yield();
       }
   });
-  expect_parts(refused<setting_error>([&] {
-                 detail::join_rendezvous({"127.0.0.1", at.local().port()}, shared_key(),
-                                         {.job = "job", .ranks = 2}, 300ms);
-               }),
-               {"cannot join the rendezvous", "another program answers at this port"});
-  stops = true;
-  other.join();
+  for (detail::tls_identity const& identity : {detail::tls_identity(), shared_key()})
+    expect_parts(refused<setting_error>([&] {
+                   detail::join_rendezvous({"127.0.0.1", at.local().port()}, identity,
+                                           {.job = "job", .ranks = 2}, 300ms);
+                 }),
+                 {"cannot join the rendezvous", "a rendezvous of Cohort at this port, not another program"});
 }
 
 TEST(rendezvous, prefers_processes_to_idle_connections) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -195,9 +196,27 @@ class rogue_server {
   std::thread thread_;
 };
 
+TEST(secure_stream, distinguishes_keys_from_networks_and_other_programs) {
+  using cause = detail::secure_stream::cause;
+  auto const of = [](int library, int reason) {
+    return detail::secure_stream::cause_of(ERR_PACK(library, 0, reason));
+  };
+  auto const alert = [&](int number) { return of(ERR_LIB_SSL, SSL_AD_REASON_OFFSET + number); };
+  EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_BINDER_DOES_NOT_VERIFY), cause::identity);
+  EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_CERTIFICATE_VERIFY_FAILED), cause::identity);
+  EXPECT_EQ(alert(SSL_AD_HANDSHAKE_FAILURE), cause::identity);
+  EXPECT_EQ(alert(SSL_AD_UNKNOWN_PSK_IDENTITY), cause::identity);
+  EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_WRONG_VERSION_NUMBER), cause::protocol);
+  EXPECT_EQ(alert(SSL_AD_PROTOCOL_VERSION), cause::protocol);
+  EXPECT_EQ(alert(SSL_AD_INTERNAL_ERROR), cause::network);
+  EXPECT_EQ(of(ERR_LIB_SSL, ERR_R_MALLOC_FAILURE), cause::network);
+  EXPECT_EQ(of(ERR_LIB_X509, 1), cause::network);
+  EXPECT_EQ(detail::secure_stream::cause_of(0), cause::network);
+}
+
 TEST(secure_stream, a_server_that_does_not_know_the_secret_receives_nothing) {
   rogue_server rogue;
-  refused<communicator_error>([&] {
+  refused<setting_error>([&] {
     detail::join_rendezvous({"127.0.0.1", rogue.address().port()}, shared_key(),
                             {.job = "job", .host = "h", .ranks = 2, .addresses = {loopback()}}, 500ms);
   });

@@ -17,20 +17,22 @@ enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 ///
 /// The bounds up to 16 ranks are measured (allreduce_algorithms_benchmark). Below the first bound, rounds
 /// cost more than bytes. Above the second one, the even load of a ring's links matters more; this bound is
-/// lower if halving has to fold ranks. With more ranks it grows with the number of messages that halving
-/// saves:
-/// 2(P − 1) − 2 log2 P, each of which costs as much as latency_equivalent_bytes.
+/// lower if halving has to fold ranks. Above 16 ranks it is at least half of the latency that halving saves,
+/// (P − 1 − ⌊log2 P⌋) · latency_equivalent_bytes; an eighth if ranks are folded, because pairs send 2n more.
+/// These factors are a heuristic, which only the scaling simulator has tested.
 constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int ranks) {
   constexpr std::size_t kib = 1024;
-  auto const of = static_cast<unsigned>(ranks);
-  bool const folds = !std::has_single_bit(of);
-  double const saved = ranks - std::bit_width(of);  // half of the number of messages
-  std::size_t const halved =
-      std::max(folds ? 64 * kib : 512 * kib,
-               static_cast<std::size_t>((folds ? 0.25 : 1) * saved * latency_equivalent_bytes));
-  return bytes <= 16 * kib ? allreduce_algorithm::doubling
-         : bytes <= halved ? allreduce_algorithm::halving
-                           : allreduce_algorithm::ring;
+  auto const count = static_cast<unsigned>(ranks);
+  bool const folds = !std::has_single_bit(count);
+  std::size_t halving_limit = folds ? 64 * kib : 512 * kib;
+  if (ranks > 16) {
+    double const saved_rounds = ranks - static_cast<int>(std::bit_width(count));
+    halving_limit = std::max(halving_limit, static_cast<std::size_t>((folds ? 0.25 : 1) * saved_rounds
+                                                                     * latency_equivalent_bytes));
+  }
+  return bytes <= 16 * kib        ? allreduce_algorithm::doubling
+         : bytes <= halving_limit ? allreduce_algorithm::halving
+                                  : allreduce_algorithm::ring;
 }
 
 /// The function that advances a task of this algorithm.

@@ -15,14 +15,21 @@ namespace cohort::detail {
 /// Returns ⌈log2 P⌉ for P ranks.
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
-/// Bytes that are sent one after another if messages of `contribution` bytes are merged in the tree: those
-/// that the root receives, then the merged message once per level. `elements`: of the gradient (0: unknown).
-/// A merged message has at most about two bits per element.
-constexpr double bytes_of_merging(int ranks, double contribution, std::uint64_t elements) {
+/// Bytes of the messages that the root of the tree receives, and of the merged message.
+struct merging_bytes {
+  double received = 0, merged = 0;
+
+  /// Bytes that are sent one after another: the merged message is sent down level by level.
+  constexpr double in_sequence(int ranks) const { return received + rounds_of(ranks) * merged; }
+};
+
+/// Sizes if each rank's message has `contribution` bytes, and no element is in two of them. `elements`: of the
+/// gradient (0: unknown). With ternary coding a merged message has at most about two bits per element.
+constexpr merging_bytes bytes_of_merging(int ranks, double contribution, std::uint64_t elements) {
   double const most = elements > 0 ? 96 + 0.25 * static_cast<double>(elements) : 1e300;
-  double all = rounds_of(ranks) * std::min(ranks * contribution, most);
+  merging_bytes all{.merged = std::min(ranks * contribution, most)};
   for (int first = 1; first < ranks; first *= 2)
-    all += std::min(std::min(first, ranks - first) * contribution, most);
+    all.received += std::min(std::min(first, ranks - first) * contribution, most);
   return all;
 }
 
@@ -36,8 +43,11 @@ constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
   double const contribution = 96 + 1.5e-3 * static_cast<double>(elements);
   double const to_all = 2.0 * (ranks - 1) * latency_equivalent_bytes + (ranks - 1) * contribution;
   return to_all > 2.0 * rounds_of(ranks) * latency_equivalent_bytes
-                      + bytes_of_merging(ranks, contribution, elements);
+                      + bytes_of_merging(ranks, contribution, elements).in_sequence(ranks);
 }
+
+/// Tags of the messages to a rank's parent in the tree, and to its children.
+inline constexpr int tag_up = 0, tag_down = 1;
 
 /// Merges the messages of all ranks into one, up a binomial tree to rank 0, and broadcasts it down the tree.
 ///
@@ -62,22 +72,20 @@ class message_tree {
     int step = 1;
     for (; step < size && (rank & step) == 0; step *= 2) {
       if (rank + step >= size) continue;
-      receive(world, rank + step, up, received_);
+      receive(world, rank + step, tag_up, received_);
       auto const both = codec.merge(merged_, received_, expected, residual);
       merged_.assign(both.begin(), both.end());
     }
     if (rank > 0) {
-      world.send(merged_, rank - step, up);
-      receive(world, rank - step, down, merged_);
+      world.send(merged_, rank - step, tag_up);
+      receive(world, rank - step, tag_down, merged_);
     }
     for (step /= 2; step > 0; step /= 2)
-      if (rank + step < size) world.send(merged_, rank + step, down);
+      if (rank + step < size) world.send(merged_, rank + step, tag_down);
     return merged_;
   }
 
  private:
-  static constexpr int up = 0, down = 1;
-
   static void receive(communicator& world, int from, int tag, std::vector<std::byte>& to) {
     to.resize(world.wait_for_message(from, tag).bytes);
     world.receive(to, from, tag);

@@ -56,7 +56,7 @@ class message_stream {
   /// After     failure() is not empty if the connection has ended.
   std::optional<std::vector<std::byte>> advance();
   std::string const& failure() const { return failure_; }
-  secure_stream::cause failure_cause() const { return stream_.failure_cause(); }
+  secure_stream::cause failure_cause() const { return cause_; }
   bool is_flushed() const { return begin_ == out_.size(); }
   int descriptor() const { return stream_.socket().descriptor(); }
 
@@ -67,6 +67,7 @@ class message_stream {
   std::size_t begin_ = 0;
   bool ready_ = false;
   std::string failure_;
+  secure_stream::cause cause_ = secure_stream::cause::network;
 };
 
 /// Meeting point of a job's processes. It collects their addresses, numbers them, and sends the numbers and
@@ -84,7 +85,7 @@ class rendezvous_service {
  private:
   using clock = std::chrono::steady_clock;
   static constexpr std::size_t most_unregistered = 256;
-  static constexpr auto time_between_counts = std::chrono::seconds(1);
+  static constexpr auto time_between_progress = std::chrono::seconds(1);
   static constexpr auto pause = std::chrono::milliseconds(100);  // if there is no free descriptor
   static constexpr auto time_to_register = std::chrono::seconds(10);
   static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
@@ -97,7 +98,7 @@ class rendezvous_service {
     std::optional<registration> wants{};
     std::int64_t arrival = 0;
     bool ended = false;
-    std::string told{};  // the text of the last answer
+    std::string last_text{};  // of the last answer
   };
 
   void run() noexcept;
@@ -107,10 +108,10 @@ class rendezvous_service {
   void refuse(visitor& one, std::string const& why);
   void complete();
   void accept_connections();
-  /// Sends the number of processes that have joined, and their names, to those that do not know them.
-  void send_counts();
+  /// Sends the number of processes that have joined, and membership_text(), to those that do not have them.
+  void send_progress();
   /// The ranks that are missing, if processes want certain ranks; otherwise the addresses that have joined.
-  std::string waiting_text() const;
+  std::string membership_text() const;
   /// Logs a line; only the first 20. A log that fails does not end the service.
   void log_line(std::string_view line) noexcept;
 
@@ -121,9 +122,9 @@ class rendezvous_service {
   sink log_;
   std::deque<visitor> visitors_;
   std::int64_t arrivals_ = 0;
-  clock::time_point next_counts_{}, next_accept_{};
+  clock::time_point next_progress_{}, next_accept_{};
   int lines_ = 0;
-  bool complete_ = false;
+  bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since the last progress
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };

@@ -67,8 +67,8 @@ class secure_stream {
  public:
   enum class role { client, server };
   enum class progress { waits, ready, failed };
-  /// What a failure is due to: the network; the keys or certificates of both sides, which do not match; or a
-  /// peer that does not speak TLS.
+  /// Cause of a failure. network: the connection, the peer's process or this one. identity: the keys or
+  /// certificates of both sides do not match. protocol: the peer does not speak TLS.
   enum class cause { network, identity, protocol };
 
   secure_stream() = default;
@@ -79,6 +79,8 @@ class secure_stream {
   /// The reason of a failure.
   std::string const& failure() const { return failure_; }
   cause failure_cause() const { return cause_; }
+  /// The cause of an error code of OpenSSL.
+  static cause cause_of(unsigned long error);
 
   /// As tcp_socket. After nullopt, failure() is the reason; empty if the peer has closed the connection.
   std::optional<std::size_t> send(std::span<std::byte const> bytes);

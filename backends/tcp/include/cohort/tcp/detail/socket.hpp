@@ -45,8 +45,8 @@ class tcp_socket {
   bool is_open() const { return descriptor_ >= 0; }
   void close() noexcept;
 
-  /// Returns a new connection, if there is one.
-  std::optional<tcp_socket> accept();
+  /// Returns a new connection, if there is one. `from`: receives the peer's address.
+  std::optional<tcp_socket> accept(endpoint* from = nullptr);
   /// Whether the last accept() has failed because the process or the system has no free descriptor or memory.
   static bool has_no_descriptor() noexcept;
   /// Returns the system's number of the error of a connection attempt; 0: none.

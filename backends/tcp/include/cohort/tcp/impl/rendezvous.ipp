@@ -8,7 +8,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <cstring>
-#include <numeric>
+#include <map>
 #include <utility>
 
 namespace cohort::detail {
@@ -158,20 +158,22 @@ COHORT_TCP_INLINE void message_stream::send(std::span<std::byte const> message) 
 }
 
 COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance() {
-  auto const fail = [&](std::string why) {
-    if (failure_.empty()) failure_ = why.empty() ? "the connection was closed" : std::move(why);
+  auto const fail = [&](std::string why, secure_stream::cause due_to) {
+    failure_ = why.empty() ? "the connection was closed" : std::move(why);
+    cause_ = due_to;
     return std::nullopt;
   };
+  auto const stream_has_failed = [&] { return fail(stream_.failure(), stream_.failure_cause()); };
   if (!failure_.empty()) return std::nullopt;
   if (!ready_) {
     secure_stream::progress const now = stream_.advance();
-    if (now == secure_stream::progress::failed) return fail(stream_.failure());
+    if (now == secure_stream::progress::failed) return stream_has_failed();
     if (now == secure_stream::progress::waits) return std::nullopt;
     ready_ = true;
   }
   while (begin_ < out_.size()) {
     std::optional<std::size_t> const moved = stream_.send(std::span<std::byte const>(out_).subspan(begin_));
-    if (!moved) return fail(stream_.failure());
+    if (!moved) return stream_has_failed();
     if (*moved == 0) break;
     begin_ += *moved;
   }
@@ -182,12 +184,13 @@ COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance(
   while (true) {
     std::size_t const wanted =
         in_.size() < 4 ? 4 - in_.size() : 4 + number_at<std::uint32_t>(in_.data()) - in_.size();
-    if (in_.size() >= 4 && number_at<std::uint32_t>(in_.data()) > most_) return fail("a message is too long");
+    if (in_.size() >= 4 && number_at<std::uint32_t>(in_.data()) > most_)
+      return fail("a message is too long", secure_stream::cause::protocol);
     if (wanted == 0) break;
     std::byte piece[4096];
     std::optional<std::size_t> const moved =
         stream_.receive(std::span(piece).first(std::min(wanted, sizeof piece)));
-    if (!moved) return fail(stream_.failure());
+    if (!moved) return stream_has_failed();
     if (*moved == 0) return std::nullopt;
     in_.insert(in_.end(), piece, piece + *moved);
   }
@@ -248,6 +251,7 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
     if (!complete_) log_line(text_of({"lost ", one.from.text(), ": ", one.stream.failure()}));
+    has_changed_ = true;
     one.ended = true;
     return;
   }
@@ -279,49 +283,47 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   if (joined > ranks_) return refuse(one, "the job has all of its ranks");
   one.wants = std::move(wants);
   one.arrival = ++arrivals_;
+  has_changed_ = true;
   if (joined == ranks_) complete();
 }
 
-COHORT_TCP_INLINE void rendezvous_service::send_counts() {
+COHORT_TCP_INLINE void rendezvous_service::send_progress() {
   auto const now = clock::now();
-  if (complete_ || now < next_counts_) return;
+  if (complete_ || !has_changed_ || now < next_progress_) return;
+  has_changed_ = false;
   auto const joined = static_cast<int>(
       std::ranges::count_if(visitors_, [](visitor const& one) { return one.wants && !one.ended; }));
+  next_progress_ = now + time_between_progress;
   if (joined == 0) return;
-  std::string const text = waiting_text();
+  std::string const text = membership_text();
   for (visitor& one : visitors_) {
-    if (!one.wants || one.ended || one.told == text) continue;
-    one.told = text;
+    if (!one.wants || one.ended || one.last_text == text) continue;
+    one.last_text = text;
     one.stream.send(rendezvous_answer{.joined = joined, .text = text}.encoded());
-    next_counts_ = now + time_between_counts;
   }
 }
 
-COHORT_TCP_INLINE std::string rendezvous_service::waiting_text() const {
+COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
   constexpr std::size_t most_names = 8;
-  std::vector<int> missing(static_cast<std::size_t>(ranks_));
-  std::iota(missing.begin(), missing.end(), 0);
-  std::vector<std::pair<std::string, int>> joined;  // addresses, with their processes
+  std::vector<bool> has_joined(static_cast<std::size_t>(ranks_));
+  std::map<std::string, int> processes;  // by address
   bool has_numbers = false;
   for (visitor const& one : visitors_) {
     if (!one.wants || one.ended) continue;
-    if (one.wants->rank >= 0) {
-      has_numbers = true;
-      std::erase(missing, one.wants->rank);
-    }
-    std::string const host = one.from.host();
-    auto const found = std::ranges::find(joined, host, &std::pair<std::string, int>::first);
-    if (found == joined.end())
-      joined.emplace_back(host, 1);
-    else
-      ++found->second;
+    ++processes[one.from.host()];
+    if (one.wants->rank < 0) continue;
+    has_numbers = true;
+    has_joined[static_cast<std::size_t>(one.wants->rank)] = true;
   }
-  std::size_t const names = has_numbers ? missing.size() : joined.size();
-  std::string made = has_numbers ? "missing: rank" : "joined:";
-  for (std::size_t k = 0; k < std::min(names, most_names); ++k)
-    made += has_numbers ? text_of({k > 0 ? "," : "", " ", missing[k]})
-                        : text_of({k > 0 ? ", " : " ", joined[k].second, " from ", joined[k].first});
-  if (names > most_names) made += text_of({" and ", names - most_names, " others"});
+  std::vector<std::string> names;
+  for (std::size_t rank = 0; has_numbers && rank < has_joined.size(); ++rank)
+    if (!has_joined[rank]) names.push_back(std::to_string(rank));
+  for (auto const& [address, count] : processes)
+    if (!has_numbers) names.push_back(text_of({count, " from ", address}));
+  std::string made = !has_numbers ? "joined: " : names.size() == 1 ? "missing: rank " : "missing: ranks ";
+  for (std::size_t k = 0; k < std::min(names.size(), most_names); ++k)
+    made += text_of({k > 0 ? ", " : "", names[k]});
+  if (names.size() > most_names) made += text_of({" and ", names.size() - most_names, " others"});
   return made;
 }
 
@@ -355,12 +357,12 @@ COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
   auto unregistered = static_cast<std::size_t>(
       std::ranges::count_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; }));
   while (true) {
-    std::optional<tcp_socket> made = listening_.accept();
+    endpoint from;
+    std::optional<tcp_socket> made = listening_.accept(&from);
     if (!made) {
       if (tcp_socket::has_no_descriptor()) next_accept_ = clock::now() + pause;
       return;
     }
-    endpoint const from = made->remote();
     visitors_.push_back(
         {.stream = message_stream(secure_stream(*std::move(made), secure_stream::role::server, identity_),
                                   most_registration),
@@ -380,7 +382,7 @@ COHORT_TCP_INLINE bool rendezvous_service::advance() {
   accept_connections();
   for (visitor& one : visitors_)
     if (!one.ended) read(one);
-  send_counts();
+  send_progress();
   std::erase_if(visitors_, [](visitor const& one) { return one.ended; });
   bool waits = !complete_;
   for (visitor const& one : visitors_) waits = waits || (one.wants && !one.stream.is_flushed());
@@ -392,11 +394,16 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
                                                  std::function<void()> const& retry) {
   using clock = std::chrono::steady_clock;
   auto const end = clock::now() + deadline;
+  struct failure {
+    std::string why;
+    secure_stream::cause due_to = secure_stream::cause::network;
+  };
+  std::map<std::string, failure> failures;  // the last one of each address
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
-  int joined = 0;
-  std::string why = "no answer", who;
-  secure_stream::cause due_to = secure_stream::cause::network;
+  int joined = 0;       // as this connection has reported
+  std::string members;  // as any connection has reported
+  std::string address = at.text();
   constexpr auto time_between_questions = std::chrono::seconds(1);
   clock::time_point next_question{};
   std::vector<endpoint> addresses;
@@ -407,31 +414,30 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
           addresses = resolve(at, end);
           next_question = clock::now() + time_between_questions;
         }
-        stream.emplace(secure_stream(tcp_socket::connecting(addresses[attempt++ % addresses.size()]),
-                                     secure_stream::role::client, identity),
+        endpoint const& next = addresses[attempt++ % addresses.size()];
+        address = next.text();
+        stream.emplace(secure_stream(tcp_socket::connecting(next), secure_stream::role::client, identity),
                        message_stream::most_bytes);
         stream->send(mine.encoded());
       } catch (communicator_error const& refused) {
-        why = refused.what();
-        due_to = secure_stream::cause::network;
+        failures[address] = {refused.what()};
       }
     std::optional<std::vector<std::byte>> const message = stream ? stream->advance() : std::nullopt;
     if (message) {
       rendezvous_answer answer = rendezvous_answer::decoded(*message);
-      joined = answer.joined;
-      who = answer.text;
       if (answer.is == rendezvous_answer::kind::complete) return std::move(answer.members);
       if (answer.is == rendezvous_answer::kind::refused)
         throw communicator_error({.what = "the rendezvous has refused this process",
                                   .where = at.text(),
                                   .expected = "a process of the job",
                                   .got = quote_for_error(answer.text)});
+      joined = answer.joined;
+      members = text_of({joined, answer.text.empty() ? "" : "; ", quote_for_error(answer.text)});
       continue;
     }
     int wait_ms = 20;
     if (stream && !stream->failure().empty()) {
-      why = stream->failure();
-      due_to = stream->failure_cause();
+      failures[address] = {stream->failure(), stream->failure_cause()};
       stream.reset();
       joined = 0;
       wait_ms = 100;  // the service may begin later
@@ -443,18 +449,24 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
     throw communicator_error({.what = "not all processes of the job have joined in time",
                               .where = {"rendezvous ", at.text()},
                               .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
-                              .got = {joined, who.empty() ? "" : "; ", quote_for_error(who)}});
-  auto const failed_with = [&](char const* remedy) -> refusal {
+                              .got = members});
+  failure last{"no answer"};
+  for (auto const& [from, one] : failures)
+    if (last.due_to == secure_stream::cause::network) last = one;
+  if (!members.empty()) last.why += text_of({"; before, the processes that had joined were ", members});
+  auto const failed_because = [&](clause expected) -> refusal {
     return {.what = "cannot join the rendezvous",
             .where = at.text(),
-            .expected = {"a service that answers within ", deadline.count(), " ms: ", remedy},
-            .got = why};
+            .expected = std::move(expected),
+            .got = last.why};
   };
-  if (due_to == secure_stream::cause::identity)  // another start of the job would meet the same service
-    throw setting_error(failed_with("a service with the same secret, or a certificate of the same authority"));
-  if (due_to == secure_stream::cause::protocol)
-    throw setting_error(failed_with("one of Cohort: another program answers at this port"));
-  throw communicator_error(failed_with("a process on that host, and no firewall in between"));
+  if (last.due_to == secure_stream::cause::identity)  // another start of the job would meet the same service
+    throw setting_error(
+        failed_because("a service with the same secret, or a certificate of the same authority"));
+  if (last.due_to == secure_stream::cause::protocol)
+    throw setting_error(failed_because("a rendezvous of Cohort at this port, not another program"));
+  throw communicator_error(failed_because({"a service that answers within ", deadline.count(),
+                                           " ms: a process on that host, and no firewall in between"}));
 }
 
 }  // namespace cohort::detail

@@ -214,14 +214,32 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::fail(std::string why
   return std::nullopt;
 }
 
-/// The cause of an error that OpenSSL has reported. Alerts are what the peer has reported.
-COHORT_TCP_INLINE secure_stream::cause cause_of(unsigned long error) {
+COHORT_TCP_INLINE secure_stream::cause secure_stream::cause_of(unsigned long error) {
   int const reason = ERR_GET_REASON(error);
-  bool const is_identity = reason >= SSL_AD_REASON_OFFSET || reason == SSL_R_BINDER_DOES_NOT_VERIFY
-                           || reason == SSL_R_CERTIFICATE_VERIFY_FAILED
-                           || reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE
-                           || reason == SSL_R_NO_SHARED_CIPHER;
-  return is_identity ? secure_stream::cause::identity : secure_stream::cause::protocol;
+  // Other libraries, and reasons of all libraries, such as a lack of memory.
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL || (reason & ERR_RFLAG_COMMON) != 0) return cause::network;
+  switch (reason) {
+    case SSL_R_BINDER_DOES_NOT_VERIFY:
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+    case SSL_R_NO_SHARED_CIPHER:
+      return cause::identity;
+    default:
+      break;
+  }
+  if (reason < SSL_AD_REASON_OFFSET) return cause::protocol;
+  switch (reason - SSL_AD_REASON_OFFSET) {  // an alert: the peer's reason
+    case SSL_AD_INTERNAL_ERROR:
+    case SSL_AD_USER_CANCELLED:
+      return cause::network;
+    case SSL_AD_UNEXPECTED_MESSAGE:
+    case SSL_AD_RECORD_OVERFLOW:
+    case SSL_AD_DECODE_ERROR:
+    case SSL_AD_PROTOCOL_VERSION:
+      return cause::protocol;
+    default:
+      return cause::identity;
+  }
 }
 
 COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {

@@ -97,9 +97,13 @@ COHORT_TCP_INLINE tcp_socket tcp_socket::connecting(endpoint const& to) {
   return made;
 }
 
-COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept() {
-  int const made = ::accept4(descriptor_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept(endpoint* from) {
+  sockaddr_storage address{};
+  socklen_t bytes = sizeof address;
+  int const made =
+      ::accept4(descriptor_, reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (made < 0) return std::nullopt;
+  if (from) *from = endpoint(address);
   prepare_connection(made);
   return tcp_socket(made);
 }

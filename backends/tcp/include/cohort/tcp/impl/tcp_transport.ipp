@@ -276,14 +276,15 @@ COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
 COHORT_TCP_INLINE void tcp_transport::accept_connections() {
   for (tcp_socket& at : listening_)
     while (may_accept_ >= 1) {
-      std::optional<tcp_socket> made = at.accept();
+      endpoint peer;
+      std::optional<tcp_socket> made = at.accept(&peer);
       if (!made) {
         if (tcp_socket::has_no_descriptor())
           may_accept_ = 0;  // tries again later, as after too many connections
         break;
       }
       may_accept_ -= 1;
-      std::string const from = made->remote().text();
+      std::string const from = peer.text();
       if (unknown_.size() >= most_unknown) {
         refuse(unknown_.front(), "there are too many connections of unknown processes");
         unknown_.pop_front();

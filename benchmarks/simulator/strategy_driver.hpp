@@ -16,33 +16,32 @@
 
 namespace benchmarks {
 
-/// What a rank does besides its strategy's hooks. `compute` takes the time of a part of a step; `exchange`
-/// calls a hook.
-struct pacing {
+/// Replacements for the compute of a part of a step, and for the call of a strategy's hook.
+struct step_actions {
   std::function<void(double seconds)> compute;
-  std::function<void(std::function<void()> const&)> exchange;
+  std::function<void(std::function<void()> const&)> call_hook;
 };
 
-/// One rank of a training without forward, backward and update: calls the hooks of a strategy in the order of
-/// a step, on gradients that are drawn from the normal distribution, independently for each rank and step.
+/// Calls the hooks of a strategy in the order of a step, without forward, backward and update, on gradients
+/// that are drawn once from the normal distribution, and rotated in each step.
 ///
 /// Units     `step_seconds`: forward and backward. Backward takes twice as long as forward; a bucket is ready
-///           when backward has passed its layers, in proportion to their FLOPs.
-class rehearsed_rank {
+///           when backward has passed its layers, in proportion to their FLOPs. `seed`: of the gradients.
+/// Before    the backend's parameters are f32.
+class strategy_driver {
  public:
-  rehearsed_rank(trained_network const& what, handle_maker backend, int rank, int ranks,
-                 std::unique_ptr<cohort::strategy> exchange, double step_seconds, pacing how)
+  strategy_driver(trained_network const& what, handle_maker backend, std::uint64_t seed, int ranks,
+                  std::unique_ptr<cohort::strategy> exchange, double step_seconds, step_actions how)
       : settings_{.updater = what.updater, .l2 = what.l2, .workers = 1},
         workers_(backend(what.net, settings_), settings_, std::chrono::seconds(120)),
         strategy_(std::move(exchange)),
-        rank_(rank),
         ranks_(ranks),
         step_seconds_(step_seconds),
         how_(std::move(how)) {
     plan_ = workers_.plan_for({.examples = 1});
     update_ = std::make_unique<cohort::parameter_update>(parameters(), settings_.optimizer());
     gradient_.resize(static_cast<std::size_t>(parameters().elements()));
-    cohort::random_stream const drawn(1, "gradient", 0, static_cast<std::uint64_t>(rank));
+    cohort::random_stream const drawn(seed, "gradient");
     for (std::size_t i = 0; i < gradient_.size(); ++i) drawn_.push_back(drawn.normal(i));
     find_backward_shares(what.net);
     strategy_->set_workers(1);
@@ -50,32 +49,32 @@ class rehearsed_rank {
 
   /// Makes a step.
   void step(std::int64_t number) {
-    draw_gradient(number);
     cohort::step_info const now{.step = number, .examples = 1, .weight = 1, .expected = ranks_};
     cohort::replica const mine{parameters(), *update_};
     bool const exchanges_gradients = strategy_->what() == cohort::exchanged::gradient;
-    how_.exchange([&] { strategy_->begin(now, mine); });
+    how_.call_hook([&] { strategy_->begin(now, mine); });
     bool updates = true;
     if (exchanges_gradients) {
+      rotate_gradient(number);
       how_.compute(step_seconds_ / 3);
       for (cohort::bucket const& one : parameters().buckets()) {
         how_.compute(step_seconds_ * 2 / 3 * shares_[static_cast<std::size_t>(one.index)]);
-        how_.exchange([&] { strategy_->ready(now, one, gradients()); });
+        how_.call_hook([&] { strategy_->ready(now, one, gradients()); });
       }
       how_.compute(step_seconds_ * 2 / 3 * shares_.back());
-      how_.exchange([&] { updates = strategy_->before_update(now, gradients()); });
+      how_.call_hook([&] { updates = strategy_->before_update(now, gradients()); });
     } else {
       how_.compute(step_seconds_);
     }
-    how_.exchange([&] { strategy_->after_update(now, mine, updates); });
+    how_.call_hook([&] { strategy_->after_update(now, mine, updates); });
   }
 
  private:
   cohort::parameter_set& parameters() { return *workers_.backend().parameters; }
   cohort::gradient_parts& gradients() { return workers_.gradients(); }
 
-  /// Rotates the drawn numbers, which is faster than to draw others.
-  void draw_gradient(std::int64_t step) {
+  /// Each step sends other elements than the step before.
+  void rotate_gradient(std::int64_t step) {
     auto const distance = static_cast<std::size_t>(7919 * (step + 1)) % drawn_.size();
     std::ranges::rotate_copy(drawn_, drawn_.begin() + static_cast<std::ptrdiff_t>(distance),
                              gradient_.begin());
@@ -107,9 +106,9 @@ class rehearsed_rank {
   std::shared_ptr<cohort::plan const> plan_;
   std::unique_ptr<cohort::parameter_update> update_;
   std::unique_ptr<cohort::strategy> strategy_;
-  int rank_, ranks_;
+  int ranks_;
   double step_seconds_;
-  pacing how_;
+  step_actions how_;
   std::vector<float> drawn_, gradient_;
   std::vector<double> shares_;
 };

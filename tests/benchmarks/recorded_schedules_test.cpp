@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // The simulator's schedules against the traffic of the same training in threads.
-#include "../../benchmarks/simulator/rehearsal.hpp"
+#include "../../benchmarks/simulator/recorded_schedules.hpp"
 
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ struct traffic_of_a_step {
 traffic_of_a_step real_traffic(simulated_strategy const& how, int ranks) {
   traffic_of_a_step all;
   cohort::launch<cohort::threads>(ranks, [&](cohort::communicator& world) {
-    rehearsed_rank one(trained, backend, world.rank(), ranks, how.on(world), 0,
-                       {.compute = [](double) {}, .exchange = [](auto const& hook) { hook(); }});
+    strategy_driver one(trained, backend, static_cast<std::uint64_t>(world.rank()), ranks, how.on(world), 0,
+                        {.compute = [](double) {}, .call_hook = [](auto const& hook) { hook(); }});
     std::int64_t step = 0;
     while (step < how.period()) one.step(step++);
     cohort::traffic const before = world.sent();
@@ -53,35 +53,35 @@ traffic_of_a_step real_traffic(simulated_strategy const& how, int ranks) {
 }
 
 traffic_of_a_step simulated_traffic(simulated_strategy const& how, int ranks) {
-  auto const all = rehearsal(trained, backend, how, ranks, 1e-3).schedules();
+  auto const all = recorded_schedules(trained, backend, how, ranks, 1e-3).all();
   simulated_cluster cluster(ranks, {.latency = 1e-5, .bytes_per_second = 1e9});
   simulated const run =
       cluster.run([&](int r) -> schedule const& { return all[static_cast<std::size_t>(r)]; }, 4);
   return {run.bytes_sent / (4 * how.period()), run.messages_sent / (4 * how.period())};
 }
 
-TEST(rehearsal, sends_what_ranks_of_a_real_training_send) {
+TEST(recorded_schedules, send_what_the_same_strategy_sends_between_threads) {
   for (int const ranks : {2, 4, 8})
-    for (std::string_view const name : {"allreduce", "averaging"}) {
-      traffic_of_a_step const real = real_traffic({.name = name}, ranks),
-                              made = simulated_traffic({.name = name}, ranks);
-      EXPECT_DOUBLE_EQ(made.bytes, real.bytes) << name << ' ' << ranks;
-      EXPECT_DOUBLE_EQ(made.messages, real.messages) << name << ' ' << ranks;
+    for (auto const which : {simulated_strategy::kind::allreduce, simulated_strategy::kind::averaging}) {
+      simulated_strategy const how{.which = which};
+      traffic_of_a_step const real = real_traffic(how, ranks), made = simulated_traffic(how, ranks);
+      EXPECT_DOUBLE_EQ(made.bytes, real.bytes) << how.period() << ' ' << ranks;
+      EXPECT_DOUBLE_EQ(made.messages, real.messages) << how.period() << ' ' << ranks;
       EXPECT_GT(made.bytes, 0);
     }
 }
 
-TEST(rehearsal, merged_messages_have_about_the_size_of_real_ones) {
+TEST(recorded_schedules, merged_messages_have_about_the_size_of_real_ones) {
   for (int const ranks : {2, 4, 8, 16}) {
-    simulated_strategy const how{.name = "sharing", .density = 0.01};
+    simulated_strategy const how{.which = simulated_strategy::kind::sharing, .density = 0.01};
     traffic_of_a_step const real = real_traffic(how, ranks), made = simulated_traffic(how, ranks);
     EXPECT_EQ(made.messages, real.messages) << ranks;
     EXPECT_NEAR(made.bytes / real.bytes, 1, 0.2) << ranks;
   }
 }
 
-TEST(rehearsal, computes_during_the_exchange_of_earlier_buckets) {
-  schedule const all = rehearsal(trained, backend, {.name = "allreduce"}, 4, 1).schedules()[2];
+TEST(recorded_schedules, computes_during_the_exchange_of_earlier_buckets) {
+  schedule const all = recorded_schedules(trained, backend, {}, 4, 1).all()[2];
   double compute = 0, before_first = 0;
   int started = 0;
   for (action const& one : all) {
@@ -96,8 +96,19 @@ TEST(rehearsal, computes_during_the_exchange_of_earlier_buckets) {
   EXPECT_LT(before_first, 0.9);
 }
 
-TEST(rehearsal, needs_a_power_of_two_for_merged_messages) {
-  EXPECT_THROW(rehearsal(trained, backend, {.name = "sharing"}, 6, 1), cohort::setting_error);
+TEST(recorded_schedules, need_a_power_of_two_for_merged_messages) {
+  simulated_strategy const sharing{.which = simulated_strategy::kind::sharing};
+  EXPECT_THROW(recorded_schedules(trained, backend, sharing, 6, 1), cohort::setting_error);
+  EXPECT_THROW(recorded_schedules(trained, backend, {}, 5000, 1), cohort::setting_error);
+}
+
+TEST(recorded_schedules, do_not_time_the_messages_that_are_made_for_a_rank) {
+  auto const log = std::make_shared<recording>();
+  std::vector<std::byte> const bytes(8);
+  recorder world(0, 2, log, {.receive = [&](int, int) { return std::span(bytes); }});
+  log->time([&] { world.wait_for_message(1, 0); });
+  ASSERT_EQ(log->actions().size(), 2U);  // before and after the call
+  for (action const& one : log->actions()) EXPECT_EQ(one.what, action::kind::codec);
 }
 
 }  // namespace
