@@ -18,8 +18,8 @@ namespace benchmarks {
 /// One action of a rank.
 ///
 /// `step` begins a step, for which the rank's speed is drawn. `compute` occupies the rank for `seconds`;
-/// stragglers are slower by a factor. `codec`: as compute, for encoding and decoding, at the same speed on all
-/// ranks. `start` begins operation number `operation`; `wait` blocks until it has ended.
+/// stragglers are slower by a factor. `codec`: as compute, for encoding and decoding, at the same speed on
+/// all ranks. `start` begins operation number `operation`; `wait` blocks until it has ended.
 struct action {
   enum class kind { step, compute, codec, start, wait };
   enum class collective {

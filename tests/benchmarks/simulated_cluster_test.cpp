@@ -56,8 +56,8 @@ TEST(simulated_cluster, counts_the_processor_time_of_both_sides) {
 TEST(simulated_cluster, a_processor_sends_while_it_waits_for_a_message) {
   fabric how = plain;
   how.message_seconds = 5e-4;
-  // Rank 1 receives 4,000 bytes until 6 ms. At 2 ms it begins to send 1,000 bytes to rank 2: 2.5 + 1 + 1 ms, and
-  // 0.5 ms at the receiver.
+  // Rank 1 receives 4,000 bytes until 6 ms. At 2 ms it begins to send 1,000 bytes to rank 2: 2.5 + 1 + 1 ms,
+  // and 0.5 ms at the receiver.
   schedule sends{
       {.what = kind::start, .operation = 0, .which = collective::receive, .count = 4000, .peer = 0},
       {.what = kind::compute, .seconds = 2e-3},

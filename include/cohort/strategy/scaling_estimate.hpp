@@ -93,9 +93,9 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///     messages merged on the way           2⌈log2 P⌉·α + (r + ⌈log2 P⌉·m)/β     (2r + m)/n
 ///
 /// Units     n and P determine the allreduce algorithm. If P is not a power of two, halving and doubling use
-///           the largest power of two below P, and cost 2(α + n/β) more. The root of a merge receives r bytes;
-///           the result has m. They are (P−1)·n and P·n, as if no element were in two messages, but a message
-///           has at most 96 + elements/4 bytes.
+///           the largest power of two below P, and cost 2(α + n/β) more. The root of a merge receives r
+///           bytes; the result has m. They are (P−1)·n and P·n, as if no element were in two messages, but a
+///           message has at most 96 + elements/4 bytes.
 /// Exact     one rank exchanges nothing. The result is an estimate for planning: it assumes no other traffic,
 ///           equally fast ranks and links, and messages that are sent one after another.
 /// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Messages are encoded and decoded in
