@@ -11,8 +11,8 @@
 #     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: downloads it from public
 #                  mirrors into the cache
 #
-# Supports Debian 12 and 13. On Ubuntu 24.04 it uses the same package names, which is untested. Packages are
-# installed by apt. If apt has no oneDNN >= 3.2 (Debian 12), oneDNN is installed from Python wheels into the
+# Supports Debian 12 and 13. Ubuntu 22.04 and 24.04 are untested: they have the same package names, but 22.04
+# needs g++-12 (set CXX=g++-12) and a newer CMake, which pip installs. Packages are installed by apt. If apt has no oneDNN >= 3.2 (Debian 12), oneDNN is installed from Python wheels into the
 # cache, ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of
 # the tests are also installed into the cache.
 set -euo pipefail
@@ -151,8 +151,8 @@ as_root() {
 demand_apt() {
   case $(distribution) in
     debian-12 | debian-13) ;;
-    ubuntu-24.04) [ -n "${said_untested:-}" ] || echo "Ubuntu 24.04: uses the package names of Debian, which is untested." ;;
-    *) fail "cmake/setup.sh does not support this system: expected Debian 12 or 13, or Ubuntu 24.04, got $(distribution). Please install $1." ;;
+    ubuntu-22.04 | ubuntu-24.04) [ -n "${said_untested:-}" ] || echo "$(distribution): uses the package names of Debian, which is untested." ;;
+    *) fail "cmake/setup.sh does not support this system: expected Debian 12 or 13, or Ubuntu 22.04 or 24.04, got $(distribution). Please install $1." ;;
   esac
   said_untested=yes
   if [ "$(id -u)" -ne 0 ] && ! { has_command sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; then
@@ -177,8 +177,12 @@ install_packages() {
 
 missing=()
 want() { if ! "${@:2}"; then missing+=("$1"); fi; }
-want g++ has_compiler
-want cmake has_cmake
+if [ "$(distribution)" = ubuntu-22.04 ]; then  # has g++ 11 and CMake 3.22
+  [ -n "${CXX:-}" ] || want g++-12 has_command g++-12
+else
+  want g++ has_compiler
+  want cmake has_cmake
+fi
 want ninja-build has_command ninja
 want zlib1g-dev has_header zlib.h
 want libturbojpeg0-dev has_header turbojpeg.h
@@ -208,8 +212,6 @@ if [ $with_clang = yes ]; then
   want "libomp-$version-dev" has_openmp
   [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 fi
-has_cmake || fail "CMake is too old: expected >= 3.25, got $(cmake --version | head -n 1)."
-
 # ---- Python wheels -----------------------------------------------------------------------------------------
 pip_quietly() { python3 -m pip --disable-pip-version-check --no-input --retries 2 "$@"; }
 
@@ -219,6 +221,16 @@ demand_pip() {
   has_certificates || needed+=(ca-certificates)
   [ ${#needed[@]} -eq 0 ] || install_packages "${needed[@]}"
 }
+
+if ! has_cmake && [ "$(distribution)" = ubuntu-22.04 ]; then
+  demand_pip
+  step "Installing CMake for all users (pip)" as_root python3 -m pip --disable-pip-version-check --no-input install 'cmake>=3.25,<4' \
+    || fail "CMake could not be installed with pip: please check the network."
+fi
+has_cmake || fail "CMake is missing or too old: expected >= 3.25, got $(cmake --version 2>/dev/null | head -n 1)."
+if [ "$(distribution)" = ubuntu-22.04 ] && [ -z "${CXX:-}" ]; then
+  echo "g++ of Ubuntu 22.04 is too old: set CXX=g++-12 before configuring."
+fi
 
 # unpack_wheels FOLDER: downloads the wheels that standard input lists with their hashes, and unpacks them
 # into FOLDER/unpacked.
