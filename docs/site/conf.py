@@ -12,6 +12,7 @@ html_theme = "furo"
 html_static_path = ["style.css"]
 html_css_files = ["style.css"]
 html_show_copyright = False
+html_use_index = False  # no page defines terms
 html_copy_source = False
 html_show_sourcelink = False
 pygments_style = "default"
