@@ -312,6 +312,78 @@ TEST_F(cudnn_backend, explains_why_it_is_not_usable) {
   EXPECT_EQ(found.reason, "the NVIDIA driver cannot be loaded (libcuda.so.1: no such file)");
 }
 
+#ifndef __SANITIZE_ADDRESS__
+TEST(fake_machine, protects_the_memory_of_its_gpu) {
+  fake_machine machine;
+  detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
+  auto* const memory = reinterpret_cast<unsigned char volatile*>(stream.allocate(1000));
+  EXPECT_DEATH(static_cast<void>(memory[0]), "");
+  {
+    guarded_memory::access const of_gpu(machine.memory);
+    EXPECT_EQ(memory[0], 0xff);
+    EXPECT_DEATH(static_cast<void>(memory[1024]), "");  // 1,000 bytes occupy 1,024
+    EXPECT_DEATH(memory[-5000] = 1, "");
+  }
+  EXPECT_DEATH(memory[999] = 1, "");
+  stream.deallocate(reinterpret_cast<std::byte*>(const_cast<unsigned char*>(memory)));
+  guarded_memory::access const of_gpu(machine.memory);
+  EXPECT_DEATH(static_cast<void>(memory[0]), "");
+}
+#endif
+
+constexpr auto small = network<[](builder& b) {
+  return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | batch_norm{} | relu{} | dense{.units = 3}
+         | softmax_cross_entropy{};
+}>();
+
+/// Trains for two steps on a new machine that `prepare` changes. Returns the error; "": none.
+template <class Prepare>
+std::string error_of_two_steps(Prepare prepare) {
+  fake_dnn::settings const with;
+  fake_machine machine;
+  pretended_cudnn::machine = &machine;
+  prepare(machine);
+  std::string why;
+  try {
+    bright_thirds const examples(8);
+    training made = trainer<pretended_cudnn>(small, {.updater = adam{.rate = 0.01}});
+    made.fit(examples.data(), {.batch = 4, .epochs = 1});
+  } catch (memory_error const& refused) {
+    why = refused.what();
+  } catch (backend_error const& refused) {
+    why = refused.what();
+  }
+  bool const is_lost = machine.work != CUDA_SUCCESS;
+  EXPECT_TRUE(is_lost || (machine.memory.empty() && machine.page_locked.empty())) << why;
+  EXPECT_EQ(fake_dnn::descriptions() + fake_dnn::handles + fake_blas::descriptions, 0) << why;
+  EXPECT_EQ(machine.contexts, 0) << why;
+  EXPECT_EQ(machine.events, 0) << why;
+  EXPECT_TRUE(machine.streams.empty()) << why;
+  return why;
+}
+
+TEST(cudnn, reports_each_allocation_that_fails_and_releases_everything) {
+  int failed = 0;
+  std::string why;
+  do {
+    why = error_of_two_steps([&](fake_machine& machine) { machine.allocations_left = failed; });
+    EXPECT_TRUE(why.empty() || why.find("Pretended GPU") != why.npos) << why;
+  } while (!why.empty() && ++failed < 1000);
+  EXPECT_GE(failed, 5);
+  EXPECT_LT(failed, 1000);
+}
+
+TEST(cudnn, reports_the_loss_of_the_gpu_at_each_wait) {
+  int waits = 0;
+  std::string why;
+  do {
+    why = error_of_two_steps([&](fake_machine& machine) { machine.queries_left = waits; });
+    EXPECT_TRUE(why.empty() || why.find("Pretended GPU") != why.npos) << why;
+  } while (!why.empty() && ++waits < 1000);
+  EXPECT_GE(waits, 3);
+  EXPECT_LT(waits, 1000);
+}
+
 TEST(cudnn, or_the_processor_trains_on_this_machine) {
   availability const found = cudnn::probe();
   auto const [line, accuracy] = trained_by_priority<cudnn>(cudnn_cases::mlp);

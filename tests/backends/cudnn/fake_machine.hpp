@@ -23,13 +23,14 @@
 #include "fake_compiler.hpp"
 #include "fake_dnn.hpp"
 #include "fake_stream.hpp"
+#include "guarded_memory.hpp"
 #include "kernel_on_host.hpp"
 
 namespace cohort {
 
 /// A simulated machine with a GPU: the functions of its driver and libraries return the values of these
-/// fields. GPU memory is memory of this process. Launched kernels and the work of libraries run in this
-/// process when their stream is queried. Copies between processor and GPU require page-locked memory, because
+/// fields. GPU memory is memory of this process that is accessible only while work of the GPU runs. Launched
+/// kernels and the work of libraries run in this process when their stream is queried. Copies between processor and GPU require page-locked memory, because
 /// other copies would wait without a deadline.
 ///
 /// Order     only one may exist at a time: the driver's functions have no argument that identifies the
@@ -51,8 +52,10 @@ struct fake_machine : fake_compiler {
 
   std::vector<std::string> opened{};        // in this order
   std::atomic<int> contexts = 0;            // currently retained
-  std::map<void*, std::size_t> memory{};    // allocated GPU memory, and its bytes
+  guarded_memory memory{};                  // allocated GPU memory
   std::size_t room = std::size_t{1} << 30;  // of one allocation
+  std::atomic<int> allocations_left = -1;   // until one fails, of GPU or page-locked memory; −1: none fails
+  std::atomic<int> queries_left = -1;       // of streams, until the GPU is lost; −1: it is not lost
   std::atomic<int> identities = 0;          // number of identifiers returned
   std::set<fake_stream*> streams{};         // created
   std::atomic<int> events = 0;              // created
@@ -74,7 +77,6 @@ struct fake_machine : fake_compiler {
   fake_machine(fake_machine const&) = delete;
   fake_machine& operator=(fake_machine const&) = delete;
   ~fake_machine() {  // memory that was not freed
-    for (auto const& one : memory) std::free(one.first);
     for (auto const& one : page_locked) std::free(const_cast<std::byte*>(one.first));
     now = nullptr;
   }
@@ -172,7 +174,7 @@ struct fake_machine : fake_compiler {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::lock_guard const in_turn(working);
       *free = now->free_bytes, *total = now->total_bytes;
-      for (auto const& one : now->memory) *free -= one.second;
+      *free -= now->memory.bytes();
       return CUDA_SUCCESS;
     };
     driver.load_module = [](CUmodule* module, void const* code) {
@@ -219,28 +221,22 @@ struct fake_machine : fake_compiler {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
-      std::size_t taken_bytes = bytes;
-      for (auto const& one : now->memory) taken_bytes += one.second;
-      if (bytes > now->room || taken_bytes > now->free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
-      void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
-      std::memset(made, 0xff, bytes);                                         // arbitrary previous contents
-      now->memory[made] = bytes;
-      *taken = reinterpret_cast<CUdeviceptr>(made);
+      if (bytes > now->room || now->memory.bytes() + bytes > now->free_bytes || fails_to_allocate())
+        return CUDA_ERROR_OUT_OF_MEMORY;
+      *taken = reinterpret_cast<CUdeviceptr>(now->memory.allocate(bytes));
       return CUDA_SUCCESS;
     };
     driver.free = [](CUdeviceptr given) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
-      if (now->memory.erase(host(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
-      std::free(host(given));
-      return CUDA_SUCCESS;
+      return now->memory.release(host(given)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     };
     driver.allocate_page_locked = [](void** taken, std::size_t bytes, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
-      if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
+      if (bytes > now->room || fails_to_allocate()) return CUDA_ERROR_OUT_OF_MEMORY;
       *taken = std::malloc(bytes);
       now->page_locked[static_cast<std::byte*>(*taken)] = bytes;
       return CUDA_SUCCESS;
@@ -271,7 +267,7 @@ struct fake_machine : fake_compiler {
     };
     driver.create_stream = [](CUstream* made, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      auto* const stream = new fake_stream();
+      auto* const stream = new fake_stream(now->memory);
       std::lock_guard const in_turn(now->among_streams);
       now->streams.insert(stream);
       *made = reinterpret_cast<CUstream>(stream);
@@ -287,6 +283,7 @@ struct fake_machine : fake_compiler {
     };
     driver.query = [](CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (now->queries_left >= 0 && now->queries_left-- == 0) now->work = CUDA_ERROR_LAUNCH_FAILED;
       if (CUresult const says = now->work; says != CUDA_SUCCESS) return says;
       auto const waited = reinterpret_cast<fake_stream*>(stream)->finish();
       if (!waited) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -365,9 +362,15 @@ struct fake_machine : fake_compiler {
   }
   static CUresult put_into(CUstream stream, std::function<void()> what) {
     if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-    stream ? reinterpret_cast<fake_stream*>(stream)->put(std::move(what)) : what();
+    if (stream) {
+      reinterpret_cast<fake_stream*>(stream)->put(std::move(what));
+    } else {
+      guarded_memory::access const of_gpu(now->memory);
+      what();
+    }
     return CUDA_SUCCESS;
   }
+  static bool fails_to_allocate() { return now->allocations_left >= 0 && now->allocations_left-- == 0; }
   /// Whether this thread is recording; it must not allocate memory then.
   static bool records() {
     std::lock_guard const in_turn(now->among_streams);

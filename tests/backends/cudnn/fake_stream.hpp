@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "guarded_memory.hpp"
+
 namespace cohort {
 
 /// Work that a stream has recorded instead of executing it.
@@ -17,10 +19,13 @@ using fake_graph = std::vector<std::function<void()>>;
 
 /// A queue of work, which runs when the stream is queried. NCCL's work runs at once.
 struct fake_stream {
+  explicit fake_stream(guarded_memory& gpu) : gpu_(gpu) {}
+
   std::atomic<int> work = 0;                                // enqueued by any thread
   std::map<fake_stream const*, int> waits_for{};            // work of other streams
   std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether NCCL's last operation is done
 
+  guarded_memory& gpu() const { return gpu_; }
   void put(std::function<void()> what) {
     std::lock_guard const in_turn(mutex_);
     ++work;
@@ -54,11 +59,15 @@ struct fake_stream {
       whole_ = false;
       return std::nullopt;
     }
+    if (waiting_.empty()) return false;
+    guarded_memory::access const of_gpu(gpu_);
     for (auto const& one : waiting_) one();
-    return !std::exchange(waiting_, {}).empty();
+    waiting_.clear();
+    return true;
   }
 
  private:
+  guarded_memory& gpu_;
   std::mutex mutex_;
   std::vector<std::function<void()>> waiting_{};
   fake_graph graph_{};

@@ -170,6 +170,7 @@ struct fake_nccl {
       ++now->sums;
       bool const silent = static_cast<int>(one.started++) == now->silent_at;
       if (silent || std::ranges::count(its.arrays, nullptr) > 0) return ncclInProgress;
+      guarded_memory::access const of_gpu(stream.gpu());
       if (type == ncclFloat32)
         add_up<float>(its);
       else if (type == ncclFloat64)

@@ -3,6 +3,8 @@
 #include <cohort/detail/build_check.hpp>
 #include <cuda.h>
 
+#include <string>
+
 namespace cohort::detail {
 
 /// The functions of the CUDA driver (libcuda) that the backend calls.
@@ -90,8 +92,9 @@ struct driver_functions {
     visit("cuEventQuery", query_event);
   }
 
-  /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: the driver's description)".
-  void check(CUresult status, char const* doing) const;
+  /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: the driver's description)", or "<doing> failed
+  ///           (<gpu>): CUDA_ERROR_…: …" if the GPU is known.
+  void check(CUresult status, char const* doing, std::string const& gpu = {}) const;
 };
 
 }  // namespace cohort::detail

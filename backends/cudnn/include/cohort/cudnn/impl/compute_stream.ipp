@@ -168,7 +168,7 @@ COHORT_CUDNN_INLINE void compute_stream::finish() const {
     return driver().query(stream_);
   };
   for (CUresult status; (status = ask()) != CUDA_SUCCESS;) {
-    if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU");
+    if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU", on_->name());
     clock::duration const waited = clock::now() - begin;
     if (waited > deadline_ || deadline_passed_) {
       deadline_passed_ = true;

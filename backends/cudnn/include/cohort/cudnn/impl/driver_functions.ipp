@@ -3,16 +3,19 @@
 #include <cohort/cudnn/detail/driver_functions.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <utility>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE void driver_functions::check(CUresult status, char const* doing) const {
+COHORT_CUDNN_INLINE void driver_functions::check(CUresult status, char const* doing,
+                                                 std::string const& gpu) const {
   if (status == CUDA_SUCCESS) return;
   char const *name = nullptr, *text = nullptr;
   error_name(status, &name);
   error_text(status, &text);
-  throw backend_error({.what = {doing, " failed"},
-                       .where = {name ? name : "an unknown error", ": ", text ? text : "no text"}});
+  clause cause{name ? name : "an unknown error", ": ", text ? text : "no text"};
+  if (gpu.empty()) throw backend_error({.what = {doing, " failed"}, .where = std::move(cause)});
+  throw backend_error({.what = {doing, " failed"}, .where = gpu, .got = std::move(cause)});
 }
 
 }  // namespace cohort::detail
