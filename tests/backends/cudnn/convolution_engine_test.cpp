@@ -16,6 +16,7 @@ using counts = std::map<std::int64_t, int>;
 
 class engine_of_a_convolution : public testing::Test {
  protected:
+  engine_of_a_convolution() { fake_dnn::now.varies_with_shape = false; }
   ~engine_of_a_convolution() override {
     dnn.reset();
     EXPECT_EQ(fake_dnn::descriptions(), 0) << "descriptions of cuDNN are left";
@@ -92,6 +93,35 @@ TEST_F(engine_of_a_convolution, is_a_fallback_if_no_better_engine_is_exact) {
   EXPECT_EQ(fake_dnn::runs, (counts{{21, 1}}));
 }
 
+TEST_F(engine_of_a_convolution, is_of_another_mode_if_the_heuristics_fail) {
+  fake_dnn::now.second = {{11, {}}};
+  auto const number = [&](std::set<std::int64_t> failing) {
+    fake_dnn::now.failing_modes = std::move(failing);
+    return convolution_engine(dnn, convolution_pass::output, extents()).number();
+  };
+  EXPECT_EQ(number({}), 6);
+  EXPECT_EQ(number({CUDNN_HEUR_MODE_A}), 11);
+  EXPECT_EQ(number({CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B}), 21);
+  EXPECT_EQ(number({CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}), 6);
+}
+
+TEST_F(engine_of_a_convolution, may_differ_for_other_shapes) {
+  fake_dnn::now.varies_with_shape = true;
+  auto const number = [&](int channels, int filters, int kernel) {
+    detail::convolution_extents made{.input = {2, channels, 8, 8},
+                                     .weights = {filters, channels, kernel, kernel},
+                                     .output = {2, filters, 9 - kernel, 9 - kernel},
+                                     .stride = 1,
+                                     .dilation = 1,
+                                     .rows = {0, 0},
+                                     .columns = {0, 0}};
+    return convolution_engine(dnn, convolution_pass::output, made, detail::product_precision::tf32).number();
+  };
+  EXPECT_EQ(number(4, 8, 3), 3);  // tensor cores and Winograd
+  EXPECT_EQ(number(3, 8, 3), 6);  // neither suits
+  EXPECT_EQ(number(4, 8, 5), 6);
+}
+
 TEST_F(engine_of_a_convolution, excludes_engines_with_unknown_notes) {
   using notes = std::vector<cudnnBackendNumericalNote_t>;
   fake_dnn::now.best = {{8, notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT + 1, CUDNN_NUMERICAL_NOTE_FFT)}};
@@ -109,7 +139,7 @@ TEST_F(engine_of_a_convolution, is_refused_with_the_layers_name) {
   EXPECT_EQ(refusal(),
             "cuDNN has no engine for this convolution (conv2d_7): expected a deterministic engine in f32, "
             "got 1 engines, 0 of them rejected, status CUDNN_STATUS_NOT_SUPPORTED");
-  fake_dnn::now.has_heuristics = false;
+  fake_dnn::now.failing_modes = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
   EXPECT_EQ(refusal(),
             "cuDNN has no engine for this convolution (conv2d_7): expected a deterministic engine in f32, "
             "got 0 engines, 0 of them rejected, status CUDNN_STATUS_NOT_SUPPORTED");

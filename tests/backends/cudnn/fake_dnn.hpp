@@ -28,7 +28,10 @@ struct fake_choices {
       {7, {}}};
   std::vector<fake_engine> second{};  ///< of mode B
   std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
-  bool has_heuristics = true;
+  std::set<std::int64_t> failing_modes{};  ///< of the heuristics
+  /// Whether engines with tensor cores need a multiple of 4 (f32) or 8 channels, and those by Winograd 3×3
+  /// kernels with stride 1.
+  bool varies_with_shape = true;
   bool pads_each_side = true;  ///< false: no engines for paddings that differ per side
   bool takes_narrow = true;
   bool takes_channels_first = true, takes_channels_last = true;
@@ -142,6 +145,18 @@ struct fake_dnn {
   using convolution = fake_convolution;
   static std::set<void*>& alive() { return description::alive(); }
 
+  static bool suits(engine const& one, convolution const& its) {
+    auto const has = [&](cudnnBackendNumericalNote_t note) {
+      return std::find(one.notes.begin(), one.notes.end(), note) != one.notes.end();
+    };
+    std::int64_t const multiple = its.has_narrow() ? 8 : 4;
+    bool const is_aligned = convolution::extent(its.weights, 0) % multiple == 0
+                            && convolution::extent(its.weights, 1) % multiple == 0;
+    bool const is_3x3 = convolution::extent(its.weights, 2) == 3 && convolution::extent(its.weights, 3) == 3
+                        && its.step(0) == 1 && its.step(1) == 1;
+    return (is_aligned || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+           && (is_3x3 || !has(CUDNN_NUMERICAL_NOTE_WINOGRAD));
+  }
   static cudnnStatus_t finalize(description& of);
   static cudnnStatus_t get(description& of, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t as,
                            std::int64_t wanted, std::int64_t* count, void* values);
@@ -198,7 +213,8 @@ inline cudnnStatus_t fake_dnn::finalize(description& of) {
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
       of.graph = of.other(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
       if (!of.graph) return CUDNN_STATUS_BAD_PARAM;
-      return now.has_heuristics ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+      return now.failing_modes.contains(of.at(CUDNN_ATTR_ENGINEHEUR_MODE)) ? CUDNN_STATUS_NOT_SUPPORTED
+                                                                           : CUDNN_STATUS_SUCCESS;
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
       description* const configuration =
           of.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
@@ -242,10 +258,11 @@ inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t 
                            && (now.pads_each_side || its.is_symmetric()) && !its.mixes_types()
                            && (its.is_channels_last() ? now.takes_channels_last
                                                       : now.takes_channels_first || !its.has_an_order());
-    std::vector<engine> const named = !names_any ? std::vector<engine>()
-                                      : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? now.best
-                                      : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_B ? now.second
-                                                                                               : now.fallback;
+    std::vector<engine> named = !names_any ? std::vector<engine>()
+                                : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? now.best
+                                : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_B ? now.second
+                                                                                         : now.fallback;
+    if (now.varies_with_shape) std::erase_if(named, [&](engine const& one) { return !suits(one, its); });
     *count = static_cast<std::int64_t>(named.size());
     for (std::size_t i = 0; i < named.size() && static_cast<std::int64_t>(i) < wanted; ++i)
       if (cudnnStatus_t const status = fill(static_cast<void**>(values)[i],
