@@ -86,7 +86,9 @@ void parse_expression(std::string_view text) {
     require(parsed.nodes().size() <= detail::row_expression::max_operations);
     fitted_pipeline(how, rows, {.bad = bad_record::skip}).apply(rows, {.bad = bad_record::skip});
   } catch (setting_error const& refused) {
-    require(std::string_view(refused.why().where).find(", character ") != std::string_view::npos);
+    // A text with a character 0 is refused before it is parsed.
+    require(text.find('\0') != text.npos
+            || std::string_view(refused.why().where).find(", character ") != std::string_view::npos);
   }
 }
 
