@@ -12,9 +12,10 @@
 #                  mirrors into the cache
 #
 # Supports Debian 12 and 13. Ubuntu 22.04 and 24.04 are untested: they have the same package names, but 22.04
-# needs g++-12 (set CXX=g++-12) and a newer CMake, which pip installs. Packages are installed by apt. If apt has no oneDNN >= 3.2 (Debian 12), oneDNN is installed from Python wheels into the
-# cache, ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of
-# the tests are also installed into the cache.
+# needs g++-12 (set CXX=g++-12) and a newer CMake, which pip installs. Packages are installed by apt. If apt
+# has no oneDNN >= 3.2 (Debian 12), oneDNN is installed from Python wheels into the cache,
+# ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of the
+# tests are also installed into the cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/steps.sh"

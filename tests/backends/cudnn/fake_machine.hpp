@@ -30,8 +30,8 @@ namespace cohort {
 
 /// A simulated machine with a GPU: the functions of its driver and libraries return the values of these
 /// fields. GPU memory is memory of this process that is accessible only while work of the GPU runs. Launched
-/// kernels and the work of libraries run in this process when their stream is queried. Copies between processor and GPU require page-locked memory, because
-/// other copies would wait without a deadline.
+/// kernels and the work of libraries run in this process when their stream is queried. Copies between
+/// processor and GPU require page-locked memory, because other copies would wait without a deadline.
 ///
 /// Order     only one may exist at a time: the driver's functions have no argument that identifies the
 ///           machine. Functions that need the GPU's context on the calling thread fail without it.
