@@ -169,6 +169,46 @@ TEST(rendezvous, names_a_port_of_another_program) {
                  {"cannot join the rendezvous", "a rendezvous of Cohort at this port, not another program"});
 }
 
+TEST(rendezvous, names_a_program_that_does_not_answer) {
+  detail::tcp_socket const at = detail::tcp_socket::listening(loopback(), {});
+  expect_parts(
+      refused<communicator_error>([&] {
+        detail::join_rendezvous({"127.0.0.1", at.local().port()}, {}, {.job = "job", .ranks = 2}, 300ms);
+      }),
+      {"cannot join the rendezvous", "accepts connections and does not answer"});
+}
+
+TEST(rendezvous, reports_a_wrong_secret_although_it_runs_the_service_itself_afterwards) {
+  std::optional<meeting> at(std::in_place, 2, shared_key());
+  detail::host_and_port const where = at->where;
+  detail::tls_identity const wrong(detail::job_key{}, "test");
+  std::optional<detail::rendezvous_service> own;
+  int tries = 0;
+  auto const retry = [&] {
+    if (++tries < 5) return;
+    at.reset();
+    if (own) return;
+    if (auto listening = detail::tcp_socket::listening_alone(detail::resolve(where).front()))
+      own.emplace(*std::move(listening), wrong, "job", 2, sink());
+  };
+  expect_parts(refused<setting_error>([&] {
+                 detail::join_rendezvous(where, wrong,
+                                         {.job = "job", .host = "h", .ranks = 2, .addresses = {loopback()}},
+                                         2s, retry);
+               }),
+               {"a service with the same secret", "the processes that had joined were 1"});
+  EXPECT_TRUE(own.has_value());
+}
+
+TEST(rendezvous, logs_a_wrong_secret_once_for_each_host) {
+  meeting at(2, shared_key());
+  detail::tls_identity const wrong(detail::job_key{}, "test");
+  refused<setting_error>([&] { detail::join_rendezvous(at.where, wrong, at.member(2), 800ms); });
+  at.service.reset();
+  ASSERT_EQ(at.lines.size(), 1U);
+  EXPECT_NE(at.lines[0].find("does not have the secret or certificate of the job"), std::string::npos);
+}
+
 TEST(rendezvous, prefers_processes_to_idle_connections) {
   meeting at(2);
   std::vector<detail::tcp_socket> idle;

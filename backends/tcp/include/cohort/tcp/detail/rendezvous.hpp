@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -57,6 +58,7 @@ class message_stream {
   std::optional<std::vector<std::byte>> advance();
   std::string const& failure() const { return failure_; }
   secure_stream::cause failure_cause() const { return cause_; }
+  bool is_connected() const { return stream_.is_connected(); }
   bool is_flushed() const { return begin_ == out_.size(); }
   int descriptor() const { return stream_.socket().descriptor(); }
 
@@ -114,6 +116,8 @@ class rendezvous_service {
   std::string membership_text() const;
   /// Logs a line; only the first 20. A log that fails does not end the service.
   void log_line(std::string_view line) noexcept;
+  /// Logs the end of a connection; not again if a host tries again and again.
+  void log_lost(visitor const& one);
 
   tcp_socket listening_;
   tls_identity identity_;
@@ -124,6 +128,7 @@ class rendezvous_service {
   std::int64_t arrivals_ = 0;
   clock::time_point next_progress_{}, next_accept_{};
   int lines_ = 0;
+  std::set<std::string> lost_;  // hosts and reasons that were logged
   bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since the last progress
   std::atomic<bool> stops_ = false;
   std::thread thread_;
@@ -137,8 +142,8 @@ inline constexpr int most_ranks = 4096;
 /// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
 ///             rendezvous then.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
-///           deadline: it names the address, how many have joined, and who is missing. setting_error if at
-///           the deadline the address does not accept the key, or belongs to another program.
+///           deadline: it names the address, how many have joined, and who is missing. setting_error at
+///           the deadline if the address has not accepted the key, or belongs to another program.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
     std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {});

@@ -79,6 +79,7 @@ class secure_stream {
   /// The reason of a failure.
   std::string const& failure() const { return failure_; }
   cause failure_cause() const { return cause_; }
+  bool is_connected() const { return connected_; }
   /// The cause of an error code of OpenSSL.
   static cause cause_of(unsigned long error);
 

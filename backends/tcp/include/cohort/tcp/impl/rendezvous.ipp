@@ -240,6 +240,16 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
   }
 }
 
+COHORT_TCP_INLINE void rendezvous_service::log_lost(visitor const& one) {
+  bool const has_other_key = one.stream.failure_cause() == secure_stream::cause::identity;
+  std::string const why =
+      has_other_key ? "it does not have the secret or certificate of the job, " + one.stream.failure()
+                    : one.stream.failure();
+  constexpr std::size_t most_logged = 20;
+  if (lost_.size() < most_logged && lost_.insert(one.from.host() + ": " + why).second)
+    log_line(text_of({"lost ", one.from.text(), ": ", why}));
+}
+
 COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why) {
   log_line(text_of({"refused ", one.from.text(), ": ", why}));
   one.stream.send(rendezvous_answer{.is = rendezvous_answer::kind::refused, .text = why}.encoded());
@@ -250,7 +260,7 @@ COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string cons
 COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
-    if (!complete_) log_line(text_of({"lost ", one.from.text(), ": ", one.stream.failure()}));
+    if (!complete_) log_lost(one);
     has_changed_ = true;
     one.ended = true;
     return;
@@ -398,12 +408,11 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
     std::string why;
     secure_stream::cause due_to = secure_stream::cause::network;
   };
-  std::map<std::string, failure> failures;  // the last one of each address
+  std::optional<failure> last, permanent;  // permanent: an answer of a service, which another start would get
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
   int joined = 0;       // as this connection has reported
   std::string members;  // as any connection has reported
-  std::string address = at.text();
   constexpr auto time_between_questions = std::chrono::seconds(1);
   clock::time_point next_question{};
   std::vector<endpoint> addresses;
@@ -414,13 +423,12 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
           addresses = resolve(at, end);
           next_question = clock::now() + time_between_questions;
         }
-        endpoint const& next = addresses[attempt++ % addresses.size()];
-        address = next.text();
-        stream.emplace(secure_stream(tcp_socket::connecting(next), secure_stream::role::client, identity),
+        stream.emplace(secure_stream(tcp_socket::connecting(addresses[attempt++ % addresses.size()]),
+                                     secure_stream::role::client, identity),
                        message_stream::most_bytes);
         stream->send(mine.encoded());
       } catch (communicator_error const& refused) {
-        failures[address] = {refused.what()};
+        last = {refused.what()};
       }
     std::optional<std::vector<std::byte>> const message = stream ? stream->advance() : std::nullopt;
     if (message) {
@@ -437,7 +445,8 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
     }
     int wait_ms = 20;
     if (stream && !stream->failure().empty()) {
-      failures[address] = {stream->failure(), stream->failure_cause()};
+      last = {stream->failure(), stream->failure_cause()};
+      if (last->due_to != secure_stream::cause::network) permanent = last;
       stream.reset();
       joined = 0;
       wait_ms = 100;  // the service may begin later
@@ -445,28 +454,30 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
     pollfd one{stream ? stream->descriptor() : -1, POLLIN, 0};
     ::poll(&one, 1, wait_ms);  // bounded: 100 ms
   }
+  auto const failed_because = [&](clause expected, std::string why) -> refusal {
+    if (!members.empty()) why += text_of({"; the processes that had joined were ", members});
+    return {.what = "cannot join the rendezvous",
+            .where = at.text(),
+            .expected = std::move(expected),
+            .got = std::move(why)};
+  };
+  if (permanent && permanent->due_to == secure_stream::cause::identity)
+    throw setting_error(failed_because(
+        "a service with the same secret, or a certificate of the same authority", permanent->why));
+  if (permanent)
+    throw setting_error(
+        failed_because("a rendezvous of Cohort at this port, not another program", permanent->why));
   if (joined > 0)
     throw communicator_error({.what = "not all processes of the job have joined in time",
                               .where = {"rendezvous ", at.text()},
                               .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
                               .got = members});
-  failure last{"no answer"};
-  for (auto const& [from, one] : failures)
-    if (last.due_to == secure_stream::cause::network) last = one;
-  if (!members.empty()) last.why += text_of({"; before, the processes that had joined were ", members});
-  auto const failed_because = [&](clause expected) -> refusal {
-    return {.what = "cannot join the rendezvous",
-            .where = at.text(),
-            .expected = std::move(expected),
-            .got = last.why};
-  };
-  if (last.due_to == secure_stream::cause::identity)  // another start of the job would meet the same service
-    throw setting_error(
-        failed_because("a service with the same secret, or a certificate of the same authority"));
-  if (last.due_to == secure_stream::cause::protocol)
-    throw setting_error(failed_because("a rendezvous of Cohort at this port, not another program"));
+  bool const is_silent = stream && stream->is_connected();
   throw communicator_error(failed_because({"a service that answers within ", deadline.count(),
-                                           " ms: a process on that host, and no firewall in between"}));
+                                           " ms: a process on that host, and no firewall in between"},
+                                          is_silent ? "a program that accepts connections and does not answer"
+                                          : last    ? last->why
+                                                    : "no answer"));
 }
 
 }  // namespace cohort::detail
