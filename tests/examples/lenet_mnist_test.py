@@ -65,7 +65,7 @@ class lenet_mnist(unittest.TestCase):
     def test_limits_memory_by_flag_or_environment(self):
         few = (*self.few, "--epochs", "1")
         refused = "more memory than allowed"
-        self.assertRegex(run(*few, "--max-bytes", "1M", expect=1).stderr, refused + r" \(batch 32\): expected at most 1048576 bytes, got \d+ bytes")
+        self.assertRegex(run(*few, "--max-bytes", "2M", expect=1).stderr, refused + r" \(batch 32\): expected at most 2097152 bytes, got \d+ bytes")
         self.assertIn("the largest batch that fits is", run(*few, "--batch", "512", "--max-bytes", "8M", expect=1).stderr)
         self.assertIn(refused, run(*few, expect=1, COHORT_MAX_BYTES="1048576").stderr)
         self.assertIn("memory: parameters", run(*few, "--max-bytes", "1G", COHORT_MAX_BYTES="1M").stderr)
