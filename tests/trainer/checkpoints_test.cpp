@@ -576,8 +576,7 @@ TEST(checkpoints, continue_an_interrupted_epoch_only_on_the_same_examples) {
 TEST(checkpoints, of_other_ranks_are_compared_with_the_examples) {
   bright_thirds const examples(203);
   scratch_folder const folder;
-  launch<threads>(
-      4, [&](communicator& world) { interrupt_an_epoch(world, examples.data(), folder.path()); });
+  launch<threads>(4, [&](communicator& world) { interrupt_an_epoch(world, examples.data(), folder.path()); });
   launch<threads>(2, [&](communicator& world) {
     training made = trainer<narrow>(small, world, allreduce{}, with_state());
     resume(made, folder.path());
@@ -592,14 +591,15 @@ TEST(checkpoints, of_other_ranks_are_compared_with_the_examples) {
 }
 
 /// Interrupts an epoch with `first`, and returns the refusal of a fit with `then`.
-std::string refusal_of_order(fit_settings first, fit_settings then, int ranks_before = 2, int ranks = 2) {
+std::string refusal_of_order(fit_settings const& first, fit_settings const& then, int ranks_before = 2,
+                             int ranks = 2) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   launch<threads>(ranks_before, [&](communicator& world) {
     training made = trainer<narrow>(small, world, allreduce{}, with_state());
     stop_after stopping(4);
-    first.listeners = {&stopping};
-    fit_settings const how = first;
+    fit_settings how = first;  // the ranks share `first`
+    how.listeners = {&stopping};
     made.fit(examples.data(), how);
     save_checkpoint(made, folder.path());
   });
@@ -622,10 +622,11 @@ TEST(checkpoints, continue_an_interrupted_epoch_only_in_the_same_order) {
     edit(made);
     return made;
   };
-  EXPECT_EQ(refusal_of_order(usual, other([](fit_settings& s) { s.shuffle = false; })),
-            "the interrupted epoch cannot continue in another order (fit, epoch 1): expected the order of the run "
-            "that wrote the checkpoint, examples of all ranks, shuffled by seed 7; or training::end_epoch, which "
-            "ends the epoch, got examples of all ranks, not shuffled");
+  EXPECT_EQ(
+      refusal_of_order(usual, other([](fit_settings& s) { s.shuffle = false; })),
+      "the interrupted epoch cannot continue in another order (fit, epoch 1): expected the order of the run "
+      "that wrote the checkpoint, examples of all ranks, shuffled by seed 7; or training::end_epoch, which "
+      "ends the epoch, got examples of all ranks, not shuffled");
   fit_settings const blocks = other([](fit_settings& s) { s.blocks = {8, 2}; });
   EXPECT_NE(refusal_of_order(usual, blocks).find("in blocks of 8 in windows of 2"), std::string::npos);
   EXPECT_NE(refusal_of_order(blocks, usual).find("in blocks of 8 in windows of 2"), std::string::npos);
