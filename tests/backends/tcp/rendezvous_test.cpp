@@ -200,6 +200,28 @@ TEST(rendezvous, reports_a_wrong_secret_although_it_runs_the_service_itself_afte
   EXPECT_TRUE(own.has_value());
 }
 
+TEST(rendezvous, forgets_a_service_with_another_secret_once_others_have_joined_the_right_one) {
+  std::optional<meeting> at(std::in_place, 3, detail::tls_identity(detail::job_key{}, "test"));
+  detail::host_and_port const where = at->where;
+  std::optional<detail::rendezvous_service> right;
+  std::optional<std::jthread> other;
+  registration const mine{.job = "job", .host = "h", .ranks = 3, .addresses = {loopback()}};
+  int tries = 0;
+  auto const retry = [&] {
+    if (++tries < 5 || right) return;
+    at.reset();
+    if (auto listening = detail::tcp_socket::listening_alone(detail::resolve(where).front())) {
+      right.emplace(*std::move(listening), shared_key(), "job", 3, sink());
+      other.emplace([&] {
+        refused<communicator_error>([&] { detail::join_rendezvous(where, shared_key(), mine, 4s); });
+      });
+    }
+  };
+  expect_parts(
+      refused<communicator_error>([&] { detail::join_rendezvous(where, shared_key(), mine, 3s, retry); }),
+      {"not all processes of the job have joined in time", "got 2"});
+}
+
 TEST(rendezvous, logs_a_wrong_secret_once_for_each_host) {
   meeting at(2, shared_key());
   detail::tls_identity const wrong(detail::job_key{}, "test");

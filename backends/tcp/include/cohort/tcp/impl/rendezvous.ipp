@@ -440,6 +440,7 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
                                   .expected = "a process of the job",
                                   .got = quote_for_error(answer.text)});
       joined = answer.joined;
+      if (joined > 1) permanent.reset();  // a service that others have joined, too, knows the secret
       members = text_of({joined, answer.text.empty() ? "" : "; ", quote_for_error(answer.text)});
       continue;
     }

@@ -54,8 +54,7 @@ COHORT_TCP_INLINE void require_encryption(tcp_settings const& from, tls_identity
                            .where = one.host(),
                            .expected =
                                "a secret (cohort-run --secret FILE, or COHORT_SECRET_FILE), certificates, or "
-                               "tcp_encryption::off in a network that "
-                               "only the job's processes can use",
+                               "tcp_encryption::off in a network that only the job's processes can use",
                            .got = "none"});
 }
 
