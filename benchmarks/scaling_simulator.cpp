@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn tcp
 // Predicts the time of a training step on many ranks, from the messages of the real strategies:
-//   scaling_simulator table [NETWORK...]
-//   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [BURST [CODE]]
+//   scaling_simulator table [NETWORK...] [FLAGS]
+//   scaling_simulator predict NETWORK STRATEGY RANKS COMPUTE BANDWIDTH LATENCY [FLAGS]
 //   scaling_simulator live NETWORK STRATEGY COMPUTE STEPS
 // table prints Markdown tables of 64 to 4,096 ranks. predict prints the seconds per step of one case. live
 // runs STEPS steps over TCP with compute replaced by sleep, as one rank (cohort-run starts several), and
 // prints the same.
 // STRATEGY: allreduce, averaging[:PERIOD] or sharing[:DENSITY]. COMPUTE: seconds of forward and backward.
-// BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds. BURST: bytes that an interface transfers at
-// once after a pause. CODE: factor of the time of encoding and decoding, for hosts that share processors.
+// BANDWIDTH: bytes/s of a host's interface. LATENCY: seconds.
+// FLAGS: docs/scaling.md lists them.
+#include <algorithm>
 #include <chrono>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/tcp.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,16 +78,63 @@ simulated simulate(std::vector<schedule> const& schedules, int period, fabric co
   return all;
 }
 
+/// Settings of the fabric and of the ranks' speed that flags change.
+struct simulated_machine {
+  fabric how;
+  speeds speed;
+};
+
+/// Applies the arguments [first, argc), pairs of a flag and its value.
+void apply_flags(simulated_machine& to, int argc, char** argv, int first) {
+  struct number_flag {
+    char const* name;
+    double* value;
+  };
+  number_flag const numbers[]{{"--message-seconds", &to.how.message_seconds},
+                              {"--copy-rate", &to.how.processor_bytes_per_second},
+                              {"--burst", &to.how.burst_bytes},
+                              {"--local-latency", &to.how.local_latency},
+                              {"--local-bandwidth", &to.how.local_bytes_per_second},
+                              {"--oversubscription", &to.how.oversubscription},
+                              {"--jitter", &to.speed.jitter},
+                              {"--slow-factor", &to.speed.slow_factor},
+                              {"--codec-factor", &to.speed.codec_factor}};
+  struct count_flag {
+    char const* name;
+    int* value;
+  };
+  count_flag const counts[]{{"--ranks-per-host", &to.how.ranks_per_host},
+                            {"--hosts-per-rack", &to.how.hosts_per_rack}};
+  for (int at = first; at < argc; at += 2) {
+    auto const is_it = [&](auto const& flag) { return std::strcmp(flag.name, argv[at]) == 0; };
+    auto const* const number = std::find_if(std::begin(numbers), std::end(numbers), is_it);
+    auto const* const count = std::find_if(std::begin(counts), std::end(counts), is_it);
+    bool const is_number = number != std::end(numbers);
+    if (!is_number && count == std::end(counts)) {
+      std::string known;
+      for (number_flag const& one : numbers) known += std::string(" ") + one.name;
+      for (count_flag const& one : counts) known += std::string(" ") + one.name;
+      fail("unknown flag " + std::string(argv[at]) + "; the flags are" + known);
+    }
+    if (at + 1 == argc) fail("expected a value after " + std::string(argv[at]));
+    if (is_number)
+      *number->value = real_number(argv[at + 1], argv[at]);
+    else
+      *count->value = whole_number(argv[at + 1], argv[at]);
+  }
+  if (to.speed.slow_factor != 1) to.speed.slow_rank = 0;
+}
+
 void predict(int argc, char** argv) {
-  if (argc < 8 || argc > 10) fail("predict: expected 6 to 8 arguments");
+  if (argc < 8) fail("predict: expected 6 arguments and flags");
   simulated_strategy const strategy = strategy_of(argv[3]);
   recorded_schedules all(network_of(argv[2]), make_backend_handle("onednn"), strategy,
                          whole_number(argv[4], "RANKS"), real_number(argv[5], "COMPUTE"));
-  fabric const how{.latency = real_number(argv[7], "LATENCY"),
-                   .bytes_per_second = real_number(argv[6], "BANDWIDTH"),
-                   .burst_bytes = argc > 8 ? real_number(argv[8], "BURST") : 0};
-  speeds const speed{.codec_factor = argc > 9 ? real_number(argv[9], "CODE") : 1};
-  simulated const run = simulate(all.all(), strategy.period(), how, speed, 20);
+  simulated_machine on{.how = {.latency = real_number(argv[7], "LATENCY"),
+                               .bytes_per_second = real_number(argv[6], "BANDWIDTH")},
+                       .speed = {}};
+  apply_flags(on, argc, argv, 8);
+  simulated const run = simulate(all.all(), strategy.period(), on.how, on.speed, 20);
   std::printf("%.6f s/step, %.0f bytes/step, %.1f messages/step\n", run.seconds, run.bytes_sent,
               run.messages_sent);
 }
@@ -158,9 +208,16 @@ double compute_of(trained_network const& net, int batch) {
   return 5e-3 + 3 * flops * batch / 30e12;
 }
 
-void table(std::vector<std::string_view> networks) {
+void table(int argc, char** argv) {
   constexpr int batch = 64;
-  constexpr speeds varied{.jitter = 0.03};
+  std::vector<std::string_view> networks;
+  int at = 2;
+  while (at < argc && std::strncmp(argv[at], "--", 2) != 0) networks.emplace_back(argv[at++]);
+  std::vector<simulated_machine> machines;
+  for (named_fabric const& one : fabrics) {
+    simulated_machine& on = machines.emplace_back(one.how, speeds{.jitter = 0.03});
+    apply_flags(on, argc, argv, at);
+  }
   if (networks.empty()) networks = {"lenet", "mlp", "cifar", "darknet", "resnet50"};
   for (std::string_view const name : networks) {
     trained_network const net = network_of(name);
@@ -172,13 +229,15 @@ void table(std::vector<std::string_view> networks) {
     for (char const* const named : {"allreduce", "averaging", "sharing"})
       for (int const ranks : {64, 256, 1024, 4096}) {
         simulated_strategy const strategy = strategy_of(named);
-        int const least = ranks < 1000 ? 20 : 5;
+        // Large networks on many ranks have millions of messages per step.
+        bool const is_large = net.net.parameter_count() > 10'000'000;
+        int const least = ranks < 1000 && !is_large ? 20 : ranks < 4096 ? 5 : 3;
         std::vector<schedule> const all =
             recorded_schedules(net, make_backend_handle("onednn"), strategy, ranks, compute).all();
         std::string cells;
         double bytes = 0;
-        for (named_fabric const& one : fabrics) {
-          simulated const run = simulate(all, strategy.period(), one.how, varied, least);
+        for (simulated_machine const& on : machines) {
+          simulated const run = simulate(all, strategy.period(), on.how, on.speed, least);
           bytes = run.bytes_sent;
           char text[64];
           std::snprintf(text, sizeof text, " %.1f ms, %.0f %% |", 1e3 * run.seconds,
@@ -199,7 +258,7 @@ int main(int argc, char** argv) try {
   if (mode == "predict")
     predict(argc, argv);
   else if (mode == "table")
-    table({argv + 2, argv + argc});
+    table(argc, argv);
   else
     fail("expected table, predict or live; the source's first lines describe them");
   return 0;

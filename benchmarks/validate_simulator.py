@@ -70,7 +70,8 @@ def live(program, count, network, strategy, compute, steps):
 
 
 def predicted(program, count, network, strategy, compute, speed):
-    words = ["predict", network, strategy, count, compute, bytes_per_second(speed), LATENCY, hosts.BURST_KIB * 1024, max(1, count / os.cpu_count())]
+    words = ["predict", network, strategy, count, compute, bytes_per_second(speed), LATENCY, "--burst", hosts.BURST_KIB * 1024,
+             "--codec-factor", max(1, count / os.cpu_count())]
     return result(subprocess.run([program, *map(str, words)], check=True, capture_output=True, text=True).stdout)
 
 
