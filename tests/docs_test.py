@@ -112,6 +112,7 @@ class pages(unittest.TestCase):
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
         for program in ("train", "data", "run"):
             flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / f"examples/cohort_{program}.cpp").read_text(encoding="utf-8")))
+        flags |= set(re.findall(r'"--([a-z][\w-]*)"', (ROOT / "benchmarks/scaling_simulator.cpp").read_text(encoding="utf-8")))
         flags |= set(re.findall(r"--([a-z][\w-]*)", (ROOT / "examples/launchers/slurm.sbatch").read_text(encoding="utf-8")))  # sbatch's
         flags |= {"logdir"}  # of tensorboard
         for page, text in PAGES.items():

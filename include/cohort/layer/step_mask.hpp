@@ -13,12 +13,14 @@ namespace cohort {
 ///           of unmasked steps.
 /// `has_gaps`  false if no unmasked step of a sequence follows a masked one; lengths and counts are then
 ///             equal.
+/// `on_device` the same as `steps` in device memory; null if arenas are in host memory
 struct step_mask {
   int length = 0;
   std::uint8_t const* steps = nullptr;
   std::int32_t const* lengths = nullptr;
   std::int32_t const* counts = nullptr;
   bool has_gaps = false;
+  std::uint8_t const* on_device = nullptr;
 
   /// Returns whether a step of an example is unmasked.
   bool has(int example, int step) const {

@@ -224,17 +224,16 @@ TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
                  {"no kernels for broadcast inputs", sum ? "add_1" : "multiply_1", "3x2x2", "3x1x1"});
 }
 
-TEST_F(cudnn_backend, refuses_sequences_by_the_name_of_the_layer) {
+TEST_F(cudnn_backend, refuses_batch_norms_of_sequences_by_the_name_of_the_layer) {
   auto const net = [](bool masked) {
     return graph::build([=](builder& b) {
-      return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | dense{.units = 3}
-             | softmax_cross_entropy{};
+      return (masked ? b.masked_input({6, 2}) : b.input({6, 2})) | batch_norm{} | softmax_cross_entropy{};
     });
   };
   for (bool const masked : {false, true})
     expect_parts(refused<backend_error>([&] { trial<pretended_cudnn>(net(masked), {.batch = 2}); }),
-                 {"the GPU backends have no kernels for sequences", "dense_1",
-                  "a backend of the processor: priority<cudnn, onednn>", "dense on 6x2"});
+                 {"the GPU backends have no kernels for this layer on sequences", "batch_norm_1",
+                  "a backend of the processor: priority<cudnn, onednn>", "batch_norm on 6x2"});
   expect_parts(
       refused<backend_error>([] {
         graph const net = graph::build([](builder& b) {

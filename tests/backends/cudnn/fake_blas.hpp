@@ -17,6 +17,8 @@ struct fake_blas {
     std::uint64_t rows, columns;
     std::int64_t step;
     bool is_narrow = false;
+    std::int32_t batch = 1;
+    std::int64_t stride = 0;  // elements between the matrices of a batch
   };
   struct product {
     cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
@@ -77,6 +79,13 @@ struct fake_blas {
       cublasStatus_t const status = give<matrix>(one);
       *reinterpret_cast<matrix*>(*one) = {rows, columns, step, type == CUDA_R_16BF};
       return status;
+    };
+    made.set_matrix = [](cublasLtMatrixLayout_t one, cublasLtMatrixLayoutAttribute_t which, void const* value,
+                         std::size_t bytes) {
+      matrix& of = *reinterpret_cast<matrix*>(one);
+      if (which == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) return put(of.batch, value, bytes);
+      if (which == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) return put(of.stride, value, bytes);
+      return CUBLAS_STATUS_NOT_SUPPORTED;
     };
     made.destroy_matrix = [](cublasLtMatrixLayout_t one) { return take<matrix>(one); };
     made.create_preference = [](cublasLtMatmulPreference_t* one) { return give<preference>(one); };
@@ -150,12 +159,22 @@ struct fake_blas {
     bool aligned = true;
     for (void const* one : {a, b, c, static_cast<void const*>(d)})
       aligned = aligned && reinterpret_cast<std::uintptr_t>(one) % algorithm->data[1] == 0;
+    for (matrix const* one : {&A, &B, &D})
+      if (one->batch > 1)
+        aligned =
+            aligned && one->batch == D.batch
+            && static_cast<std::uint64_t>(one->stride) * (one->is_narrow ? 2 : 4) % algorithm->data[1] == 0;
     if (!context_is_current() || !fit || !aligned || !workspace || workspace_bytes < algorithm->data[0]
         || c != d || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
         || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr) || A.is_narrow != B.is_narrow
         || (D.is_narrow && !A.is_narrow))
       return CUBLAS_STATUS_INVALID_VALUE;
-    put_into(stream, [=, how = how, A = A, B = B, D = D] { compute(how, a, A, b, B, d, D); });
+    put_into(stream, [=, how = how, A = A, B = B, D = D] {
+      auto const at = [](void const* first, matrix const& m, std::int32_t i) {
+        return static_cast<std::byte*>(const_cast<void*>(first)) + i * m.stride * (m.is_narrow ? 2 : 4);
+      };
+      for (std::int32_t i = 0; i < D.batch; ++i) compute(how, at(a, A, i), A, at(b, B, i), B, at(d, D, i), D);
+    });
     return CUBLAS_STATUS_SUCCESS;
   }
   static void compute(product const& how, void const* a, matrix const& A, void const* b, matrix const& B,

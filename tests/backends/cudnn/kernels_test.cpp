@@ -324,11 +324,11 @@ TEST(kernels, sum_softmax_losses_by_warps) {
     detail::kernels::step_constants const constants{1, 0, 0, 0};
     auto const loss = [&](std::vector<float>& to, std::vector<double>& sums) {
       return detail::kernels::softmax_loss{
-          {x.data(), to.data(), classes}, targets, weights.data(), sums.data(), true};
+          {x.data(), to.data(), classes}, targets, {weights.data(), nullptr, 1}, sums.data(), true};
     };
     auto const gradient = [&](std::vector<float>& to) {
       return detail::kernels::softmax_loss_gradient{
-          wanted_p.data(), to.data(), targets, weights.data(), {&constants, 0.25}};
+          wanted_p.data(), to.data(), targets, {weights.data(), nullptr, 1}, {&constants, 0.25}};
     };
     run_on_host(loss(wanted_p, wanted), rows);
     run_on_host(gradient(wanted_diff), rows);
@@ -340,6 +340,60 @@ TEST(kernels, sum_softmax_losses_by_warps) {
     }
     for (std::size_t i = 0; i < rows; ++i) EXPECT_NEAR(losses[i], wanted[i], 1e-5) << classes;
     EXPECT_EQ(losses[4], 0) << "an ignored row";
+  }
+}
+
+/// Queries with fewer and more keys than a warp has lanes; the second example has no key.
+TEST(kernels, attend_by_warps) {
+  for (std::size_t const keys : {3, 32, 77}) {
+    std::size_t const queries = keys, rows = 2 * queries;
+    std::vector<float> const x = normal_numbers(rows * keys, 8), diff = normal_numbers(rows * keys, 9);
+    std::vector<unsigned char> mask(2 * keys);
+    for (std::size_t j = 0; j < keys; ++j) mask[j] = j % 3 != 1;
+    auto const attended = [&](auto const& run) {
+      std::vector<float> p = x, log_sums(rows), d = diff;
+      run(
+          detail::kernels::attention_softmax{
+              p.data(), log_sums.data(), queries, {queries, keys, mask.data(), true}, 0.5F},
+          rows);
+      run(detail::kernels::attention_score_gradient{p.data(), d.data(), keys, 0.5F}, rows);
+      return std::array{p, log_sums, d};
+    };
+    auto const wanted = attended([](auto const&kernel, std::size_t n) { run_on_host(kernel, n); }),
+               got = attended([](auto const&kernel, std::size_t n) { warp_of_threads::run(kernel, n); });
+    for (std::size_t a = 0; a < wanted.size(); ++a)
+      for (std::size_t i = 0; i < wanted[a].size(); ++i) ASSERT_NEAR(got[a][i], wanted[a][i], 1e-5);
+    EXPECT_EQ(got[0][rows * keys / 2], 0) << "a query without keys";
+    EXPECT_EQ(got[0][1], 0) << "a masked key";
+    EXPECT_EQ(got[0][2], 0) << "a later key";
+    // Backward recomputes the same probabilities.
+    std::vector<float> again = x;
+    run_on_host(
+        detail::kernels::attention_probabilities{
+            again.data(), wanted[1].data(), queries, {queries, keys, mask.data(), true}, keys, 0.5F},
+        again.size());
+    for (std::size_t i = 0; i < again.size(); ++i) ASSERT_NEAR(again[i], wanted[0][i], 1e-6);
+  }
+}
+
+TEST(kernels, normalise_rows_by_warps) {
+  for (std::size_t const columns : {3, 32, 77}) {
+    constexpr std::size_t rows = 5;
+    std::vector<float> const x = normal_numbers(rows * columns, 8), g = normal_numbers(rows * columns, 9),
+                             scales = normal_numbers(columns, 10);
+    auto const normalised = [&](auto const& run) {
+      std::vector<float> y(x.size()), inverse(rows), dx(x.size()), terms(x.size());
+      run(detail::kernels::rms_norm_rows{x.data(), y.data(), scales.data(), inverse.data(), columns, 1e-6},
+          rows);
+      run(detail::kernels::rms_norm_rows_gradient{x.data(), scales.data(), inverse.data(), g.data(),
+                                                  dx.data(), terms.data(), columns},
+          rows);
+      return std::array{y, inverse, dx, terms};
+    };
+    auto const wanted = normalised([](auto const&kernel, std::size_t n) { run_on_host(kernel, n); }),
+               got = normalised([](auto const&kernel, std::size_t n) { warp_of_threads::run(kernel, n); });
+    for (std::size_t a = 0; a < wanted.size(); ++a)
+      for (std::size_t i = 0; i < wanted[a].size(); ++i) ASSERT_NEAR(got[a][i], wanted[a][i], 1e-5);
   }
 }
 

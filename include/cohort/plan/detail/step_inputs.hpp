@@ -51,18 +51,9 @@ class step_inputs {
     if (masks_.size() > 0 || !request.masks.empty()) masks_.load(request.inputs, request.masks, examples_);
     scalars_.states = request.states;
     scalars_.first_row = request.first_row;
-    if (!training_) return;
-    load_targets(request.targets);
-    scalars_.seed = request.seed;
-    scalars_.step = request.step;
-    scalars_.sums = request.sums;
-    scalars_.weights = per_example(request.weights, "weights");
-    scalars_.indices = per_example(request.indices, "indices");
-    scalars_.steps = by_target() ? counted_.data() : masks_.averaged_steps();
-    if (passes_.space())
-      upload_block(request);
-    else
-      targets_ = host_targets_;
+    if (training_) load_training(request);
+    if (passes_.space() && (training_ || masks_.size() > 0)) upload_block(request);
+    if (!passes_.space() && training_) targets_ = host_targets_;
   }
   /// Sets scalars().gradient_scale, the factor that converts gradients of the summed loss to those of the
   /// mean loss.
@@ -108,6 +99,15 @@ class step_inputs {
     }
   }
 
+  void load_training(forward_request const& request) {
+    load_targets(request.targets);
+    scalars_.seed = request.seed;
+    scalars_.step = request.step;
+    scalars_.sums = request.sums;
+    scalars_.weights = per_example(request.weights, "weights");
+    scalars_.indices = per_example(request.indices, "indices");
+    scalars_.steps = by_target() ? counted_.data() : masks_.averaged_steps();
+  }
   void load_targets(std::span<tensor_view const> targets) {
     if (targets.size() != specs_.size())
       throw shape_error({.what = "the batch has the wrong number of targets",
@@ -230,6 +230,7 @@ class step_inputs {
                       indices = room(request.indices.size_bytes());
     offsets_.clear();
     for (tensor_view const& one : targets) offsets_.push_back(room(size_of(one)));
+    for (std::size_t m = 0; m < masks_.size(); ++m) offsets_.push_back(room(masks_.steps(m).size()));
     host_block_.resize(bytes);
     device_block_.resize(bytes, passes_.space());
     auto const put = [&](std::size_t at, void const* from, std::size_t size) {
@@ -239,6 +240,8 @@ class step_inputs {
     put(weights, request.weights.data(), request.weights.size_bytes());
     put(indices, request.indices.data(), request.indices.size_bytes());
     for (std::size_t t = 0; t < targets.size(); ++t) put(offsets_[t], targets[t].data, size_of(targets[t]));
+    for (std::size_t m = 0; m < masks_.size(); ++m)
+      put(offsets_[targets.size() + m], masks_.steps(m).data(), masks_.steps(m).size());
     passes_.upload(host_block_.data(), device_block_.data(), bytes);
 
     bool same = true;
@@ -259,6 +262,8 @@ class step_inputs {
       point(targets_[t].data, base + offsets_[t]);
       targets_[t].dims = targets[t].dims;
     }
+    for (std::size_t m = 0; m < masks_.size(); ++m)
+      point(masks_[m].on_device, reinterpret_cast<std::uint8_t const*>(base + offsets_[targets.size() + m]));
     if (!same) ++version_;
   }
 
@@ -277,7 +282,7 @@ class step_inputs {
   step_scalars scalars_;
   step_masks masks_;
   reusable_buffer host_block_, device_block_;  // data that is uploaded in one block
-  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> offsets_;           // in that block: targets, then masks
   float const* device_weights_ = nullptr;
   std::int64_t const* device_indices_ = nullptr;
   batch_sums* sums_ = nullptr;

@@ -53,6 +53,11 @@ class step_masks {
   void load(std::span<tensor_view const> inputs, std::span<tensor_view const> masks, int examples);
 
   std::size_t size() const { return masks_.size(); }
+  /// The steps of a mask, for the plan's batch.
+  std::span<std::uint8_t const> steps(std::size_t which) const {
+    step_mask const& one = masks_[which];
+    return {one.steps, static_cast<std::size_t>(batch_) * static_cast<std::size_t>(one.length)};
+  }
   step_mask& operator[](std::size_t which) { return masks_[which]; }
   /// Per example, the number of steps over which the losses are means; null if the losses are means over
   /// examples.

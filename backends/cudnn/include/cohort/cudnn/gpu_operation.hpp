@@ -53,6 +53,9 @@ shape shape_for_bytes(std::size_t bytes);
 /// Device address of the constants that change from step to step.
 kernels::step_constants const* constants_of(step_scalars const& now);
 
+/// Returns argument i as a mask in device memory; null if there is no argument i.
+unsigned char const* mask_at(std::span<void* const> arguments, std::size_t i);
+
 /// Returns argument i as the address of an f32 tensor.
 float* tensor_at(std::span<void* const> arguments, std::size_t i);
 /// Returns argument i as the address of a tensor in the given layout.

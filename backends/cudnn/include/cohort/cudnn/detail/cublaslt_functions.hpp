@@ -14,6 +14,7 @@ struct cublaslt_functions {
   decltype(&::cublasLtMatmulDescDestroy) destroy_product = nullptr;
   decltype(&::cublasLtMatmulDescSetAttribute) set_product = nullptr;
   decltype(&::cublasLtMatrixLayoutCreate) create_matrix = nullptr;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) set_matrix = nullptr;
   decltype(&::cublasLtMatrixLayoutDestroy) destroy_matrix = nullptr;
   decltype(&::cublasLtMatmulPreferenceCreate) create_preference = nullptr;
   decltype(&::cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
@@ -31,6 +32,7 @@ struct cublaslt_functions {
     visit("cublasLtMatmulDescDestroy", destroy_product);
     visit("cublasLtMatmulDescSetAttribute", set_product);
     visit("cublasLtMatrixLayoutCreate", create_matrix);
+    visit("cublasLtMatrixLayoutSetAttribute", set_matrix);
     visit("cublasLtMatrixLayoutDestroy", destroy_matrix);
     visit("cublasLtMatmulPreferenceCreate", create_preference);
     visit("cublasLtMatmulPreferenceDestroy", destroy_preference);

@@ -96,6 +96,7 @@ inline size high_product(size a, size b) {
 #include <cohort/cudnn/detail/kernels/values.inc>
 // these use values.inc
 #include <cohort/cudnn/detail/kernels/activations.inc>
+#include <cohort/cudnn/detail/kernels/attention.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
 #include <cohort/cudnn/detail/kernels/elementwise.inc>
 #include <cohort/cudnn/detail/kernels/joins.inc>
@@ -106,7 +107,9 @@ inline size high_product(size a, size b) {
 #include <cohort/cudnn/detail/kernels/places.inc>
 #include <cohort/cudnn/detail/kernels/pools.inc>
 #include <cohort/cudnn/detail/kernels/randoms.inc>
+#include <cohort/cudnn/detail/kernels/recurrent.inc>
 #include <cohort/cudnn/detail/kernels/residuals.inc>
+#include <cohort/cudnn/detail/kernels/sequences.inc>
 #include <cohort/cudnn/detail/kernels/updates.inc>
 // gradient sharing
 #include <cohort/cudnn/detail/kernels/bits.inc>
@@ -191,6 +194,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/cudnn/detail/kernels/values.inc>
 // these use values.inc
 #include <cohort/cudnn/detail/kernels/activations.inc>
+#include <cohort/cudnn/detail/kernels/attention.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
 #include <cohort/cudnn/detail/kernels/elementwise.inc>
 #include <cohort/cudnn/detail/kernels/joins.inc>
@@ -201,7 +205,9 @@ inline constexpr char kernel_text[] =
 #include <cohort/cudnn/detail/kernels/places.inc>
 #include <cohort/cudnn/detail/kernels/pools.inc>
 #include <cohort/cudnn/detail/kernels/randoms.inc>
+#include <cohort/cudnn/detail/kernels/recurrent.inc>
 #include <cohort/cudnn/detail/kernels/residuals.inc>
+#include <cohort/cudnn/detail/kernels/sequences.inc>
 #include <cohort/cudnn/detail/kernels/updates.inc>
 // gradient sharing
 #include <cohort/cudnn/detail/kernels/bits.inc>

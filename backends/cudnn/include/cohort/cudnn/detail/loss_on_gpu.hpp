@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/layer/detail/loss.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -9,18 +10,24 @@ namespace cohort::detail {
 /// Arguments of a loss's kernels. Forward does not use diff_input and scale; backward does not use input and
 /// sums.
 ///
-/// Shapes    targets: one class index per example if `labels`, otherwise one f32 per element of the output.
-///           weights: one per example; null means 1. sums: as many as prepare_loss receives.
+/// Shapes    targets: one class index per row if `labels`, otherwise one f32 per element of the output. Rows
+///           are the examples or, of sequences, the steps of all examples. sums: as many as prepare_loss
+///           receives.
 struct loss_pass {
   float const* input = nullptr;
   float* output = nullptr;
   float* diff_input = nullptr;
   float const* targets = nullptr;
   bool labels = false;
-  float const* weights = nullptr;
+  kernels::row_weights weights{};
   double* sums = nullptr;
   kernels::mean_factor scale{};
 };
+
+/// Factor of the loss of one row in that of an example (as detail::step_factor).
+inline double row_factor(gpu_request const& request, bool sum_steps) {
+  return request.masked || sum_steps ? 1 : 1.0 / loss_steps(request.output_shape).count;
+}
 
 /// Prepares a loss: `factor` times the sum of `chunks` sums. sum(pass) writes the output and enqueues the
 /// sums; infer(pass) writes only the output; differentiate(pass) writes the gradient.
@@ -43,41 +50,45 @@ gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, 
                             flops});
     return made;
   }
-  auto const given = [=](void const* scalars_at, void const* target_at) {
-    auto const& now = *static_cast<step_scalars const*>(scalars_at);
-    auto const& wanted = *static_cast<tensor_view const*>(target_at);
+  kernels::divisor const steps(static_cast<kernels::size>(loss_steps(request.output_shape).count));
+  // arguments: scalars, targets and, if the input has a mask, the mask
+  auto const given = [=](std::span<void* const> a) {
+    auto const& now = *static_cast<step_scalars const*>(a[0]);
+    auto const& wanted = *static_cast<tensor_view const*>(a[1]);
     return loss_pass{.targets = reinterpret_cast<float const*>(wanted.data),
                      .labels = wanted.type == element_type::i32,
-                     .weights = now.weights,
+                     .weights = {now.weights, mask_at(a, 2), steps},
                      .scale = {constants_of(now), factor}};
+  };
+  auto const with_mask = [&](gpu_operands operands) {
+    if (request.masked) operands.push_back({mask});
+    return operands;
   };
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         loss_pass pass = given(a[2], a[3]);
+         loss_pass pass = given(a.subspan(4));
          pass.input = tensor_at(a, 0), pass.output = tensor_at(a, 1);
-         pass.sums = static_cast<double*>(a[5]);
+         pass.sums = static_cast<double*>(a[3]);
          sum(pass);
          on->launch(kernels::add_chunks{pass.sums, chunks, factor}, std::min<std::size_t>(chunks, sum_chunk));
-         on->download_async(static_cast<std::byte const*>(a[5]), &static_cast<loss_sum*>(a[4])->sum,
+         on->download_async(static_cast<std::byte const*>(a[3]), &static_cast<loss_sum*>(a[2])->sum,
                             sizeof(double));
        },
-       {{input, 0, layout},
-        {output, 0, layout},
-        {scalars},
-        {target},
-        {loss},
-        {scratch, 0, shape_for_bytes(chunks * sizeof(double))}},
-       "nvrtc",
-       flops});
+       with_mask({{input, 0, layout},
+                  {output, 0, layout},
+                  {loss},
+                  {scratch, 0, shape_for_bytes(chunks * sizeof(double))},
+                  {scalars},
+                  {target}}),
+       "nvrtc", flops});
   if (request.wants_diff_input[0])
     made.backward.push_back({[=](std::span<void* const> a) {
-                               loss_pass pass = given(a[2], a[3]);
+                               loss_pass pass = given(a.subspan(2));
                                pass.output = tensor_at(a, 0), pass.diff_input = tensor_at(a, 1);
                                differentiate(pass);
                              },
-                             {{output, 0, layout}, {diff_input, 0, layout}, {scalars}, {target}},
-                             "nvrtc",
-                             flops});
+                             with_mask({{output, 0, layout}, {diff_input, 0, layout}, {scalars}, {target}}),
+                             "nvrtc", flops});
   return made;
 }
 

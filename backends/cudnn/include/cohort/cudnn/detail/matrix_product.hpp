@@ -6,6 +6,7 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -36,12 +37,14 @@ class blas_on_gpu {
   cublasLtHandle_t handle_ = nullptr;
 };
 
-/// D = op(A)·op(B), optionally plus a bias for each row of D.
+/// D = op(A)·op(B), optionally plus a bias for each row of D; or `batch` such products.
 ///
 /// Shapes    matrices are column-major: op(A) m×k, op(B) k×n, D m×n, the bias m. A transposed A is stored
 ///           k×m. A and B are bf16 for product_precision::bf16, otherwise f32; D and the bias have the type
-///           `result`.
-/// Before    operands are in the memory of the stream's GPU, aligned to buffer::alignment bytes.
+///           `result`. `step_x`: elements between the columns of a stored matrix (0: they are adjacent);
+///           `stride_x`: elements between the matrices of a batch.
+/// Before    operands are in the memory of the stream's GPU, aligned to `alignment` bytes. Products of a
+///           batch have no bias.
 /// Exact     partial sums are f32 and added in a fixed order: the same GPU and library give bitwise equal
 ///           results.
 /// Errors    backend_error if cuBLASLt has no algorithm for the product, or fails.
@@ -51,6 +54,12 @@ class matrix_product {
     int m, n, k;
     bool transposes_a = false, transposes_b = false, has_bias = false;
     element_type result = element_type::f32;
+    int batch = 1;
+    int step_a = 0, step_b = 0, step_d = 0;
+    std::int64_t stride_a = 0, stride_b = 0, stride_d = 0;
+    std::uint32_t alignment = buffer::alignment;
+
+    bool operator==(extents const&) const = default;
   };
 
   matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& sizes,
@@ -87,9 +96,11 @@ class matrix_product {
     blas_->check(blas_->functions().set_preference(descriptors_.preference, attribute, &value, sizeof value),
                  "setting the preferences of a matrix product");
   }
-  void describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows, int columns) const;
+  /// `step`: as in extents.
+  void describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows, int columns, int step, int batch,
+                std::int64_t stride) const;
 
-  void choose();
+  void choose(std::uint32_t alignment);
 
   void choose_fastest(tuning& by, extents const& sizes, product_precision products);
 

@@ -27,14 +27,14 @@ concept is_loss_of_numbers = requires(Layer const& layer) {
   loss_of(layer);
 };
 
-/// The loss of an example is the mean over its outputs. The output equals the input, except for losses of
-/// logits: their output is the probabilities, and the gradient with respect to a logit is probability −
-/// target, which loss_gradient computes as the slope of ½·d².
+/// The loss of an example, or of a step, is the mean over its outputs. The output equals the input, except
+/// for losses of logits: their output is the probabilities, and the gradient with respect to a logit is
+/// probability − target, which loss_gradient computes as the slope of ½·d².
 template <is_loss_of_numbers Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   shared_stream const on = where.stream;
-  std::size_t const width = elements_of(request.output_shape),
-                    n = static_cast<std::size_t>(request.batch) * width;
+  std::size_t const width = loss_steps(request.output_shape).width,
+                    n = static_cast<std::size_t>(request.batch) * elements_of(request.output_shape);
   auto const loss = loss_of(layer);
   constexpr bool of_logits = std::is_same_v<decltype(loss), kernels::logit_loss const>;
   auto const infer = [=](loss_pass const& pass) {
@@ -62,8 +62,9 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
                n);
   };
   return prepare_loss(on, request, layer.flops(request.input_shapes) * request.batch,
-                      (n + sum_chunk - 1) / sum_chunk, layer.weight / static_cast<double>(width), infer, sum,
-                      differentiate);
+                      (n + sum_chunk - 1) / sum_chunk,
+                      layer.weight * row_factor(request, layer.sum_steps) / static_cast<double>(width), infer,
+                      sum, differentiate);
 }
 
 }  // namespace cohort::detail

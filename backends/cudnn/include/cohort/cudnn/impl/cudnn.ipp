@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/cudnn.hpp>
 #include <cohort/cudnn/detail/activation_on_gpu.hpp>
+#include <cohort/cudnn/detail/attention_on_gpu.hpp>
 #include <cohort/cudnn/detail/convolution_on_gpu.hpp>
 #include <cohort/cudnn/detail/dense_on_gpu.hpp>
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
@@ -18,8 +19,10 @@
 #include <cohort/cudnn/detail/prelu_on_gpu.hpp>
 #include <cohort/cudnn/detail/probe_convolution.hpp>
 #include <cohort/cudnn/detail/random_on_gpu.hpp>
+#include <cohort/cudnn/detail/recurrent_on_gpu.hpp>
 #include <cohort/cudnn/detail/regression_on_gpu.hpp>
 #include <cohort/cudnn/detail/scale_on_gpu.hpp>
+#include <cohort/cudnn/detail/sequences_on_gpu.hpp>
 #include <cohort/cudnn/detail/softmax_on_gpu.hpp>
 #include <cohort/cudnn/detail/threshold_on_gpu.hpp>
 #include <cohort/detail/config.hpp>
@@ -45,28 +48,41 @@ auto prepare_function_of(kind const& k) {
   return found;
 }
 
-/// Whether an input or the output of a layer with channels, or of a loss, is a sequence T×C, which these
-/// kernels would read as C×T.
-COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inputs, shape const& output) {
-  bool const has_channels =
-      k
-          == kind_of<
-              dense> || k == kind_of<batch_norm> || k == kind_of<concatenate> || k.name == synchronised_batch_norm::kind_name
-      || k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name
-      || k.name == prelu::kind_name || k.name == softmax::kind_name || k.name == subset::kind_name
-      || k.name == scale::kind_name || k.name == spatial_dropout::kind_name || k.name == embedding::kind_name;
-  if (!has_channels && k.role != layer_role::loss) return false;
-  if (k.name == embedding::kind_name) return output.rank == 2;
-  return output.rank == 2 || std::ranges::any_of(inputs, [](shape const& one) { return one.rank == 2; });
+/// Whether the layer computes each step of a sequence independently of the others.
+COHORT_CUDNN_INLINE bool runs_by_steps(kind const& k) {
+  return k == kind_of<dense> || k == kind_of<concatenate> || k.name == prelu::kind_name
+         || k.name == softmax::kind_name || k.name == subset::kind_name || k.name == scale::kind_name;
 }
 
-/// Throws backend_error naming the layer if has_sequences is true for it.
-COHORT_CUDNN_INLINE void refuse_sequences(gpu_request const& request) {
-  if (!has_sequences(*request.kind, request.input_shapes, request.output_shape)) return;
-  throw backend_error({.what = "the GPU backends have no kernels for sequences",
-                       .where = request.name,
-                       .expected = "a backend of the processor: priority<cudnn, onednn>",
-                       .got = {request.kind->name, " on ", to_string(request.input_shapes[0])}});
+/// Whether a layer with channels processes sequences T×C, which its kernels would read as C×T.
+COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inputs) {
+  bool const has_channels = runs_by_steps(k)
+                            || k == kind_of<batch_norm> || k.name == synchronised_batch_norm::kind_name
+                            || k.name == global_avg_pool::kind_name || k.name == global_max_pool::kind_name;
+  return has_channels && std::ranges::any_of(inputs, [](shape const& one) { return one.rank == 2; });
+}
+
+/// Whether the kernels of a layer with channels can process sequences T×C.
+COHORT_CUDNN_INLINE bool takes_sequences(kind const& k) {
+  return k != kind_of<batch_norm> && k.name != synchronised_batch_norm::kind_name;
+}
+
+/// Prepares a layer by its function for tensors with channels first.
+///
+/// Errors    backend_error naming the layer, if it has no kernels for sequences.
+COHORT_CUDNN_INLINE gpu_operation prepare_with(gpu_operation (*by_channels)(gpu_target const&,
+                                                                            gpu_request const&),
+                                               gpu_target const& where, gpu_request const& request) {
+  kind const& k = *request.kind;
+  if (!has_sequences(k, request.input_shapes)) return by_channels(where, request);
+  if (!takes_sequences(k))
+    throw backend_error({.what = "the GPU backends have no kernels for this layer on sequences",
+                         .where = request.name,
+                         .expected = "a backend of the processor: priority<cudnn, onednn>",
+                         .got = {k.name, " on ", to_string(request.input_shapes[0])}});
+  if (!runs_by_steps(k)) return prepare_pool_of_steps(where, request, k.name == global_max_pool::kind_name);
+  steps_as_examples const steps(request);
+  return steps.on_sequences(by_channels(where, steps.request()));
 }
 
 }  // namespace detail
@@ -99,16 +115,14 @@ COHORT_CUDNN_INLINE cudnn::kernel cudnn::accumulate(layout const& l) const {
 
 COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
     basic_request<layout> const& request) const {
-  detail::refuse_sequences(request);
-  return kernels_of(*request.kind)(on_, request);
+  return detail::prepare_with(kernels_of(*request.kind), on_, request);
 }
 
 COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
     basic_request<layout> const& request, tuning& by) const {
-  detail::refuse_sequences(request);
   detail::gpu_target timed = on_;
   timed.tune = &by;
-  return kernels_of(*request.kind)(timed, request);
+  return detail::prepare_with(kernels_of(*request.kind), timed, request);
 }
 
 COHORT_CUDNN_INLINE cudnn::cudnn(std::shared_ptr<detail::compute_stream> on,
@@ -128,7 +142,7 @@ COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from
 
 COHORT_CUDNN_INLINE bool cudnn::supports(kind const& k, std::span<shape const> inputs, shape const& output) {
   bool const joins = k == kind_of<add> || k == kind_of<multiply>;
-  return supports(k) && !detail::has_sequences(k, inputs, output)
+  return supports(k) && (detail::takes_sequences(k) || !detail::has_sequences(k, inputs))
          && (!joins || std::ranges::count(inputs, output) == std::ssize(inputs));
 }
 
@@ -138,8 +152,10 @@ COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {
       avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu, selu,
       sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, gelu_tanh, mish,
       identity_activation, softmax, add, multiply, average, maximum, concatenate, subset, scale, zero_padding,
-      cropping, reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, softmax_cross_entropy,
-      kullback_leibler, binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);
+      cropping, reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, zero_masked,
+      learned_positions, sinusoidal_positions, rms_norm, simple_rnn, lstm, gru, recurrent_output, attention,
+      softmax_cross_entropy, kullback_leibler, binary_cross_entropy, mean_squared_error, mean_absolute_error,
+      huber, hinge>(k);
 }
 
 }  // namespace cohort

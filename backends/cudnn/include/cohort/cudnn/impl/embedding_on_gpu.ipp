@@ -14,7 +14,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   shape const from = batched_input(request), to = batched_output(request),
               vectors{layer.vocabulary.value, layer.width.value};
   std::size_t const count = elements_of(from), made_elements = elements_of(to),
-                    places = elements_of(request.input_shapes[0]);
+                    indices_per_example = elements_of(request.input_shapes[0]),
+                    // the vectors of a sequence are rows, those of an image are columns
+      places = request.output_shape.rank == 2 ? 1 : indices_per_example;
   auto const width = static_cast<kernels::size>(layer.width.value);
   gpu_operation made;
   made.output = to;
@@ -32,7 +34,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
          if (found == 0) return;
          std::vector<float> indices(count);
          on->download(static_cast<std::byte const*>(a[0]), indices.data(), count * sizeof(float));
-         for (std::size_t i = 0; i < count; ++i) layer.row_of(indices[i], i / places, i % places);
+         for (std::size_t i = 0; i < count; ++i)
+           layer.row_of(indices[i], i / indices_per_example, i % indices_per_example);
        },
        {{input, 0, from},
         {output, 0, to},

@@ -27,6 +27,10 @@ COHORT_CUDNN_INLINE kernels::step_constants const* constants_of(step_scalars con
   return reinterpret_cast<kernels::step_constants const*>(now.on_device);
 }
 
+COHORT_CUDNN_INLINE unsigned char const* mask_at(std::span<void* const> arguments, std::size_t i) {
+  return i < arguments.size() ? static_cast<step_mask const*>(arguments[i])->on_device : nullptr;
+}
+
 COHORT_CUDNN_INLINE float* tensor_at(std::span<void* const> arguments, std::size_t i) {
   return static_cast<float*>(arguments[i]);
 }

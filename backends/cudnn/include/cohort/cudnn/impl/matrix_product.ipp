@@ -36,10 +36,12 @@ COHORT_CUDNN_INLINE matrix_product::matrix_product(std::shared_ptr<blas_on_gpu c
   set(CUBLASLT_MATMUL_DESC_TRANSB, sizes.transposes_b ? transposed : not_transposed);
   if (sizes.has_bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
-  describe(d.a, factor, sizes.transposes_a ? sizes.k : sizes.m, sizes.transposes_a ? sizes.m : sizes.k);
-  describe(d.b, factor, sizes.transposes_b ? sizes.n : sizes.k, sizes.transposes_b ? sizes.k : sizes.n);
-  describe(d.result, sizes.result, sizes.m, sizes.n);
-  choose();
+  describe(d.a, factor, sizes.transposes_a ? sizes.k : sizes.m, sizes.transposes_a ? sizes.m : sizes.k,
+           sizes.step_a, sizes.batch, sizes.stride_a);
+  describe(d.b, factor, sizes.transposes_b ? sizes.n : sizes.k, sizes.transposes_b ? sizes.k : sizes.n,
+           sizes.step_b, sizes.batch, sizes.stride_b);
+  describe(d.result, sizes.result, sizes.m, sizes.n, sizes.step_d, sizes.batch, sizes.stride_d);
+  choose(sizes.alignment);
   if (by && algorithms_.size() > 1) choose_fastest(*by, sizes, products);
   algorithms_.resize(1);
 }
@@ -70,14 +72,21 @@ COHORT_CUDNN_INLINE matrix_product::descriptors::~descriptors() {
 }
 
 COHORT_CUDNN_INLINE void matrix_product::describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows,
-                                                  int columns) const {
-  blas_->check(blas_->functions().create_matrix(
-                   &matrix, type == element_type::bf16 ? CUDA_R_16BF : CUDA_R_32F,
-                   static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
+                                                  int columns, int step, int batch,
+                                                  std::int64_t stride) const {
+  cublaslt_functions const& f = blas_->functions();
+  blas_->check(f.create_matrix(&matrix, type == element_type::bf16 ? CUDA_R_16BF : CUDA_R_32F,
+                               static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                               step > 0 ? step : rows),
                "describing a matrix");
+  if (batch == 1) return;
+  blas_->check(f.set_matrix(matrix, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch),
+               "describing a batch of matrices");
+  blas_->check(f.set_matrix(matrix, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+               "describing a batch of matrices");
 }
 
-COHORT_CUDNN_INLINE void matrix_product::choose() {
+COHORT_CUDNN_INLINE void matrix_product::choose(std::uint32_t alignment) {
   cublaslt_functions const& f = blas_->functions();
   descriptors& d = descriptors_;
   blas_->check(f.create_preference(&d.preference), "creating the preferences of a matrix product");
@@ -86,7 +95,7 @@ COHORT_CUDNN_INLINE void matrix_product::choose() {
   for (auto const operand :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    prefer(operand, static_cast<std::uint32_t>(buffer::alignment));
+    prefer(operand, alignment);
   std::array<cublasLtMatmulHeuristicResult_t, max_timed> found{};
   int count = 0;
   blas_->stream().device().use();
@@ -96,33 +105,55 @@ COHORT_CUDNN_INLINE void matrix_product::choose() {
   for (int i = 0; i < count; ++i)
     if (auto const& one = found[static_cast<std::size_t>(i)]; one.state == CUBLAS_STATUS_SUCCESS)
       algorithms_.push_back(one.algo);
-  if (algorithms_.empty())
-    throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
+  if (algorithms_.empty()) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
+}
+
+/// Returns the text for the batch, the steps and the strides; empty for one product of packed matrices.
+COHORT_CUDNN_INLINE std::string steps_of(matrix_product::extents const& sizes) {
+  matrix_product::extents const packed{.m = sizes.m,
+                                       .n = sizes.n,
+                                       .k = sizes.k,
+                                       .transposes_a = sizes.transposes_a,
+                                       .transposes_b = sizes.transposes_b,
+                                       .has_bias = sizes.has_bias,
+                                       .result = sizes.result};
+  if (sizes == packed) return {};
+  return text_of({", batch ", sizes.batch, ", steps ", sizes.step_a, ' ', sizes.step_b, ' ', sizes.step_d,
+                  ", strides ", sizes.stride_a, ' ', sizes.stride_b, ' ', sizes.stride_d, ", alignment ",
+                  sizes.alignment});
 }
 
 COHORT_CUDNN_INLINE void matrix_product::choose_fastest(tuning& by, extents const& sizes,
                                                         product_precision products) {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= algorithms_.size(); ++i) names.push_back("algorithm " + std::to_string(i));
-  auto const bytes = [](int rows, int columns, element_type type) {
-    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) * bytes_of(type);
+  // Of stored matrices; one is stored transposed if `transposed`.
+  auto const bytes = [&](int rows, int columns, bool transposed, element_type type, int step,
+                         std::int64_t stride) {
+    if (transposed) std::swap(rows, columns);
+    std::int64_t const one = std::int64_t{step > 0 ? step : rows} * (columns - 1) + rows;
+    return static_cast<std::size_t>(one + (sizes.batch - 1) * stride) * bytes_of(type);
   };
   auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
   std::vector<buffer> memory;
   auto const enqueue = [&](std::size_t candidate) {
     if (memory.empty())
-      for (std::size_t const one : {bytes(sizes.m, sizes.k, factor), bytes(sizes.k, sizes.n, factor),
-                                    bytes(sizes.m, 1, sizes.result), bytes(sizes.m, sizes.n, sizes.result)})
+      for (std::size_t const one :
+           {bytes(sizes.m, sizes.k, sizes.transposes_a, factor, sizes.step_a, sizes.stride_a),
+            bytes(sizes.k, sizes.n, sizes.transposes_b, factor, sizes.step_b, sizes.stride_b),
+            bytes(sizes.m, 1, false, sizes.result, 0, 0),
+            bytes(sizes.m, sizes.n, false, sizes.result, sizes.step_d, sizes.stride_d)})
         memory.push_back(timing_buffer(blas_->shared_stream(), one));
     run(algorithms_[candidate], memory[0].data(), memory[1].data(),
         sizes.has_bias ? memory[2].data() : nullptr, memory[3].data());
   };
-  std::size_t const chosen = autotuned_choice(
-      by, blas_->stream(),
-      text_of({"cuBLASLt ", blas_->functions().version(), ", product ", sizes.m, 'x', sizes.n, 'x', sizes.k,
-               sizes.transposes_a ? ", a transposed" : "", sizes.transposes_b ? ", b transposed" : "",
-               sizes.has_bias ? ", bias" : "", ", by ", name_of(products), " to ", name_of(sizes.result)}),
-      names, enqueue);
+  std::size_t const chosen =
+      autotuned_choice(by, blas_->stream(),
+                       text_of({"cuBLASLt ", blas_->functions().version(), ", product ", sizes.m, 'x',
+                                sizes.n, 'x', sizes.k, sizes.transposes_a ? ", a transposed" : "",
+                                sizes.transposes_b ? ", b transposed" : "", sizes.has_bias ? ", bias" : "",
+                                steps_of(sizes), ", by ", name_of(products), " to ", name_of(sizes.result)}),
+                       names, enqueue);
   std::swap(algorithms_[0], algorithms_[chosen]);
 }
 

@@ -17,17 +17,19 @@ COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_r
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_copy(on, request);
   gpu_layout const is = request.inputs[0], layout(is.dims, is.channels_last && whole_channels, is.type);
-  std::size_t const area =
-      whole_channels ? elements_of(request.output_shape) / static_cast<std::size_t>(request.output_shape[0])
-                     : 1;
+  bool const of_sequence = whole_channels && request.output_shape.rank == 2;  // steps × channels
+  std::size_t const whole = elements_of(request.output_shape),
+                    area = of_sequence      ? static_cast<std::size_t>(request.output_shape[0])
+                           : whole_channels ? whole / static_cast<std::size_t>(request.output_shape[0])
+                                            : 1;
   random_on_gpu const random(request);
   auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
   auto const factor = static_cast<float>(1 / (1 - rate));
-  std::size_t const channels = elements_of(request.output_shape) / area,
+  std::size_t const channels = whole / area,
                     calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
   auto const drop = [=](std::span<void* const> a) {
     on->launch(kernels::dropout{values_at(a, 0, layout), values_at(a, 1, layout), random.draw(a[2]), channels,
-                                area, layout.channels_last, dropped_below, factor},
+                                area, of_sequence || layout.channels_last, dropped_below, factor},
                calls);
   };
   auto const n = static_cast<double>(layout.elements());

@@ -40,8 +40,10 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
 template <class Layer>
 gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& request, Layer const& layer,
                                    double smoothing, int ignored, bool without_entropy) {
-  auto const rows = static_cast<std::size_t>(request.batch);
-  std::size_t const classes = elements_of(request.output_shape);
+  std::size_t const classes = loss_steps(request.output_shape).width,
+                    rows =
+                        static_cast<std::size_t>(request.batch) * elements_of(request.output_shape) / classes;
+  double const of_row = ignored != target_spec::no_index ? 1 : row_factor(request, layer.sum_steps);
   auto const softmax_of = [=](loss_pass const& pass) {
     return kernels::softmax_rows{pass.input, pass.output, classes};
   };
@@ -50,7 +52,7 @@ gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& r
                                   pass.targets, classes, smoothing, ignored};
   };
   return prepare_loss(
-      on, request, layer.flops(request.input_shapes) * request.batch, rows, layer.weight,
+      on, request, layer.flops(request.input_shapes) * request.batch, rows, layer.weight * of_row,
       [=](loss_pass const& pass) { on->launch(softmax_of(pass), rows); },
       [=](loss_pass const& pass) {
         on->launch(

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/layer/attention.hpp>
+
+namespace cohort::detail {
+
+/// Attention: one head after the other, for all examples at once. Batched products by cuBLASLt compute the
+/// scores, the outputs and the gradients; kernels compute the softmax. Tensors are f32; products are f32, or
+/// TF32 for cudnn_tf32 and cudnn_bf16.
+///
+/// Cost      scratch memory of examples · S · T elements (backward: twice that), and with rotary positions
+///           copies of queries and keys. Backward recomputes the scores.
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, attention const& layer);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/attention_on_gpu.ipp>
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/layer/gru.hpp>
+#include <cohort/layer/lstm.hpp>
+#include <cohort/layer/recurrent_output.hpp>
+#include <cohort/layer/simple_rnn.hpp>
+
+namespace cohort::detail {
+
+/// Recurrent layers: matrix products by cuBLASLt, and one or two kernels for each step.
+///
+/// The product of all inputs precedes the loop over the steps, and the products for the gradients of weights
+/// and inputs follow it. Arrays are steps × rows × columns. The rows of a step are the examples, padded to a
+/// multiple of 16, so that each step's arrays are aligned; masked steps are computed and discarded. Tensors
+/// are f32; products are f32, or TF32 for cudnn_tf32 and cudnn_bf16.
+///
+/// Order     a layer with `stateful` copies its states from and to the processor in each forward pass, which
+///           waits for the GPU.
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, simple_rnn const& layer);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, lstm const& layer);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, gru const& layer);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, recurrent_output const& layer);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/recurrent_on_gpu.ipp>
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent and attention layers on the simulated GPU, beyond the rungs of the conformance ladder.
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cohort/backend/reference.hpp>
+#include <cohort/data/sequences.hpp>
+#include <cohort/layer/attention.hpp>
+#include <cohort/layer/positions.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "../../trainer/parameters_of.hpp"
+#include "../../trainer/stateful_cases.hpp"
+#include "pretended_cudnn.hpp"
+
+namespace recurrent_on_gpu_test {
+
+using namespace cohort;
+using namespace stateful_cases;
+using cohort_test::parameters_of;
+
+class recurrent_on_gpu : public testing::Test {
+ protected:
+  recurrent_on_gpu() { pretended_cudnn::machine = &machine; }
+  fake_machine machine;
+};
+
+TEST_F(recurrent_on_gpu, parts_of_sequences_continue) {
+  EXPECT_LE(difference<pretended_cudnn>(false), 1e-5);
+  EXPECT_LE(difference<pretended_cudnn>(true), 1e-5);
+}
+
+TEST_F(recurrent_on_gpu, crops_have_the_loss_of_the_whole_sequences) {
+  double const whole = loss<reference<float>>(12, false);
+  for (int const length : {1, 4, 12}) EXPECT_NEAR(loss<pretended_cudnn>(length, true), whole, 1e-5) << length;
+  EXPECT_GT(std::abs(loss<pretended_cudnn>(4, false) - whole), 1e-3);
+}
+
+/// A classifier of masked sequences: a recurrent layer in each direction, attention, and dropout of each
+/// kind.
+graph classifier() {
+  return graph::build([](builder& b) {
+    tensor const x = b.masked_input({7, 2}) | dense{.units = 8} | learned_positions{};
+    tensor const y = concat(x | lstm{.units = 4, .dropout = 0.1, .recurrent_dropout = 0.2},
+                            x | gru{.units = 4, .reverse = true});
+    tensor const z = y + (y | layer_norm{} | dense{.units = 24} | attention{.heads = 2, .rotary = 50});
+    return concat(z | global_avg_pool{}, z | global_max_pool{}) | dense{.units = 3} | softmax_cross_entropy{};
+  });
+}
+
+template <class B>
+std::vector<float> trained() {
+  std::vector<int> lengths;
+  std::vector<std::int32_t> labels;
+  int rows = 0;
+  for (int n = 0; n < 24; ++n) {
+    lengths.push_back(1 + n % 7);
+    rows += lengths.back();
+    labels.push_back(n % 3);
+  }
+  std::vector<float> const x = drawn_rows(rows, "x");
+  sequences const data({.values = series_of(tensor_view{x.data(), {rows, 2}}, lengths)},
+                       {.values = tensor_view{labels.data(), {24}}, .classes = 3}, {.length = 7});
+  training run = trainer<B>(classifier(), {.updater = adam{.rate = 1e-2}, .seed = 2});
+  for (int epoch = 0; epoch < 4; ++epoch) run.fit(data, {.batch = 8});
+  return parameters_of<float>(run);
+}
+
+TEST_F(recurrent_on_gpu, trains_like_the_reference) {
+  std::vector<float> const got = trained<pretended_cudnn>(), wanted = trained<reference<float>>();
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-3) << i;
+  EXPECT_EQ(trained<pretended_cudnn>(), got);
+}
+
+}  // namespace recurrent_on_gpu_test
