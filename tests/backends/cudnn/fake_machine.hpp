@@ -58,12 +58,15 @@ struct fake_machine : fake_compiler {
   std::atomic<int> queries_left = -1;       // of streams, until the GPU is lost; −1: it is not lost
   std::atomic<int> identities = 0;          // number of identifiers returned
   std::set<fake_stream*> streams{};         // created
-  std::atomic<int> events = 0;              // created
-  std::atomic<int> modules = 0;             // loaded
-  std::vector<unsigned> blocks{};           // of each launch
-  std::atomic<std::size_t> crossed = 0;     // bytes copied between the processor and the GPU
-  std::atomic<int> waits = 0;               // for a stream with pending work
-  std::atomic<int> graphs = 0;              // graphs of recorded work that can be launched
+  static constexpr int greatest_priority = -5;
+  std::atomic<int> prioritised = 0;  // streams that were created with the greatest priority
+  std::atomic<int> events = 0;       // created
+  std::atomic<int> event_queries = 0;
+  std::atomic<int> modules = 0;          // loaded
+  std::vector<unsigned> blocks{};        // of each launch
+  std::atomic<std::size_t> crossed = 0;  // bytes copied between the processor and the GPU
+  std::atomic<int> waits = 0;            // for a stream with pending work
+  std::atomic<int> graphs = 0;           // graphs of recorded work that can be launched
   std::atomic<int> graph_launches = 0;
   std::atomic<int> broken_graphs = 0;                     // failed recordings
   std::map<std::byte const*, std::size_t> page_locked{};  // allocated memory, and its bytes
@@ -273,6 +276,16 @@ struct fake_machine : fake_compiler {
       *made = reinterpret_cast<CUstream>(stream);
       return CUDA_SUCCESS;
     };
+    driver.stream_priorities = [](int* least, int* greatest) {
+      *least = 0;
+      *greatest = greatest_priority;
+      return CUDA_SUCCESS;
+    };
+    driver.create_stream_with_priority = [](CUstream* made, unsigned how, int priority) {
+      if (priority < greatest_priority || priority > 0) return CUDA_ERROR_INVALID_VALUE;
+      if (priority == greatest_priority) ++now->prioritised;
+      return now->driver.create_stream(made, how);
+    };
     driver.destroy_stream = [](CUstream given) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       auto* const stream = reinterpret_cast<fake_stream*>(given);
@@ -344,19 +357,22 @@ struct fake_machine : fake_compiler {
     driver.record = [](CUevent event, CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       auto* const of = reinterpret_cast<fake_stream*>(stream);
-      of->finish();
       *reinterpret_cast<fake_event*>(event) = {of, of->work, of->last};
       return CUDA_SUCCESS;
     };
     driver.wait_for_event = [](CUstream stream, CUevent event, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       auto const& until = *reinterpret_cast<fake_event const*>(event);
+      until.of->finish();
       reinterpret_cast<fake_stream*>(stream)->waits_for[until.of] = until.work;
       return CUDA_SUCCESS;
     };
     driver.query_event = [](CUevent event) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      auto const& last = reinterpret_cast<fake_event const*>(event)->last;
+      auto const& [of, position, last] = *reinterpret_cast<fake_event const*>(event);
+      if (CUresult const says = now->work; says != CUDA_SUCCESS) return says;
+      ++now->event_queries;
+      if (of) of->finish();
       return !last || last->load() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     };
   }

@@ -76,7 +76,7 @@ struct fake_stream {
 };
 /// A position in a stream.
 struct fake_event {
-  fake_stream const* of = nullptr;
+  fake_stream* of = nullptr;
   int work = 0;
   std::shared_ptr<std::atomic<bool> const> last = nullptr;
 };

@@ -53,6 +53,7 @@ TEST_F(nccl_between_pretended_gpus, sums_device_memory) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(library.sums, 3 * (1 + 2 + 3));
+  EXPECT_EQ(machine.prioritised, 1 + 2 + 3) << "streams of sums";
   EXPECT_EQ(library.aborted, 0) << "ranks did not end together";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
+#include <cohort/cudnn/detail/gpu_event.hpp>
 #include <cohort/cudnn/detail/kernel_module.hpp>
 #include <cohort/cudnn/detail/staging_memory.hpp>
 #include <cohort/detail/chrono.hpp>
@@ -21,7 +22,8 @@ namespace cohort::detail {
 ///
 /// Order     work runs in the order in which the threads enqueue it. wait, download and deallocate block
 ///           until all enqueued work has run. upload does so only if more than staging_memory's capacity is
-///           in flight. While one thread records, calls from other threads block.
+///           in flight. An upload of more than this capacity fills one half of the staging memory while the
+///           GPU reads the other. While one thread records, calls from other threads block.
 /// Errors    backend_error with the driver's message; memory_error if the GPU has too little free memory;
 ///           deadline_error if the GPU's work takes longer than `deadline`.
 class compute_stream final : public memory_space {
@@ -80,7 +82,14 @@ class compute_stream final : public memory_space {
   /// after the first millisecond. If a call has exceeded the deadline, later calls poll only once until one
   /// succeeds.
   void finish() const;
+  /// Polls, as finish, until the work before an event has run.
+  void finish(gpu_event const& event) const;
+  template <class Ask>
+  void poll(Ask ask) const;
 
+  /// Before    the staging lock is held.
+  void upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from, std::byte* to,
+                        std::size_t bytes) const;
   /// Counts a thread that reads a staging piece, and releases the staging lock while that thread reads.
   class staging_reader {
    public:

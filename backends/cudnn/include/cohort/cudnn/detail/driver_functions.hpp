@@ -35,6 +35,8 @@ struct driver_functions {
   decltype(&::cuMemcpyDtoHAsync_v2) download = nullptr;
   decltype(&::cuMemcpyDtoDAsync_v2) copy = nullptr;
   decltype(&::cuStreamCreate) create_stream = nullptr;
+  decltype(&::cuStreamCreateWithPriority) create_stream_with_priority = nullptr;
+  decltype(&::cuCtxGetStreamPriorityRange) stream_priorities = nullptr;
   decltype(&::cuStreamDestroy_v2) destroy_stream = nullptr;
   decltype(&::cuStreamQuery) query = nullptr;
   decltype(&::cuStreamWaitEvent) wait_for_event = nullptr;
@@ -77,6 +79,8 @@ struct driver_functions {
     visit("cuMemcpyDtoHAsync_v2", download);
     visit("cuMemcpyDtoDAsync_v2", copy);
     visit("cuStreamCreate", create_stream);
+    visit("cuStreamCreateWithPriority", create_stream_with_priority);
+    visit("cuCtxGetStreamPriorityRange", stream_priorities);
     visit("cuStreamDestroy_v2", destroy_stream);
     visit("cuStreamQuery", query);
     visit("cuStreamWaitEvent", wait_for_event);

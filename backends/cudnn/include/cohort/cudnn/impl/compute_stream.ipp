@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/cudnn/detail/compute_stream.hpp>
 #include <cohort/detail/config.hpp>
 #include <cstdint>
@@ -78,13 +79,29 @@ COHORT_CUDNN_INLINE void compute_stream::clear(std::byte* memory, std::size_t by
 COHORT_CUDNN_INLINE void compute_stream::upload(void const* from, std::byte* to, std::size_t bytes) const {
   require_not_recording("a copy to the GPU");
   std::unique_lock staging_lock(staging_mutex_);
-  for (std::size_t done = 0; done < bytes;) {
-    std::span<std::byte> const piece = staging_piece(staging_lock, bytes - done);
-    std::memcpy(piece.data(), static_cast<std::byte const*>(from) + done, piece.size());
+  if (bytes > staging_memory::capacity)
+    return upload_by_halves(staging_lock, static_cast<std::byte const*>(from), to, bytes);
+  std::span<std::byte> const piece = staging_piece(staging_lock, bytes);
+  std::memcpy(piece.data(), from, bytes);
+  auto const held = lock_queue();
+  driver().check(driver().upload(device_address(to), piece.data(), bytes, stream_), "copying to the GPU");
+}
+
+COHORT_CUDNN_INLINE void compute_stream::upload_by_halves(std::unique_lock<std::mutex>& lock,
+                                                          std::byte const* from, std::byte* to,
+                                                          std::size_t bytes) const {
+  std::span<std::byte> const all = staging_piece(lock, staging_memory::capacity);
+  gpu_event const read[]{gpu_event(on_), gpu_event(on_)};  // the GPU has read the half
+  std::size_t const half = all.size() / 2;
+  for (std::size_t done = 0, turn = 0; done < bytes; ++turn) {
+    std::size_t const count = std::min(half, bytes - done);
+    std::byte* const piece = all.data() + turn % 2 * half;
+    if (turn >= 2) finish(read[turn % 2]);
+    std::memcpy(piece, from + done, count);
     auto const held = lock_queue();
-    driver().check(driver().upload(device_address(to + done), piece.data(), piece.size(), stream_),
-                   "copying to the GPU");
-    done += piece.size();
+    driver().check(driver().upload(device_address(to + done), piece, count, stream_), "copying to the GPU");
+    driver().check(driver().record(read[turn % 2].handle(), stream_), "marking a copy's end");
+    done += count;
   }
 }
 
@@ -160,12 +177,21 @@ COHORT_CUDNN_INLINE void compute_stream::destroy_recorded(CUgraphExec recorded) 
 }
 
 COHORT_CUDNN_INLINE void compute_stream::finish() const {
+  poll([&] { return driver().query(stream_); });
+}
+
+COHORT_CUDNN_INLINE void compute_stream::finish(gpu_event const& event) const {
+  poll([&] { return driver().query_event(event.handle()); });
+}
+
+template <class Ask>
+void compute_stream::poll(Ask status_of) const {
   using clock = std::chrono::steady_clock;
   clock::time_point const begin = clock::now();
   auto const ask = [&] {
     while (wants_to_record_ && !records()) std::this_thread::yield();
     auto const held = lock_queue();
-    return driver().query(stream_);
+    return status_of();
   };
   for (CUresult status; (status = ask()) != CUDA_SUCCESS;) {
     if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU", on_->name());

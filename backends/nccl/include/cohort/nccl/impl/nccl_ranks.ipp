@@ -19,7 +19,11 @@ COHORT_NCCL_INLINE nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> 
   if (over_->rank() == 0) check(functions_->unique_id(&id), "making an identifier");
   over_->broadcast({reinterpret_cast<std::byte*>(&id), element_type::u8, sizeof id}, 0);
   on_->use();
-  check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream for sums");
+  // Sums precede the kernels of backward, because the other ranks wait for them.
+  int least = 0, greatest = 0;
+  check(driver().stream_priorities(&least, &greatest), "reading the priorities of streams");
+  check(driver().create_stream_with_priority(&stream_, CU_STREAM_NON_BLOCKING, greatest),
+        "making a stream for sums");
   try {
     ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
     how.blocking = 0;
