@@ -8,8 +8,10 @@
 #include <cohort/layer/positions.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "../../plan/trial.hpp"
 #include "../../trainer/parameters_of.hpp"
 #include "../../trainer/stateful_cases.hpp"
 #include "pretended_cudnn.hpp"
@@ -72,6 +74,25 @@ TEST_F(recurrent_on_gpu, trains_like_the_reference) {
   ASSERT_EQ(got.size(), wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-3) << i;
   EXPECT_EQ(trained<pretended_cudnn>(), got);
+}
+
+/// Weights move the mask in the block that is uploaded; a recorded pass would read its old address.
+TEST_F(recurrent_on_gpu, replays_only_with_the_same_addresses) {
+  trial<pretended_cudnn> one(classifier(), {.batch = 4});
+  auto const loss = [&](std::span<float const> weights) {
+    one.run->forward({.inputs = one.batch.input_views,
+                      .targets = one.batch.target_views,
+                      .masks = one.batch.mask_views,
+                      .weights = weights,
+                      .seed = 1});
+    return one.run->loss();
+  };
+  double const wanted = loss({});
+  std::vector<float> const ones(4, 1);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(loss({}), wanted);
+  EXPECT_GT(machine.graph_launches, 0);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(loss(ones), wanted) << k;
+  EXPECT_EQ(loss({}), wanted);
 }
 
 }  // namespace recurrent_on_gpu_test

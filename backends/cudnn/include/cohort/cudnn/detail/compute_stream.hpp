@@ -85,7 +85,7 @@ class compute_stream final : public memory_space {
   /// Polls, as finish, until the work before an event has run.
   void finish(gpu_event const& event) const;
   template <class Ask>
-  void poll(Ask ask) const;
+  void repeat_until_done(Ask ask) const;
 
   /// Before    the staging lock is held.
   void upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from, std::byte* to,

@@ -177,15 +177,15 @@ COHORT_CUDNN_INLINE void compute_stream::destroy_recorded(CUgraphExec recorded) 
 }
 
 COHORT_CUDNN_INLINE void compute_stream::finish() const {
-  poll([&] { return driver().query(stream_); });
+  repeat_until_done([&] { return driver().query(stream_); });
 }
 
 COHORT_CUDNN_INLINE void compute_stream::finish(gpu_event const& event) const {
-  poll([&] { return driver().query_event(event.handle()); });
+  repeat_until_done([&] { return driver().query_event(event.handle()); });
 }
 
 template <class Ask>
-void compute_stream::poll(Ask status_of) const {
+void compute_stream::repeat_until_done(Ask status_of) const {
   using clock = std::chrono::steady_clock;
   clock::time_point const begin = clock::now();
   auto const ask = [&] {
