@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs everything that building Cohort needs and this machine lacks. Does nothing if nothing is missing.
 #
-#   bash cmake/setup.sh [--examples] [--clang] [--cuda] [--data]
+#   bash cmake/setup.sh [--examples] [--clang] [--cuda] [--data] [--packages]
 #     --examples   only the dependencies of the library and its examples, not those of tests and benchmarks
 #     --clang      also clang++ and its sanitizers, for the presets fuzz and tsan
 #     --cuda       also the headers and libraries of CUDA 13, cuDNN 9 and NCCL 2, if they are missing: 1.1 GB
@@ -10,6 +10,7 @@
 #                  programs run on the CPU.
 #     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: downloads it from public
 #                  mirrors into the cache
+#     --packages   also the tools that build the Debian packages
 #
 # Supports Debian 12 and 13. Ubuntu 22.04 and 24.04 are untested: they have the same package names, but 22.04
 # needs g++-12 (set CXX=g++-12) and a newer CMake, which pip installs. Packages are installed by apt. If apt
@@ -21,14 +22,15 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/steps.sh"
 step_shows_lines=3
 
-with_tests=yes with_clang=no with_cuda=no with_data=no
+with_tests=yes with_clang=no with_cuda=no with_data=no with_packages=no
 for flag in "$@"; do
   case $flag in
     --examples) with_tests=no ;;
     --clang) with_clang=yes ;;
     --cuda) with_cuda=yes ;;
     --data) with_data=yes ;;
-    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples, --clang, --cuda or --data" ;;
+    --packages) with_packages=yes ;;
+    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples, --clang, --cuda, --data or --packages" ;;
   esac
 done
 
@@ -205,6 +207,7 @@ if [ $with_tests = yes ]; then
   want python3-dev has_python_headers
 fi
 if [ $with_clang = yes ]; then want clang has_command clang++; fi
+if [ $with_packages = yes ]; then want dpkg-dev has_command dpkg-shlibdeps; fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 if [ $with_clang = yes ]; then
   version=$(clang++ -dumpversion | sed 's/[.].*//')

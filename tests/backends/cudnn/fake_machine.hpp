@@ -117,6 +117,7 @@ struct fake_machine : fake_compiler {
   static inline fake_machine* now = nullptr;
   static inline thread_local CUcontext current = nullptr;
   std::mutex among_streams;
+  std::vector<std::unique_ptr<fake_graph>> executables{};  // those of a lost GPU are never destroyed
   static bool in_context() { return now && current == reinterpret_cast<CUcontext>(now); }
 
   /// Fills the functions that no test calls but every library must have.
@@ -325,12 +326,16 @@ struct fake_machine : fake_compiler {
     };
     driver.make_executable = [](CUgraphExec* made, CUgraph graph, unsigned long long) {
       ++now->graphs;
-      *made = reinterpret_cast<CUgraphExec>(new fake_graph(*reinterpret_cast<fake_graph*>(graph)));
+      std::lock_guard const in_turn(now->among_streams);
+      auto& one = now->executables.emplace_back(new fake_graph(*reinterpret_cast<fake_graph*>(graph)));
+      *made = reinterpret_cast<CUgraphExec>(one.get());
       return CUDA_SUCCESS;
     };
     driver.destroy_executable = [](CUgraphExec graph) {
       --now->graphs;
-      delete reinterpret_cast<fake_graph*>(graph);
+      std::lock_guard const in_turn(now->among_streams);
+      std::erase_if(now->executables,
+                    [&](auto const& one) { return one.get() == reinterpret_cast<fake_graph*>(graph); });
       return CUDA_SUCCESS;
     };
     driver.launch_graph = [](CUgraphExec graph, CUstream stream) {
