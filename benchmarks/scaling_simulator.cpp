@@ -122,6 +122,8 @@ void apply_flags(simulated_machine& to, int argc, char** argv, int first) {
     else
       *count->value = whole_number(argv[at + 1], argv[at]);
   }
+  if (to.how.oversubscription != 1 && to.how.hosts_per_rack == 0)
+    fail("--oversubscription is that of the racks' uplinks: set --hosts-per-rack, too");
   if (to.speed.slow_factor != 1) to.speed.slow_rank = 0;
 }
 
@@ -231,7 +233,7 @@ void table(int argc, char** argv) {
         simulated_strategy const strategy = strategy_of(named);
         // Large networks on many ranks have millions of messages per step.
         bool const is_large = net.net.parameter_count() > 10'000'000;
-        int const least = ranks < 1000 && !is_large ? 20 : ranks < 4096 ? 5 : 3;
+        int const least = ranks < 1000 && !is_large ? 20 : ranks < 4096 || !is_large ? 5 : 3;
         std::vector<schedule> const all =
             recorded_schedules(net, make_backend_handle("onednn"), strategy, ranks, compute).all();
         std::string cells;

@@ -13,7 +13,7 @@ namespace cohort {
 ///           of unmasked steps.
 /// `has_gaps`  false if no unmasked step of a sequence follows a masked one; lengths and counts are then
 ///             equal.
-/// `on_device` the same as `steps` in device memory; null if arenas are in host memory
+/// `on_device` the same as `steps` in device memory; null if arenas are in host memory.
 struct step_mask {
   int length = 0;
   std::uint8_t const* steps = nullptr;

@@ -116,6 +116,23 @@ inline constexpr row sequences[]{
               | dense{.units = words, .bias = false, .settings = {.shares = "words"}}
               | softmax_cross_entropy{.ignore_index = -1};
      }},
+    {"sequence_18_layers_with_channels_without_norms",
+     [](builder& net, draw& d) {
+       int const length = d.between(2, 9), width = d.between(2, 19);
+       tensor const x = net.input({length, 3}) | dense{.units = width} | prelu{};
+       tensor const y = concat(x, x | cohort::scale{.factor = 0.5, .learned = true} | softmax{});
+       return y | subset{.first = 1, .last = width + 1} | spatial_dropout{} | flatten{};
+     }},
+    {"sequence_19_pools_of_all_steps",
+     [](builder& net, draw& d) {
+       tensor const x = net.input({d.between(1, 9), 3}) | dense{.units = d.between(1, 9)};
+       return concat(x | global_avg_pool{}, x | global_max_pool{});
+     }},
+    {"sequence_20_ignored_targets_with_a_mask_without_a_norm",
+     [](builder& net, draw& d) {
+       return masked_sequence(net, d.between(2, 19), d.between(1, 9)) | tanh_activation{}
+              | softmax_cross_entropy{.sum_steps = d.between(0, 1) == 1, .ignore_index = 0};
+     }},
 };
 
 }  // namespace operations

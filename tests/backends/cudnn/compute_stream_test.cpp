@@ -151,16 +151,18 @@ TEST(compute_stream, copies_more_than_its_staging_buffer) {
 TEST(compute_stream, uploads_much_by_halves) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  constexpr std::size_t half = detail::staging_memory::capacity / 2;
-  std::vector<unsigned char> from(5 * half + 3), got(from.size());
+  constexpr std::size_t half = detail::staging_memory::capacity / 4;
+  std::vector<unsigned char> from(9 * half + 3), got(from.size());
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i / half + i);
   std::byte* const to = stream.allocate(from.size());
   stream.wait();
   machine.waits = 0;
   stream.upload(from.data(), to, from.size());
   EXPECT_EQ(machine.waits, 0) << "a wait for all work";
-  EXPECT_EQ(machine.event_queries, 4) << "six pieces, the first two without waiting";
+  EXPECT_EQ(machine.event_queries, 8) << "ten pieces, the first two without waiting";
   EXPECT_EQ(machine.events, 0);
+  stream.upload(from.data(), to, 4);
+  EXPECT_EQ(machine.waits, 0) << "half of the staging memory is free";
   stream.download(to, got.data(), got.size());
   EXPECT_EQ(got, from);
   stream.deallocate(to);

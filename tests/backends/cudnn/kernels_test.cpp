@@ -343,7 +343,7 @@ TEST(kernels, sum_softmax_losses_by_warps) {
   }
 }
 
-/// Queries with fewer and more keys than a warp has lanes; the second example has no key.
+/// Fewer keys than a warp has lanes, as many, and more; the second example has no key.
 TEST(kernels, attend_by_warps) {
   for (std::size_t const keys : {3, 32, 77}) {
     std::size_t const queries = keys, rows = 2 * queries;
@@ -364,7 +364,8 @@ TEST(kernels, attend_by_warps) {
     for (std::size_t a = 0; a < wanted.size(); ++a)
       for (std::size_t i = 0; i < wanted[a].size(); ++i) ASSERT_NEAR(got[a][i], wanted[a][i], 1e-5);
     EXPECT_EQ(got[0][rows * keys / 2], 0) << "a query without keys";
-    EXPECT_EQ(got[0][1], 0) << "a masked key";
+    EXPECT_EQ(got[0][2 * keys + 1], 0) << "a masked key";
+    EXPECT_GT(got[0][2 * keys + 2], 0) << "the query's own step";
     EXPECT_EQ(got[0][2], 0) << "a later key";
     // Backward recomputes the same probabilities.
     std::vector<float> again = x;

@@ -49,6 +49,7 @@ class step_inputs {
     check_inputs(request.inputs);
     for (std::size_t i = 0; i < request.inputs.size(); ++i) inputs_[i] = staged(i, request.inputs[i]);
     if (masks_.size() > 0 || !request.masks.empty()) masks_.load(request.inputs, request.masks, examples_);
+    if (scalars_.states != request.states || scalars_.first_row != request.first_row) ++version_;
     scalars_.states = request.states;
     scalars_.first_row = request.first_row;
     if (training_) load_training(request);
@@ -70,8 +71,8 @@ class step_inputs {
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
   step_mask& mask(std::size_t which) { return masks_[which]; }
-  /// Changes if the address or type of targets or scalars that a device's kernels read differs from that of
-  /// the previous step.
+  /// Changes if the address or type of targets, masks, scalars or states that a device's passes use differs
+  /// from that of the previous step.
   std::uint64_t version() const { return version_; }
 
  private:
@@ -214,7 +215,7 @@ class step_inputs {
     return to;
   }
 
-  /// Uploads all data except inputs in one block; targets and scalars then point to this block.
+  /// Uploads all data except inputs in one block; targets, masks and scalars then point to this block.
   void upload_block(forward_request const& request) {
     std::vector<tensor_view> const& targets = host_targets_;
     step_constants const now{uploaded_scale_, scalars_.weight_of(batch_), request.seed,
@@ -229,8 +230,8 @@ class step_inputs {
     std::size_t const constants = room(sizeof now), weights = room(request.weights.size_bytes()),
                       indices = room(request.indices.size_bytes());
     offsets_.clear();
-    for (tensor_view const& one : targets) offsets_.push_back(room(size_of(one)));
     for (std::size_t m = 0; m < masks_.size(); ++m) offsets_.push_back(room(masks_.steps(m).size()));
+    for (tensor_view const& one : targets) offsets_.push_back(room(size_of(one)));
     host_block_.resize(bytes);
     device_block_.resize(bytes, passes_.space());
     auto const put = [&](std::size_t at, void const* from, std::size_t size) {
@@ -239,9 +240,10 @@ class step_inputs {
     put(constants, &now, sizeof now);
     put(weights, request.weights.data(), request.weights.size_bytes());
     put(indices, request.indices.data(), request.indices.size_bytes());
-    for (std::size_t t = 0; t < targets.size(); ++t) put(offsets_[t], targets[t].data, size_of(targets[t]));
     for (std::size_t m = 0; m < masks_.size(); ++m)
-      put(offsets_[targets.size() + m], masks_.steps(m).data(), masks_.steps(m).size());
+      put(offsets_[m], masks_.steps(m).data(), masks_.steps(m).size());
+    std::span<std::size_t const> const of_targets = std::span(offsets_).subspan(masks_.size());
+    for (std::size_t t = 0; t < targets.size(); ++t) put(of_targets[t], targets[t].data, size_of(targets[t]));
     passes_.upload(host_block_.data(), device_block_.data(), bytes);
 
     bool same = true;
@@ -259,11 +261,11 @@ class step_inputs {
     point(sums_, request.sums);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       point(targets_[t].type, targets[t].type);
-      point(targets_[t].data, base + offsets_[t]);
+      point(targets_[t].data, base + of_targets[t]);
       targets_[t].dims = targets[t].dims;
     }
     for (std::size_t m = 0; m < masks_.size(); ++m)
-      point(masks_[m].on_device, reinterpret_cast<std::uint8_t const*>(base + offsets_[targets.size() + m]));
+      point(masks_[m].on_device, reinterpret_cast<std::uint8_t const*>(base + offsets_[m]));
     if (!same) ++version_;
   }
 
@@ -282,7 +284,7 @@ class step_inputs {
   step_scalars scalars_;
   step_masks masks_;
   reusable_buffer host_block_, device_block_;  // data that is uploaded in one block
-  std::vector<std::size_t> offsets_;           // in that block: targets, then masks
+  std::vector<std::size_t> offsets_;           // in that block: masks, then targets
   float const* device_weights_ = nullptr;
   std::int64_t const* device_indices_ = nullptr;
   batch_sums* sums_ = nullptr;

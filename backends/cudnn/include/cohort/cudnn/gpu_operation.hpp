@@ -47,8 +47,13 @@ struct gpu_target {
 shape batched_input(gpu_request const& of, std::size_t i = 0);
 inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
 
-/// Returns the shape of the smallest f32 tensor with at least `bytes` bytes.
-shape shape_for_bytes(std::size_t bytes);
+/// Returns the shape of an f32 tensor of at least `elements` elements: of exactly as many if they are fewer
+/// than 2³¹.
+shape shape_for_elements(std::size_t elements);
+/// The same for bytes.
+inline shape shape_for_bytes(std::size_t bytes) {
+  return shape_for_elements((bytes + sizeof(float) - 1) / sizeof(float));
+}
 
 /// Device address of the constants that change from step to step.
 kernels::step_constants const* constants_of(step_scalars const& now);

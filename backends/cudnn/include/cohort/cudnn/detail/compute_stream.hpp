@@ -21,9 +21,9 @@ namespace cohort::detail {
 /// One queue of work on a GPU, the kernels that it launches, and the GPU's memory.
 ///
 /// Order     work runs in the order in which the threads enqueue it. wait, download and deallocate block
-///           until all enqueued work has run. upload does so only if more than staging_memory's capacity is
-///           in flight. An upload of more than this capacity fills one half of the staging memory while the
-///           GPU reads the other. While one thread records, calls from other threads block.
+///           until all enqueued work has run. upload does so only if the staging memory has no room. An
+///           upload of more than staging_memory's capacity waits, from its third piece on, until the GPU has
+///           read the piece before the last one. While one thread records, calls from other threads block.
 /// Errors    backend_error with the driver's message; memory_error if the GPU has too little free memory;
 ///           deadline_error if the GPU's work takes longer than `deadline`.
 class compute_stream final : public memory_space {
@@ -87,10 +87,12 @@ class compute_stream final : public memory_space {
   template <class Ask>
   void repeat_until_done(Ask ask) const;
 
-  /// Before    the staging lock is held.
+  /// Fills one half of a part of the staging memory while the GPU reads the other.
+  ///
+  /// Before    the staging lock is held. It is released while the halves are filled.
   void upload_by_halves(std::unique_lock<std::mutex>& lock, std::byte const* from, std::byte* to,
                         std::size_t bytes) const;
-  /// Counts a thread that reads a staging piece, and releases the staging lock while that thread reads.
+  /// Counts a thread that uses a staging piece, and releases the staging lock while that thread uses it.
   class staging_reader {
    public:
     staging_reader(std::unique_lock<std::mutex>& lock, int& readers);

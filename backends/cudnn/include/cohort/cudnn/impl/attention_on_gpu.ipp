@@ -6,6 +6,7 @@
 #include <cohort/cudnn/detail/attention_on_gpu.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
 #include <cohort/detail/config.hpp>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -66,9 +67,10 @@ class attention_by_heads {
     int const q = row_step(s.columns), v = row_step(s.value_columns), rotated = s.rotary > 0 ? s.columns : q;
     auto const width = static_cast<int>(s.width()), value_width = static_cast<int>(s.value_width());
     // All heads begin at multiples of their widths, and examples at multiples of their rows.
-    std::uint32_t const alignment = std::min<std::uint32_t>(
-        buffer::alignment, sizeof(float) << std::countr_zero(static_cast<unsigned>(
-                               width | value_width | q | v | rotated | s.value_columns | score_step())));
+    auto const sizes = static_cast<std::uint64_t>(width | value_width | q | v | rotated | s.value_columns)
+                       | static_cast<std::uint64_t>(score_step());
+    auto const alignment =
+        static_cast<std::uint32_t>(std::min(buffer::alignment, sizeof(float) << std::countr_zero(sizes)));
     auto const product = [&](matrix_product::extents sizes) {
       // operands are f32, also for bf16
       auto const precision =
@@ -157,7 +159,7 @@ class attention_by_heads {
   }
   shape scratch_dims(bool backward) const {
     std::size_t const sets = backward ? 2 : 1;
-    return {static_cast<int>(sets * (padded(score_elements()) + padded(rotated_elements())))};
+    return shape_for_elements(sets * (padded(score_elements()) + padded(rotated_elements())));
   }
 
   /// `log_sums`: heads × queries per example; null at inference.
@@ -211,7 +213,7 @@ class attention_by_heads {
     return round_to_alignment(elements * sizeof(float)) / sizeof(float);
   }
   int row_step(int columns) const { return s_.packed ? 3 * s_.columns : columns; }
-  int score_step() const { return s_.queries * s_.keys; }
+  std::int64_t score_step() const { return std::int64_t{s_.queries} * s_.keys; }
   std::size_t queries() const { return static_cast<std::size_t>(s_.queries); }
   std::size_t score_rows() const { return static_cast<std::size_t>(batch_) * queries(); }
   std::size_t log_step() const { return static_cast<std::size_t>(s_.heads) * queries(); }
@@ -257,7 +259,10 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   std::size_t const inputs = request.input_shapes.size();
   bool const training = request.training;
   double const flops = layer.flops(request.input_shapes) * request.batch;
-  shape const to = batched_output(request), log_sums{request.batch * s.heads * s.queries};
+  shape const to = batched_output(request),
+              log_sums = shape_for_elements(static_cast<std::size_t>(request.batch)
+                                            * static_cast<std::size_t>(s.heads)
+                                            * static_cast<std::size_t>(s.queries));
   gpu_operation made;
   made.output = to;
   gpu_operands forward{{output, 0, to}, {scratch, 0, run->scratch_dims(false)}};

@@ -90,7 +90,9 @@ COHORT_CUDNN_INLINE void compute_stream::upload(void const* from, std::byte* to,
 COHORT_CUDNN_INLINE void compute_stream::upload_by_halves(std::unique_lock<std::mutex>& lock,
                                                           std::byte const* from, std::byte* to,
                                                           std::size_t bytes) const {
-  std::span<std::byte> const all = staging_piece(lock, staging_memory::capacity);
+  // The other half of the memory stays free for the uploads that follow.
+  std::span<std::byte> const all = staging_piece(lock, staging_memory::capacity / 2);
+  staging_reader const until_it_is_filled(lock, readers_);
   gpu_event const read[]{gpu_event(on_), gpu_event(on_)};  // the GPU has read the half
   std::size_t const half = all.size() / 2;
   for (std::size_t done = 0, turn = 0; done < bytes; ++turn) {
@@ -185,15 +187,15 @@ COHORT_CUDNN_INLINE void compute_stream::finish(gpu_event const& event) const {
 }
 
 template <class Ask>
-void compute_stream::repeat_until_done(Ask status_of) const {
+void compute_stream::repeat_until_done(Ask ask) const {
   using clock = std::chrono::steady_clock;
   clock::time_point const begin = clock::now();
-  auto const ask = [&] {
+  auto const status_now = [&] {
     while (wants_to_record_ && !records()) std::this_thread::yield();
     auto const held = lock_queue();
-    return status_of();
+    return ask();
   };
-  for (CUresult status; (status = ask()) != CUDA_SUCCESS;) {
+  for (CUresult status; (status = status_now()) != CUDA_SUCCESS;) {
     if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU", on_->name());
     clock::duration const waited = clock::now() - begin;
     if (waited > deadline_ || deadline_passed_) {

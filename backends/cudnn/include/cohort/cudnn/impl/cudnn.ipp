@@ -63,7 +63,7 @@ COHORT_CUDNN_INLINE bool has_sequences(kind const& k, std::span<shape const> inp
 }
 
 /// Whether the kernels of a layer with channels can process sequences T×C.
-COHORT_CUDNN_INLINE bool takes_sequences(kind const& k) {
+COHORT_CUDNN_INLINE bool has_sequence_kernels(kind const& k) {
   return k != kind_of<batch_norm> && k.name != synchronised_batch_norm::kind_name;
 }
 
@@ -75,7 +75,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_with(gpu_operation (*by_channels)(gpu_
                                                gpu_target const& where, gpu_request const& request) {
   kind const& k = *request.kind;
   if (!has_sequences(k, request.input_shapes)) return by_channels(where, request);
-  if (!takes_sequences(k))
+  if (!has_sequence_kernels(k))
     throw backend_error({.what = "the GPU backends have no kernels for this layer on sequences",
                          .where = request.name,
                          .expected = "a backend of the processor: priority<cudnn, onednn>",
@@ -142,7 +142,7 @@ COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from
 
 COHORT_CUDNN_INLINE bool cudnn::supports(kind const& k, std::span<shape const> inputs, shape const& output) {
   bool const joins = k == kind_of<add> || k == kind_of<multiply>;
-  return supports(k) && (detail::takes_sequences(k) || !detail::has_sequences(k, inputs))
+  return supports(k) && (detail::has_sequence_kernels(k) || !detail::has_sequences(k, inputs))
          && (!joins || std::ranges::count(inputs, output) == std::ssize(inputs));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/detail/config.hpp>
+#include <limits>
 
 namespace cohort::detail {
 
@@ -13,8 +14,10 @@ COHORT_CUDNN_INLINE shape batched_input(gpu_request const& of, std::size_t i) {
   return of.input_shapes[i].batched(of.batch);
 }
 
-COHORT_CUDNN_INLINE shape shape_for_bytes(std::size_t bytes) {
-  return {static_cast<int>((bytes + sizeof(float) - 1) / sizeof(float))};
+COHORT_CUDNN_INLINE shape shape_for_elements(std::size_t elements) {
+  constexpr std::size_t row = std::size_t{1} << 20;
+  if (elements <= std::numeric_limits<int>::max()) return {static_cast<int>(elements)};
+  return {static_cast<int>((elements + row - 1) / row), static_cast<int>(row)};
 }
 
 COHORT_CUDNN_INLINE kernels::step_constants const* constants_of(step_scalars const& now) {

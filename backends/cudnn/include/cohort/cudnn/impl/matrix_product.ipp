@@ -109,7 +109,7 @@ COHORT_CUDNN_INLINE void matrix_product::choose(std::uint32_t alignment) {
 }
 
 /// Returns the text for the batch, the steps and the strides; empty for one product of packed matrices.
-COHORT_CUDNN_INLINE std::string steps_of(matrix_product::extents const& sizes) {
+COHORT_CUDNN_INLINE std::string layout_text(matrix_product::extents const& sizes) {
   matrix_product::extents const packed{.m = sizes.m,
                                        .n = sizes.n,
                                        .k = sizes.k,
@@ -147,13 +147,13 @@ COHORT_CUDNN_INLINE void matrix_product::choose_fastest(tuning& by, extents cons
     run(algorithms_[candidate], memory[0].data(), memory[1].data(),
         sizes.has_bias ? memory[2].data() : nullptr, memory[3].data());
   };
-  std::size_t const chosen =
-      autotuned_choice(by, blas_->stream(),
-                       text_of({"cuBLASLt ", blas_->functions().version(), ", product ", sizes.m, 'x',
-                                sizes.n, 'x', sizes.k, sizes.transposes_a ? ", a transposed" : "",
-                                sizes.transposes_b ? ", b transposed" : "", sizes.has_bias ? ", bias" : "",
-                                steps_of(sizes), ", by ", name_of(products), " to ", name_of(sizes.result)}),
-                       names, enqueue);
+  std::size_t const chosen = autotuned_choice(
+      by, blas_->stream(),
+      text_of({"cuBLASLt ", blas_->functions().version(), ", product ", sizes.m, 'x', sizes.n, 'x', sizes.k,
+               sizes.transposes_a ? ", a transposed" : "", sizes.transposes_b ? ", b transposed" : "",
+               sizes.has_bias ? ", bias" : "", layout_text(sizes), ", by ", name_of(products), " to ",
+               name_of(sizes.result)}),
+      names, enqueue);
   std::swap(algorithms_[0], algorithms_[chosen]);
 }
 

@@ -48,7 +48,7 @@ class gpu_arrays {
     used_ += elements;
     return here;
   }
-  shape dims() const { return {static_cast<int>(std::max<std::size_t>(used_, 1))}; }
+  shape dims() const { return shape_for_elements(std::max<std::size_t>(used_, 1)); }
 
  private:
   float* at_;
@@ -96,11 +96,11 @@ class recurrence_on_gpu {
  public:
   recurrence_on_gpu(gpu_target const& where, gpu_request const& request, recurrent_cell const& cell)
       : on_(where.stream),
-        cell_(cell),
-        n_(cell, request.batch, request.input_shapes[0][0]),
+        cell_(drops(request) ? cell : without_dropouts(cell)),
+        n_(cell_, request.batch, request.input_shapes[0][0]),
         random_(request),
         layer_(purpose_of("layer", request.name)),
-        drops_(n_.kept > 0 && request.training && !request.frozen),
+        drops_(n_.kept > 0),
         frozen_(request.frozen) {
     int const all = n_.rows * n_.length, columns = static_cast<int>(cell.columns());
     auto const product = [&](matrix_product::extents const& sizes) {
@@ -210,6 +210,11 @@ class recurrence_on_gpu {
   }
 
  private:
+  static bool drops(gpu_request const& request) { return request.training && !request.frozen; }
+  static recurrent_cell without_dropouts(recurrent_cell cell) {
+    cell.dropout = cell.recurrent_dropout = 0;
+    return cell;
+  }
   std::size_t state_width() const { return static_cast<std::size_t>(cell_.states()) * cell_.width(); }
   std::size_t carried_elements() const {
     return cell_.carries_state ? static_cast<std::size_t>(n_.batch) * state_width() : 0;
@@ -238,9 +243,9 @@ class recurrence_on_gpu {
     return {static_cast<kernels::size>(n_.batch),   cell_.width(), static_cast<kernels::size>(n_.length),
             static_cast<kernels::size>(step_of(k)), a.mask,        cell_.resets_masked};
   }
-  static kernels::cell_curve curve(recurrent_activation which) { return {static_cast<int>(which)}; }
+  static kernels::cell_activation activation(recurrent_activation which) { return {static_cast<int>(which)}; }
   std::size_t kept_step() const { return cell_.inputs() + cell_.width(); }
-  bool drops_state() const { return drops_ && cell_.recurrent_dropout > 0; }
+  bool drops_state() const { return cell_.recurrent_dropout > 0; }
   float const* kept_state(saved_arrays const& s) const {
     return drops_state() ? s.kept + cell_.inputs() : nullptr;
   }
@@ -256,10 +261,10 @@ class recurrence_on_gpu {
                        + kernels::kept_factors::blocks_of(cell_.width())));
   }
   void pack(tensors const& a, float const* from, float* to, float const* kept, bool to_batch) const {
-    on_->launch(kernels::pack_sequence{from, to, drops_ && cell_.dropout > 0 ? kept : nullptr, kept_step(),
-                                       cell_.inputs(), static_cast<kernels::size>(n_.rows), rows(a, 0),
-                                       cell_.reverse, to_batch},
-                n_.all_inputs);
+    on_->launch(
+        kernels::pack_sequence{from, to, cell_.dropout > 0 ? kept : nullptr, kept_step(), cell_.inputs(),
+                               static_cast<kernels::size>(n_.rows), rows(a, 0), cell_.reverse, to_batch},
+        n_.all_inputs);
   }
   /// The states that step k's recurrent products read.
   float* read_of(saved_arrays const& s, int k) const {
@@ -275,8 +280,8 @@ class recurrence_on_gpu {
     bool const has_state = k > 0 || cell_.has_initial_state;
     if (has_state) state_->run(a.recurrent, read, nullptr, sums);
     kernels::cell_forward const f{each,
-                                  curve(cell_.gate_activation),
-                                  curve(cell_.activation),
+                                  activation(cell_.gate_activation),
+                                  activation(cell_.activation),
                                   s.gates + static_cast<std::size_t>(k) * n_.gates,
                                   has_state ? sums : nullptr,
                                   a.bias,
@@ -320,7 +325,7 @@ class recurrence_on_gpu {
     std::size_t const at = static_cast<std::size_t>(k) * n_.states,
                       gates = static_cast<std::size_t>(k) * n_.gates;
     kernels::cell_backward const b{
-        rows(a, k),    curve(cell_.gate_activation), curve(cell_.activation), s.gates + gates,
+        rows(a, k),    activation(cell_.gate_activation), activation(cell_.activation), s.gates + gates,
         s.before + at, diff_of(a, s, d, k, true)};
     float* sums = b.gates;
     switch (cell_.kind) {

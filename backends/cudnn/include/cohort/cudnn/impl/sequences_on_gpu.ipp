@@ -129,23 +129,24 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
        std::move(forward), "nvrtc", flops});
   if (!request.training) return made;
   channel_sums_on_gpu const sums(on, shape{static_cast<int>(rows), static_cast<int>(columns)}, 8);
-  bool const wants_diff = request.wants_diff_input[0] != 0;
-  gpu_operands backward{{input, 0, layout},
-                        {parameter, 0, each},
-                        {workspace, 0, inverse},
-                        {diff_output, 0, layout},
-                        {diff_parameter, 0, each},
-                        {scratch, 0, layout},
-                        {scratch, 1, shape_for_bytes(sums.scratch_bytes())}};
+  bool const wants_diff = request.wants_diff_input[0] != 0, learns = !request.frozen;
+  if (!wants_diff && !learns) return made;
+  gpu_operands backward{
+      {input, 0, layout}, {parameter, 0, each}, {workspace, 0, inverse}, {diff_output, 0, layout}};
   if (wants_diff) backward.push_back({diff_input, 0, layout});
+  if (learns)
+    backward.insert(backward.end(), {{diff_parameter, 0, each},
+                                     {scratch, 0, layout},
+                                     {scratch, 1, shape_for_bytes(sums.scratch_bytes())}});
   made.backward.push_back({[=](std::span<void* const> a) {
-                             float* const terms = tensor_at(a, 5);
+                             std::size_t const next = wants_diff ? 5 : 4;
+                             float* const terms = learns ? tensor_at(a, next + 1) : nullptr;
                              on->launch(
                                  kernels::rms_norm_rows_gradient{
                                      tensor_at(a, 0), tensor_at(a, 1), tensor_at(a, 2), tensor_at(a, 3),
-                                     wants_diff ? tensor_at(a, 7) : nullptr, terms, columns},
+                                     wants_diff ? tensor_at(a, 4) : nullptr, terms, columns},
                                  rows);
-                             sums.sum(terms, a[6], tensor_at(a, 4));
+                             if (learns) sums.sum(terms, a[next + 2], tensor_at(a, next));
                            },
                            std::move(backward), "nvrtc", 2 * flops});
   return made;
@@ -159,30 +160,30 @@ COHORT_CUDNN_INLINE gpu_operation prepare_pool_of_steps(gpu_target const& where,
   std::size_t const n = elements_of(from), made_elements = elements_of(to);
   auto const steps = static_cast<kernels::size>(request.input_shapes[0][0]),
              columns = static_cast<kernels::size>(request.input_shapes[0][1]);
-  bool const keeps_steps = largest && request.training;
-  shape const chosen = shape_for_bytes(made_elements * sizeof(int));
+  bool const keeps = request.training && (largest || request.masked);
+  shape const kept = shape_for_bytes(made_elements * sizeof(int));
   gpu_operation made;
   made.output = to;
   gpu_operands forward{{input, 0, from}, {output, 0, to}};
-  if (keeps_steps) forward.push_back({workspace, 0, chosen});
+  if (keeps) forward.push_back({workspace, 0, kept});
   if (request.masked) forward.push_back({mask});
   made.forward.push_back({[=](std::span<void* const> a) {
                             on->launch(
                                 kernels::pool_steps{tensor_at(a, 0), tensor_at(a, 1),
-                                                    keeps_steps ? static_cast<int*>(a[2]) : nullptr,
-                                                    mask_at(a, keeps_steps ? 3 : 2), steps, columns, largest},
+                                                    keeps ? static_cast<int*>(a[2]) : nullptr,
+                                                    mask_at(a, keeps ? 3 : 2), steps, columns, largest},
                                 made_elements);
                           },
                           std::move(forward), "nvrtc", static_cast<double>(n)});
   if (!request.training || !request.wants_diff_input[0]) return made;
   gpu_operands backward{{diff_output, 0, to}, {diff_input, 0, from}};
-  if (keeps_steps) backward.push_back({workspace, 0, chosen});
+  if (keeps) backward.push_back({workspace, 0, kept});
   if (request.masked) backward.push_back({mask});
   made.backward.push_back(
       {[=](std::span<void* const> a) {
          on->launch(kernels::pool_steps_gradient{tensor_at(a, 0), tensor_at(a, 1),
-                                                 keeps_steps ? static_cast<int const*>(a[2]) : nullptr,
-                                                 mask_at(a, keeps_steps ? 3 : 2), steps, columns},
+                                                 keeps ? static_cast<int const*>(a[2]) : nullptr,
+                                                 mask_at(a, keeps ? 3 : 2), steps, columns, largest},
                     n);
        },
        std::move(backward), "nvrtc", static_cast<double>(n)});
