@@ -29,15 +29,16 @@ BUDGETS = [
     ("run_channel_sums_8_",           r"DADD",    1,           12),
     ("run_channel_statistics_1_",     r"D(ADD|FMA)", 2,        30),
     ("run_channel_statistics_8_",     r"D(ADD|FMA)", 2,        15),
-    ("run_norm_gradient_sums_1_",     r"D(ADD|FMA)", 2,        80),
-    ("run_norm_gradient_sums_8_",     r"D(ADD|FMA)", 2,        40),
-    ("run_normalise_groups_1_",       r"STG",     2,           60),
+    ("run_norm_gradient_sums_1_",     r"D(ADD|FMA)", 2,        60),
+    ("run_norm_gradient_sums_8_",     r"D(ADD|FMA)", 2,        30),
+    ("run_normalise_groups_1_",       r"STG",     2,           40),
     ("run_normalise_groups_8_",       r"STG",     3 / 8,       40),
-    ("run_normalise_groups_gradient_1_", r"STG",  2,           90),
-    ("run_normalise_groups_gradient_8_", r"STG",  3 / 8,       60),
+    ("run_normalise_groups_gradient_1_", r"STG",  2,           70),
+    ("run_normalise_groups_gradient_8_", r"STG",  3 / 8,       40),
     ("run_max_pool_8_",               r"LDG",     3 / 8,       40),
     ("run_max_pool_gradient_8_",      r"LDG",     11 / 8,      40),
-    ("run_reorder",                   None,       8,           90),
+    ("run_reorder_0_",                None,       8,           40),
+    ("run_reorder_1_",                None,       8,           40),
 ]
 # Of every kernel.
 MOST_REGISTERS = 128

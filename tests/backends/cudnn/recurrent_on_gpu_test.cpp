@@ -127,6 +127,11 @@ TEST_F(recurrent_on_gpu, reads_no_masked_steps) {
   EXPECT_EQ(one.all_gradients(), gradients);
 }
 
+TEST_F(recurrent_on_gpu, copies_no_sequence_between_layers) {
+  trial<pretended_cudnn> const one(classifier(), {.batch = 4});
+  for (plan_row const& row : one.plan->rows()) EXPECT_NE(row.implementation, "reorder") << row.step;
+}
+
 /// A pass that was recorded without states would neither read nor write them.
 TEST_F(recurrent_on_gpu, carries_states_after_passes_without_states) {
   constexpr int units = 3, batch = 2;

@@ -60,7 +60,10 @@ namespace kernels {
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<convert>("convert");
-  visit.template operator()<reorder>("reorder");
+  visit.template operator()<reorder<0>>("reorder<0>");
+  visit.template operator()<reorder<1>>("reorder<1>");
+  visit.template operator()<reorder<2>>("reorder<2>");
+  visit.template operator()<reorder<3>>("reorder<3>");
   visit.template operator()<fill>("fill");
   visit.template operator()<add_to>("add_to");
   visit.template operator()<sum_of_two>("sum_of_two");
@@ -84,10 +87,13 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<channel_sums<8>>("channel_sums<8>");
   visit.template operator()<channel_statistics<1>>("channel_statistics<1>");
   visit.template operator()<channel_statistics<8>>("channel_statistics<8>");
+  visit.template operator()<normalise_groups<0>>("normalise_groups<0>");
   visit.template operator()<normalise_groups<1>>("normalise_groups<1>");
   visit.template operator()<normalise_groups<8>>("normalise_groups<8>");
+  visit.template operator()<norm_gradient_sums<0>>("norm_gradient_sums<0>");
   visit.template operator()<norm_gradient_sums<1>>("norm_gradient_sums<1>");
   visit.template operator()<norm_gradient_sums<8>>("norm_gradient_sums<8>");
+  visit.template operator()<normalise_groups_gradient<0>>("normalise_groups_gradient<0>");
   visit.template operator()<normalise_groups_gradient<1>>("normalise_groups_gradient<1>");
   visit.template operator()<normalise_groups_gradient<8>>("normalise_groups_gradient<8>");
   visit.template operator()<shift_statistics>("shift_statistics");

@@ -15,7 +15,7 @@ inline constexpr bool sums_across_parts = std::same_as<Layer, synchronised_batch
 /// Returns the kernels' arguments for a norm over channels.
 inline kernels::norm_of_groups norm_of_channels(double epsilon, float const* means, float const* variances,
                                                 float const* scale, float const* shift) {
-  return {means, variances, scale, shift, static_cast<float>(epsilon), false};
+  return {means, variances, scale, shift, static_cast<float>(epsilon)};
 }
 
 /// Returns the operation of a norm, without its kernels. A fused sum may overwrite the summand, which

@@ -55,12 +55,20 @@ COHORT_CUDNN_INLINE host_function reorder_on_gpu(shared_stream const& on, gpu_la
   if (from == to) return copy_on_gpu(on, from);
   return [=](std::span<void* const> a) {
     kernels::values const source = values_at(a, 0, from), target = values_at(a, 1, to);
-    if (from.channels_last == to.channels_last)
+    if (from.channels_last == to.channels_last) {
       on->launch(kernels::convert{source, target}, to.elements());
-    else
-      on->launch(kernels::reorder(source, target, to.channels(), to.places(), to.channels_last),
-                 kernels::reorder::calls_of(to.elements() / to.channels() / to.places(), to.channels(),
-                                            to.places()));
+    } else {
+      auto const launch = [&]<int form>() {
+        using kernel = kernels::reorder<form>;
+        on->launch(kernel(source, target, to.channels(), to.places()),
+                   kernel::calls_of(to.elements() / to.channels() / to.places(), to.channels(), to.places()));
+      };
+      bool const by_eights = to.channels() % 8 == 0;
+      if (to.channels_last)
+        by_eights ? launch.template operator()<1>() : launch.template operator()<3>();
+      else
+        by_eights ? launch.template operator()<0>() : launch.template operator()<2>();
+    }
   };
 }
 

@@ -18,7 +18,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   double const flops = layer.flops(request.input_shapes) * request.batch;
   auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale,
                                                                      float const* shift = nullptr) {
-    return kernels::norm_of_groups{found, found + rows, scale, shift, epsilon, true};
+    return kernels::norm_of_groups{found, found + rows, scale, shift, epsilon};
   };
   gpu_operation made;
   made.output = layout;
@@ -27,7 +27,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
       {[=](std::span<void* const> a) {
          float *const x = tensor_at(a, 0), *const means = tensor_at(a, 4), *const variances = means + rows;
          by_rows.find_statistics(x, a[5], means, variances);
-         by_rows.launch(kernels::normalise_groups<1>{
+         by_rows.launch(kernels::normalise_groups<0>{
              by_rows.walked(), norm(means, tensor_at(a, 2), tensor_at(a, 3)), x, nullptr, tensor_at(a, 1)});
        },
        {{input, 0, layout},
@@ -61,9 +61,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                         *const sum = along + rows;
            kernels::norm_of_groups const by = norm(tensor_at(a, 2), tensor_at(a, 1));
            by_rows.launch(
-               kernels::norm_gradient_sums<1>{by_rows.walked(), by, x, {dy}, {static_cast<double*>(a[6])}});
+               kernels::norm_gradient_sums<0>{by_rows.walked(), by, x, {dy}, {static_cast<double*>(a[6])}});
            by_rows.finish(a[6], 1, sum, along);
-           by_rows.launch(kernels::normalise_groups_gradient<1>{
+           by_rows.launch(kernels::normalise_groups_gradient<0>{
                by_rows.walked(), by, x, {dy}, along, sum, tensor_at(a, 4), static_cast<float>(places)});
          },
          {{input, 0, layout},
