@@ -121,4 +121,27 @@ TEST_F(autotuned_choice, is_cached_for_the_next_run) {
   EXPECT_GT(with_timing, without);
 }
 
+/// An older GPU does not have the engine that the newer one has chosen.
+TEST_F(autotuned_choice, is_not_that_of_another_gpu) {
+  scratch_folder const choices;
+  fake_dnn::now.fallback.clear();
+  auto const engines = [&](char const* name, int capability, std::int64_t fails) {
+    machine.name = name;
+    fake_dnn::now.capability = capability;
+    fake_dnn::now.fails = fails;  // and is not chosen
+    auto const by = tune<pretended_cudnn>({.batch = 2, .folder = choices.path()});
+    trial<pretended_cudnn> const made(graph(cudnn_cases::normed), {.batch = 2, .tune = by.get()});
+    std::set<std::string> found;
+    for (plan_row const& row : made.plan->rows())
+      if (row.implementation.starts_with("cudnn")) found.insert(row.implementation.substr(0, 7));
+    return found;
+  };
+  fake_dnn::now.best = {{8, {}, true, 0, 90}, {7, {}}};
+  EXPECT_EQ(engines("A newer GPU", 90, 7), std::set<std::string>{"cudnn:8"});
+  fake_dnn::now.best.push_back({6, {}});
+  EXPECT_EQ(engines("An older GPU", 80, 6), std::set<std::string>{"cudnn:7"});
+  fake_dnn::now.best.pop_back();
+  EXPECT_EQ(engines("A newer GPU", 90, 0), std::set<std::string>{"cudnn:8"}) << "its own choice";
+}
+
 }  // namespace cudnn_autotuned_choice_test

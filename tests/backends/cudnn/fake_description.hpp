@@ -13,6 +13,7 @@ struct fake_engine {
   std::vector<cudnnBackendNumericalNote_t> notes{};
   bool can_plan = true;
   std::int64_t workspace = 0;
+  int from_capability = 0;  // of the GPU: 90 for 9.0
 };
 
 /// An attribute and its number of elements.

@@ -29,6 +29,7 @@ struct fake_choices {
   std::vector<fake_engine> second{};  ///< of mode B
   std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
   std::set<std::int64_t> failing_modes{};  ///< of the heuristics
+  int capability = 90;                     ///< of the GPU
   /// Whether engines with tensor cores need a multiple of 4 (f32) or 8 channels, and those by Winograd 3×3
   /// kernels with stride 1.
   bool varies_with_shape = true;
@@ -262,6 +263,7 @@ inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t 
                                 : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? now.best
                                 : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_B ? now.second
                                                                                          : now.fallback;
+    std::erase_if(named, [](engine const& one) { return one.from_capability > now.capability; });
     if (now.varies_with_shape) std::erase_if(named, [&](engine const& one) { return !suits(one, its); });
     *count = static_cast<std::int64_t>(named.size());
     for (std::size_t i = 0; i < named.size() && static_cast<std::int64_t>(i) < wanted; ++i)

@@ -45,6 +45,7 @@ struct fake_machine : fake_compiler {
   std::atomic<CUresult> work = CUDA_SUCCESS;  // result of querying a stream
   int gpus = 1;
   bool one_gpu = false;  // the same GPU for every caller; otherwise each gets another
+  std::string name = "Pretended GPU";
   int major = 9, minor = 0;
   std::size_t free_bytes = std::size_t{70} << 30, total_bytes = std::size_t{80} << 30;
   std::size_t cudnn_version = 91900;
@@ -152,7 +153,7 @@ struct fake_machine : fake_compiler {
       return number < now->gpus ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
     };
     driver.device_name = [](char* name, int bytes, CUdevice) {
-      std::strncpy(name, "Pretended GPU", static_cast<std::size_t>(bytes));
+      std::strncpy(name, now->name.c_str(), static_cast<std::size_t>(bytes));
       return CUDA_SUCCESS;
     };
     driver.device_identity = [](CUuuid* identity, CUdevice) {
