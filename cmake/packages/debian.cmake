@@ -100,13 +100,12 @@ of MNIST and of NumPy's .npz files.")
     file(WRITE "${debian}/triggers" "activate-noawait ldconfig\n")
     file(WRITE "${debian}/shlibs" "libcohort_c ${abi} libcohort-c${abi} (>= ${PROJECT_VERSION})\n")
     set(CPACK_DEBIAN_C_LIBRARY_PACKAGE_CONTROL_EXTRA "${debian}/shlibs" "${debian}/triggers")
-    find_program(COHORT_DPKG_SHLIBDEPS dpkg-shlibdeps)
-    mark_as_advanced(COHORT_DPKG_SHLIBDEPS)
-    if(NOT COHORT_DPKG_SHLIBDEPS)
-      message(FATAL_ERROR "The package of the C library needs dpkg-shlibdeps, which is missing: run bash cmake/setup.sh --packages, or apt-get install dpkg-dev")
-    endif()
     file(GENERATE OUTPUT "${debian}/dependencies.cmake" CONTENT "# CPack reads this file when it runs.
-execute_process(COMMAND ${COHORT_DPKG_SHLIBDEPS} -O \"$<TARGET_FILE:cohort_c>\" WORKING_DIRECTORY \"${CMAKE_CURRENT_BINARY_DIR}\"
+find_program(shlibdeps dpkg-shlibdeps)
+if(NOT shlibdeps)
+  message(FATAL_ERROR \"The package of the C library needs dpkg-shlibdeps, which is missing: run bash cmake/setup.sh --packages, or apt-get install dpkg-dev\")
+endif()
+execute_process(COMMAND \"\${shlibdeps}\" -O \"$<TARGET_FILE:cohort_c>\" WORKING_DIRECTORY \"${CMAKE_CURRENT_BINARY_DIR}\"
   OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE \"shlibs:Depends=\" \"\" CPACK_DEBIAN_C_LIBRARY_PACKAGE_DEPENDS \"\${depends}\")
 ")
