@@ -21,8 +21,9 @@ CAPABILITIES = ALL_CAPABILITIES if os.environ.get("COHORT_LONG_TESTS") == "1" el
 
 # Kernels that read or write whole images: instructions per element. Of the loops that load from memory, the
 # one with the most instructions `marker` processes (number of markers) / `per_element` elements. All branches
-# of the loop are counted, for f32 and bf16, so fewer instructions are executed. A kernel without a marker has
-# no such loop: one call processes `per_element` elements.
+# of the loop are counted, for f32 and bf16, so fewer instructions are executed. For kernels that walk over
+# channels, the instructions outside the loop are added, once per thread, for the norms of ResNet-50. A kernel
+# without a marker has no such loop: one call processes `per_element` elements.
 BUDGETS = [
     # kernel, marker, per element, most instructions
     ("run_channel_sums_1_",           r"DADD",    1,           30),
@@ -57,6 +58,27 @@ def disassembler():
     return shutil.which("nvdisasm") or shutil.which("nvdisasm", path=os.pathsep.join(folders))
 
 
+# The norms of ResNet-50: channels, places, number.
+NORMS = [(64, 112**2, 1), (64, 56**2, 6), (256, 56**2, 4), (128, 56**2, 1), (128, 28**2, 7), (512, 28**2, 5), (256, 28**2, 1),
+         (256, 14**2, 11), (1024, 14**2, 7), (512, 14**2, 1), (512, 7**2, 5), (2048, 7**2, 4)]
+WALKS = ("run_channel_sums_", "run_channel_statistics_", "run_norm_gradient_sums_", "run_normalise_groups_")
+
+
+def threads_per_element(width, batch=256, block=256, most_blocks=2048, steps=16):
+    """Threads that walk over all norms, per element, as channel_sums_on_gpu divides them."""
+    threads = elements = 0
+    for channels, places, number in NORMS:
+        count = batch * places
+        lanes = 1 if width == 1 else min(channels // width, 8)
+        stride = block // lanes
+        groups = -(-channels // (lanes * width))
+        rows = max(steps * stride, -(-count // max(most_blocks // groups, 1)))
+        chunks = -(-count // (-(-rows // stride) * stride))
+        threads += number * groups * chunks * block
+        elements += number * channels * count
+    return threads / elements
+
+
 class kernel:
     """Instructions of one function, as (address, text), its registers and its bytes of stack."""
 
@@ -73,13 +95,18 @@ class kernel:
             if begin is not None and begin <= address:
                 yield [text for _, text in self.instructions[place[begin]:i + 1]]
 
-    def per_element(self, marker, per_element):
+    def per_element(self, name, marker, per_element):
         if not marker:
             return len(self.instructions) / per_element
         reading = [body for body in self.loops() if any("LDG" in text for text in body)]
         counts = [(len(re.findall(rf"\b{marker}\b", "\n".join(body))), len(body)) for body in reading]
         marks, length = max(counts, key=lambda one: (one[0], -one[1]), default=(0, 0))
-        return length / (marks / per_element) if marks else float("inf")
+        if not marks:
+            return float("inf")
+        outside = 0
+        if name.startswith(WALKS):
+            outside = (len(self.instructions) - length) * threads_per_element(8 if name.endswith("_8_") else 1)
+        return length / (marks / per_element) + outside
 
 
 def kernels_of(text):
@@ -136,7 +163,8 @@ class kernel_instructions(unittest.TestCase):
                     self.assertLessEqual(one.registers, MOST_REGISTERS, f"registers of {name}")
                     self.assertLessEqual(one.stack, STACK.get(name, MOST_STACK), f"bytes of stack of {name}")
                 for name, marker, per_element, budget in BUDGETS:
-                    self.assertLessEqual(kernels[name].per_element(marker, per_element), budget,
+                    limit = budget if capability < 100 else 1.6 * budget  # NVRTC unrolls more for newer GPUs
+                    self.assertLessEqual(kernels[name].per_element(name, marker, per_element), limit,
                                          f"instructions per element of {name}")
 
 
@@ -151,7 +179,7 @@ def print_table():
             measured[capability] = kernels
     print(f"{'instructions per element':36}", *(f"sm_{capability:<5}" for capability in measured), "budget")
     for name, marker, per_element, budget in BUDGETS:
-        figures = (kernels[name].per_element(marker, per_element) for kernels in measured.values())
+        figures = (kernels[name].per_element(name, marker, per_element) for kernels in measured.values())
         print(f"{name:36}", *(f"{figure:8.1f}" for figure in figures), budget)
     for what in ("registers", "stack"):
         most = (max((getattr(one, what), name) for name, one in kernels.items())
