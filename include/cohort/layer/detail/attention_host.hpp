@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cmath>
 #include <cohort/layer/host_kernel.hpp>
 #include <cstddef>
 
@@ -21,6 +22,11 @@ struct attention_sizes {
   /// Number of keys to which query i may attend, before masking.
   constexpr int limit(int i) const { return causal ? i + 1 : keys; }
 };
+
+/// Angle by which rotary positions rotate pair k of `pairs` pairs of columns at a step.
+inline double rotary_angle(double base, std::size_t step, std::size_t k, std::size_t pairs) {
+  return static_cast<double>(step) * std::pow(base, -static_cast<double>(k) / static_cast<double>(pairs));
+}
 
 /// The rows of one head of one example: row t begins at first + t · stride.
 template <class T>

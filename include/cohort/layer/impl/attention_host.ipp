@@ -26,8 +26,7 @@ struct rotation_table {
     if (made.base != base || made.pairs != pairs) made = {.base = base, .pairs = pairs};
     for (std::size_t t = made.cosines.size() / pairs; t < static_cast<std::size_t>(steps); ++t)
       for (std::size_t k = 0; k < pairs; ++k) {
-        double const angle =
-            static_cast<double>(t) * std::pow(base, -static_cast<double>(k) / static_cast<double>(pairs));
+        double const angle = rotary_angle(base, t, k, pairs);
         made.cosines.push_back(static_cast<T>(std::cos(angle)));
         made.sines.push_back(static_cast<T>(std::sin(angle)));
       }

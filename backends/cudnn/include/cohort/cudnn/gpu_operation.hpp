@@ -39,6 +39,8 @@ struct gpu_target {
 
   /// Element type of products' operands and outputs in memory.
   element_type type() const;
+  /// Precision of the products of layers whose operands are f32 for every backend.
+  product_precision products_of_f32() const;
   /// Returns the text for the plan's table: the library, and whether its algorithm is tuned.
   std::string implementation(std::string const& library) const { return library + (tune ? ", tuned" : ""); }
 };

@@ -19,9 +19,7 @@ class rotation_on_gpu {
     std::size_t const steps = static_cast<std::size_t>(std::max(s.queries, s.keys)), count = steps * pairs_;
     std::vector<float> table(2 * count);
     for (std::size_t i = 0; i < count; ++i) {
-      double const angle =
-          static_cast<double>(i / pairs_)
-          * std::pow(s.rotary, -static_cast<double>(i % pairs_) / static_cast<double>(pairs_));
+      double const angle = rotary_angle(s.rotary, i / pairs_, i % pairs_, pairs_);
       table[i] = static_cast<float>(std::cos(angle));
       table[count + i] = static_cast<float>(std::sin(angle));
     }
@@ -72,12 +70,9 @@ class attention_by_heads {
     auto const alignment =
         static_cast<std::uint32_t>(std::min(buffer::alignment, sizeof(float) << std::countr_zero(sizes)));
     auto const product = [&](matrix_product::extents sizes) {
-      // operands are f32, also for bf16
-      auto const precision =
-          where.products == product_precision::f32 ? product_precision::f32 : product_precision::tf32;
       sizes.batch = batch_;
       sizes.alignment = alignment;
-      return std::make_shared<matrix_product const>(where.blas, sizes, precision, where.tune);
+      return std::make_shared<matrix_product const>(where.blas, sizes, where.products_of_f32(), where.tune);
     };
     auto const rows = [](int steps, int step) { return std::int64_t{steps} * step; };
     int const S = s.queries, T = s.keys;

@@ -10,6 +10,10 @@ COHORT_CUDNN_INLINE element_type gpu_target::type() const {
   return products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
 }
 
+COHORT_CUDNN_INLINE product_precision gpu_target::products_of_f32() const {
+  return products == product_precision::f32 ? product_precision::f32 : product_precision::tf32;
+}
+
 COHORT_CUDNN_INLINE shape batched_input(gpu_request const& of, std::size_t i) {
   return of.input_shapes[i].batched(of.batch);
 }

@@ -104,10 +104,7 @@ class recurrence_on_gpu {
         frozen_(request.frozen) {
     int const all = n_.rows * n_.length, columns = static_cast<int>(cell.columns());
     auto const product = [&](matrix_product::extents const& sizes) {
-      // operands are f32, also for bf16
-      auto const precision =
-          where.products == product_precision::f32 ? product_precision::f32 : product_precision::tf32;
-      return std::make_shared<matrix_product const>(where.blas, sizes, precision, where.tune);
+      return std::make_shared<matrix_product const>(where.blas, sizes, where.products_of_f32(), where.tune);
     };
     inputs_ = product({.m = columns, .n = all, .k = cell.features, .transposes_a = true});
     state_ = product({.m = columns, .n = n_.rows, .k = cell.units, .transposes_a = true});
@@ -192,11 +189,11 @@ class recurrence_on_gpu {
     gpu_arrays saved(a.workspace), scratch(a.scratch);
     saved_arrays const s(cell_, n_, saved);
     backward_arrays const d(cell_, n_, scratch);
-    on_->launch(kernels::begin_state_gradients{cell_.returns_state && !cell_.last_step ? final_of(a.dy)
-                                               : cell_.returns_state ? cells_only(final_of(a.dy))
-                                                                     : kernels::outer_states{},
-                                               cell_.last_step ? a.dy : nullptr, y_step(), d.state, d.cells,
-                                               d.pending, rows(a, n_.length - 1)},
+    kernels::outer_states final{};
+    if (cell_.returns_state) final = final_of(a.dy);
+    if (cell_.last_step) final.h = nullptr;  // its gradient is that of the last output
+    on_->launch(kernels::begin_state_gradients{final, cell_.last_step ? a.dy : nullptr, y_step(), d.state,
+                                               d.cells, d.pending, rows(a, n_.length - 1)},
                 n_.states);
     for (int k = n_.length - 1; k >= 0; --k) backward_step(a, s, d, k);
     if (a.dh || a.dc)
@@ -229,11 +226,6 @@ class recurrence_on_gpu {
   kernels::outer_states final_of(float* y) const {
     float* const h = y + (cell_.last_step ? 0 : static_cast<std::size_t>(n_.length) * cell_.width());
     return {h, cell_.states() == 2 ? h + cell_.width() : nullptr, y_step()};
-  }
-  /// With `last_step`, the gradient of h is that of the last output.
-  static kernels::outer_states cells_only(kernels::outer_states all) {
-    all.h = nullptr;
-    return all;
   }
   int step_of(int k) const { return cell_.reverse ? n_.length - 1 - k : k; }
   float* output_of(float* y, int k) const {
