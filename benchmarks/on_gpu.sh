@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests and measures the GPU backends on a machine with a GPU, and writes one report:
 #
-#   bash benchmarks/on_gpu.sh --minutes 40 --out DIR [--programs build/release]
+#   bash benchmarks/on_gpu.sh --minutes 40 --out DIR [--programs build/release] [--rehearse]
+#
+# --rehearse replaces the networks, batches and arrays by small ones, to try the programs and this script in few
+# minutes; its times mean nothing.
 #
 # The programs are built before, for example on another machine (CXXFLAGS='-static-libstdc++ -static-libgcc'):
 #
@@ -16,12 +19,18 @@
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 minutes= out= programs=$here/../build/release
+rehearses= epochs=(--epochs 5) nets=(resnet50 darknet) batches=(64 256) kernels_of=(resnet50 bf16 64) sizes=
 
 wrong() {
-  echo "on_gpu.sh: $1; usage: on_gpu.sh --minutes N --out DIR [--programs FOLDER]" >&2
+  echo "on_gpu.sh: $1; usage: on_gpu.sh --minutes N --out DIR [--programs FOLDER] [--rehearse]" >&2
   exit 2
 }
 while [ $# -gt 0 ]; do
+  if [ "$1" = --rehearse ]; then
+    rehearses=1
+    shift
+    continue
+  fi
   [ $# -ge 2 ] || wrong "$1: expected a value"
   case $1 in
     --minutes) minutes=$2 ;;
@@ -34,6 +43,15 @@ done
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || wrong "--minutes: expected a whole number of at least 1, got '$minutes'"
 [ -n "$out" ] || wrong "--out: expected a folder"
 mkdir -p "$out" || wrong "--out: the folder $out cannot be made"
+
+if [ -n "$rehearses" ]; then
+  epochs=(--epochs 1 --data "$out/mnist") nets=(lenet) batches=(4) kernels_of=(lenet bf16 4) sizes=/n:1048576/density:1e-3
+  mkdir -p "$out/mnist"
+  for part in train t10k; do  # 64 black digits
+    { printf '\0\0\x8\x3\0\0\0\x40\0\0\0\x1c\0\0\0\x1c'; head -c $((64 * 28 * 28)) /dev/zero; } >"$out/mnist/$part-images-idx3-ubyte"
+    { printf '\0\0\x8\x1\0\0\0\x40'; head -c 64 /dev/zero; } >"$out/mnist/$part-labels-idx1-ubyte"
+  done
+fi
 
 deadline=$((SECONDS + 60 * minutes))
 names=() results=() seconds=()
@@ -145,14 +163,14 @@ for type in f32 tf32 bf16; do
   backend=cudnn
   [ $type = f32 ] || backend=cudnn_$type
   for seed in 1 2 3; do
-    step "lenet-$type-$seed" 120 "$programs/examples/lenet_mnist" --backend $backend --epochs 5 --seed $seed
+    step "lenet-$type-$seed" 120 "$programs/examples/lenet_mnist" --backend $backend "${epochs[@]}" --seed $seed
   done
 done
 
 # 5. Steps, beside PyTorch if it is installed.
 if program benchmarks/train_step train; then
-  for net in resnet50 darknet; do
-    for batch in 64 256; do
+  for net in "${nets[@]}"; do
+    for batch in "${batches[@]}"; do
       for type in bf16 tf32 f32; do
         step "train-$net-$type-$batch-tuned" 120 bash -c 'for block in 1 2 3; do echo 1.5; done | "$@"' - \
           "$programs/benchmarks/train_step" --device cuda --tune $net $type $batch 1 1
@@ -170,13 +188,13 @@ if program benchmarks/train_step train; then
   if tool ncu ncu; then
     step ncu 240 bash -c 'echo 0.1 | "$@"' - ncu --csv --section SpeedOfLight --launch-skip 500 --launch-count 60 \
       --kernel-name 'regex:channel_s|norm_gradient|normalise|finish_channels|softmax_loss|max_pool' \
-      "$programs/benchmarks/train_step" --device cuda resnet50 bf16 64 1 1
+      "$programs/benchmarks/train_step" --device cuda "${kernels_of[@]}" 1 1
   fi
 fi
 
 # 7. Messages.
 if program benchmarks/codec_benchmark codec; then
-  step codec 180 "$programs/benchmarks/codec_benchmark" --benchmark_filter=codec/cudnn
+  step codec 180 "$programs/benchmarks/codec_benchmark" "--benchmark_filter=codec/cudnn.*$sizes"
 fi
 # 8. NCCL with one rank.
 if program tests/backends_nccl_on_gpus_test nccl; then

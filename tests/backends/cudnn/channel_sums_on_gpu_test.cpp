@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "fake_machine.hpp"
@@ -17,7 +18,8 @@ struct row {
   unsigned chunks, totals;
 };
 
-class channel_sums_on_gpu : public testing::TestWithParam<row> {
+/// The second parameter is the GPU's compute capability.
+class channel_sums_on_gpu : public testing::TestWithParam<std::tuple<row, int>> {
  protected:
   channel_sums_on_gpu() {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) - 4;
@@ -28,10 +30,16 @@ class channel_sums_on_gpu : public testing::TestWithParam<row> {
     return std::vector<double>(sums.scratch_bytes(per_channel) / sizeof(double) + 1, 77);
   }
 
+  static detail::shared_stream stream_of(fake_machine& machine) {
+    machine.major = std::get<int>(GetParam()) / 10;
+    machine.minor = std::get<int>(GetParam()) % 10;
+    return std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
+  }
+
+  row const its = std::get<row>(GetParam());
   fake_machine machine;
-  detail::shared_stream const stream =
-      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
-  detail::gpu_layout const layout{GetParam().dims, GetParam().last, element_type::f32};
+  detail::shared_stream const stream = stream_of(machine);
+  detail::gpu_layout const layout{its.dims, its.last, element_type::f32};
   std::size_t const channels = layout.channels();
   detail::channel_sums_on_gpu const sums{stream, layout};
   std::vector<float> x = std::vector<float>(layout.elements());
@@ -46,7 +54,7 @@ TEST_P(channel_sums_on_gpu, add_the_elements_of_each_channel) {
   for (std::size_t c = 0; c < channels; ++c) EXPECT_EQ(got[c], static_cast<float>(wanted[c])) << c;
   EXPECT_EQ(got.back(), -1);
   EXPECT_EQ(chunks.back(), 77);
-  EXPECT_EQ(machine.blocks, (std::vector{GetParam().chunks, GetParam().totals}));
+  EXPECT_EQ(machine.blocks, (std::vector{its.chunks, its.totals}));
 }
 
 /// In f32, the squares would lose the variance of elements near 1000.
@@ -81,11 +89,13 @@ TEST_P(channel_sums_on_gpu, find_no_variance_of_equal_elements) {
 
 INSTANTIATE_TEST_SUITE_P(
     tensors, channel_sums_on_gpu,
-    testing::Values(row{{3, 5, 30, 100}, false, 5 * 3, 2},                  // several chunks
-                    row{{2, 4, 7}, false, 4, 1}, row{{9, 6}, false, 1, 2},  // a row per example
-                    row{{300, 3, 7, 7}, false, 3 * 4, 1},                   // runs shorter than a block
-                    row{{3, 70, 30, 100}, true, 3 * 71, 18},
-                    row{{3, 72, 30, 100}, true, 2 * 18, 18},  // eight channels per thread
-                    row{{5, 16, 3, 3}, true, 1, 4}, row{{2, 4, 7}, true, 1, 1}));
+    testing::Combine(testing::Values(row{{3, 5, 30, 100}, false, 5 * 3, 2},  // several chunks
+                                     row{{2, 4, 7}, false, 4, 1},
+                                     row{{9, 6}, false, 1, 2},              // a row per example
+                                     row{{300, 3, 7, 7}, false, 3 * 4, 1},  // runs shorter than a block
+                                     row{{3, 70, 30, 100}, true, 3 * 71, 18},
+                                     row{{3, 72, 30, 100}, true, 2 * 18, 18},  // eight channels per thread
+                                     row{{5, 16, 3, 3}, true, 1, 4}, row{{2, 4, 7}, true, 1, 1}),
+                     testing::Values(90, 89)));  // sums in f64, and split into f32
 
 }  // namespace cudnn_channel_sums_on_gpu_test

@@ -4,6 +4,7 @@
 // reference networks for six GPUs, and cuBLASLt accepts the descriptions of products.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cohort/cudnn/detail/convolution_on_gpu.hpp>
 #include <cohort/cudnn/detail/cublaslt_functions.hpp>
 #include <cohort/cudnn/detail/matrix_product.hpp>
@@ -106,17 +107,27 @@ class deviceless : public testing::Test {
   }
 };
 
-/// Whether all three passes have a plan.
-bool has_plans(detail::gpu_target const& where, planned_convolution const& one,
-               convolution_variant const& variant) {
+/// Bytes of scratch memory of the pass that needs most; none if a pass has no plan.
+std::optional<std::size_t> scratch_of(detail::gpu_target const& where, planned_convolution const& one,
+                                      convolution_variant const& variant) {
+  std::size_t most = 0;
   try {
     for (convolution_pass const pass :
          {convolution_pass::output, convolution_pass::input, convolution_pass::weights})
-      detail::convolution_on_gpu(where, pass, one.windows, one.batch, one.name, variant);
-    return true;
+      most = std::max(
+          most,
+          detail::convolution_on_gpu(where, pass, one.windows, one.batch, one.name, variant).scratch_bytes());
   } catch (detail::no_convolution_engine const&) {
-    return false;
+    return std::nullopt;
   }
+  return most;
+}
+
+/// Bytes of the outputs of a network's layers.
+std::size_t bytes_of_outputs(graph_view net, std::size_t batch, std::size_t bytes_per_element) {
+  std::size_t elements = 0;
+  for (int id = 0; id < net.size(); ++id) elements += static_cast<std::size_t>(net[id].output.elements());
+  return elements * batch * bytes_per_element;
 }
 
 TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
@@ -138,13 +149,16 @@ TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
       if (gpu.capability < 80 && products != product_precision::f32) continue;  // probe refuses it
       detail::gpu_target const where{.stream = stream, .blas = nullptr, .dnn = handle, .products = products};
       std::map<std::pair<bool, product_precision>, int> plans;  // by variant
+      std::size_t most_scratch = 0;                             // of ResNet-50's convolutions
       for (planned_convolution const& one : all) {
         bool any = false;
         for (convolution_variant const& variant : detail::variants_of(products)) {
           if (any && variant.products != products) continue;  // planned as f32
-          bool const has = has_plans(where, one, variant);
-          plans[{variant.channels_last, variant.products}] += has;
-          any = any || has;
+          std::optional<std::size_t> const scratch = scratch_of(where, one, variant);
+          plans[{variant.channels_last, variant.products}] += scratch ? 1 : 0;
+          if (scratch && !any && one.name.starts_with("resnet50"))
+            most_scratch = std::max(most_scratch, *scratch);
+          any = any || scratch;
         }
         EXPECT_TRUE(any) << one.name << ", batch " << one.batch << ", " << name_of(products) << ", on "
                          << gpu.name;
@@ -153,7 +167,14 @@ TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
       for (auto const& [variant, count] : plans)
         std::cout << ", " << count << ' ' << (variant.first ? "channels last" : "channels first") << " in "
                   << name_of(variant.second);
-      std::cout << std::endl;
+      // All layers share one piece of scratch memory, so a step needs the largest once.
+      double const share = static_cast<double>(most_scratch)
+                           / static_cast<double>(bytes_of_outputs(
+                               benchmarks::resnet50(), 64, products == product_precision::bf16 ? 2 : 4));
+      EXPECT_GT(share, 0);
+      EXPECT_LT(share, 0.1);
+      std::cout << "; ResNet-50's convolutions need up to " << static_cast<double>(most_scratch) / 1e6
+                << " MB of scratch memory, " << share << " of its layers' outputs" << std::endl;
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cohort/cudnn/detail/compile_kernels.hpp>
 #include <cohort/cudnn/detail/gpu.hpp>
 #include <cohort/cudnn/detail/kernels.hpp>
 #include <cstddef>
@@ -211,7 +212,8 @@ struct fake_machine : fake_compiler {
         std::lock_guard const in_turn(working);
         now->blocks.push_back(blocks);
       }
-      auto const run = reinterpret_cast<kernel_body const*>(function)->bind(arguments, blocks);
+      auto const run = reinterpret_cast<kernel_body const*>(function)->bind(
+          arguments, blocks, detail::has_few_f64_units(10 * now->major + now->minor));
       return put_into(stream, [run] {
         std::lock_guard const in_turn(working);
         run();

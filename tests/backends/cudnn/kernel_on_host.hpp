@@ -9,16 +9,32 @@
 
 namespace cohort {
 
+/// Runs one thread of a kernel that adds up terms. Returns its sums.
+template <class Sum, class Kernel>
+auto thread_sums(Kernel const& kernel, unsigned block, unsigned thread) {
+  std::array<Sum, Kernel::sum_count> parts{};
+  detail::kernels::walk(kernel, block, thread, parts.data());
+  std::array<double, Kernel::sum_count> sums{};
+  std::ranges::transform(parts, sums.begin(), &Sum::value);
+  return sums;
+}
+
 /// Runs a kernel's body as a launch with this number of blocks would: loops replace the grid.
 template <class Kernel>
-void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long blocks) {
+void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long blocks, bool splits_sums) {
   unsigned long long const threads = detail::block_threads;
   for (unsigned long long block = 0; block < blocks; ++block) {
     if constexpr (detail::walking_sums<Kernel>) {
       detail::kernels::channel_walk const& walked = kernel.walked;
       std::vector<std::array<double, Kernel::sum_count>> sums(threads);
-      for (unsigned t = 0; t < threads; ++t)
-        detail::kernels::walk(kernel, static_cast<unsigned>(block), t, sums[t].data());
+      for (unsigned t = 0; t < threads; ++t) {
+        auto const b = static_cast<unsigned>(block);
+        if constexpr (requires { typename Kernel::partial; })
+          sums[t] = thread_sums<typename Kernel::partial>(kernel, b, t);
+        else
+          sums[t] = splits_sums ? thread_sums<detail::kernels::split_sum>(kernel, b, t)
+                                : thread_sums<detail::kernels::wide_sum>(kernel, b, t);
+      }
       for (std::size_t half = threads / 2; half >= walked.lanes(); half /= 2)
         for (std::size_t t = 0; t < half; ++t)
           for (std::size_t s = 0; s < sums[t].size(); ++s) sums[t][s] += sums[t + half][s];
@@ -66,24 +82,25 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
 template <class Kernel>
 void run_on_host(Kernel const& kernel, unsigned long long n) {
   unsigned long long const share = detail::calls_per_block<Kernel>;
-  run_on_host(kernel, n, (n + share - 1) / share);
+  run_on_host(kernel, n, (n + share - 1) / share, false);
 }
 
-/// A kernel of the fake driver. bind returns a function that does the work of a launch with these arguments.
+/// A kernel of the fake driver. bind returns a function that does the work of a launch with these arguments,
+/// on a GPU that splits sums or not.
 struct kernel_body {
   std::string symbol;
-  std::function<void()> (*bind)(void** arguments, unsigned blocks);
+  std::function<void()> (*bind)(void** arguments, unsigned blocks, bool splits_sums);
 };
 inline std::vector<kernel_body> const& kernel_bodies() {
   static std::vector<kernel_body> const all = [] {
     std::vector<kernel_body> made;
     detail::each_kernel([&]<class Kernel>(char const* type) {
-      made.push_back(
-          {detail::kernel_symbol(type), [](void** arguments, unsigned blocks) -> std::function<void()> {
-             return [kernel = *static_cast<Kernel const*>(arguments[0]),
-                     n = *static_cast<unsigned long long const*>(arguments[1]),
-                     blocks] { run_on_host(kernel, n, blocks); };
-           }});
+      made.push_back({detail::kernel_symbol(type),
+                      [](void** arguments, unsigned blocks, bool splits_sums) -> std::function<void()> {
+                        return [kernel = *static_cast<Kernel const*>(arguments[0]),
+                                n = *static_cast<unsigned long long const*>(arguments[1]), blocks,
+                                splits_sums] { run_on_host(kernel, n, blocks, splits_sums); };
+                      }});
     });
     return made;
   }();

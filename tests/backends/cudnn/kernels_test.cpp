@@ -71,6 +71,27 @@ detail::kernels::random_examples drawn() {
   return {numbers.data(), &constants, detail::purpose_of("layer", "one")};
 }
 
+/// A GPU with few units for f64 adds in two f32 numbers. Terms cancel, so that f32 alone would be wrong.
+TEST(kernels, split_sums_have_46_bits) {
+  std::vector<float> x = normal_numbers(2000, 3), y = normal_numbers(2000, 4);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1000 * x[i] * (i % 3 == 0 ? 1e-4F : 1);
+  detail::kernels::wide_sum wanted, wanted_products;
+  detail::kernels::split_sum got, got_products;
+  float in_f32 = 0;
+  double sizes = 0, sizes_of_products = 0;
+  for (int sign : {1, -1})
+    for (std::size_t i = 0; i < x.size() - (sign < 0 ? 1U : 0U); ++i) {
+      float const term = static_cast<float>(sign) * x[i];
+      wanted.add(term), got.add(term), in_f32 += term;
+      wanted_products.add_product(term, y[i]), got_products.add_product(term, y[i]);
+      sizes += std::abs(static_cast<double>(term));
+      sizes_of_products += std::abs(static_cast<double>(term) * static_cast<double>(y[i]));
+    }
+  EXPECT_NEAR(got.value(), wanted.value(), 0x1p-46 * sizes);
+  EXPECT_NEAR(got_products.value(), wanted_products.value(), 0x1p-46 * sizes_of_products);
+  EXPECT_GT(std::abs(static_cast<double>(in_f32) - wanted.value()), 0x1p-30 * sizes);
+}
+
 TEST(kernels, drop_the_same_elements_as_the_layers) {
   constexpr double rate = 0.3;
   for (int const area : {1, 6}) {

@@ -13,8 +13,8 @@
 ///                  `terms`, if present, defines the layout of the terms and the addresses of their sums;
 ///                  otherwise each chunk has one sum (channels.inc).
 /// `add(state, at, sums)`  processes the elements at a position of a walk over a tensor's channels
-///                  (channels.inc) and adds terms to `sums`; finish(channel, chunk, sums) receives their
-///                  totals. A kernel without `sum_count` writes elements instead.
+///                  (channels.inc) and adds terms to `sums` (sums.inc); finish(channel, chunk, totals)
+///                  receives their totals. A kernel without `sum_count` writes elements instead.
 /// `row(i, team)`   processes row i together with the other lanes of its team: a warp on the GPU, one lane on
 ///                  the processor. Lane k processes the elements k, k + lanes, …. team.sum and team.largest
 ///                  return the same number to all lanes, team.sum_before and team.largest_before that of the
@@ -58,6 +58,13 @@ inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcoun
 inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
 inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
 inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
+// The product, which no compiler fuses with a sum, and its rounding error. Products are exact in double.
+inline number product_of(number x, number y) {
+  return static_cast<number>(static_cast<double>(x) * static_cast<double>(y));
+}
+inline number product_error(number x, number y, number product) {
+  return static_cast<number>(static_cast<double>(x) * static_cast<double>(y) - static_cast<double>(product));
+}
 struct one_lane {
   static constexpr size lane = 0;
   static constexpr size lanes = 1;
@@ -93,8 +100,9 @@ inline size high_product(size a, size b) {
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
 // values.inc uses the formulas above
+#include <cohort/cudnn/detail/kernels/sums.inc>
 #include <cohort/cudnn/detail/kernels/values.inc>
-// these use values.inc
+// these use values.inc and sums.inc
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/attention.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
@@ -147,6 +155,8 @@ inline constexpr char kernel_text[] =
     "inline unsigned highest_bit(unsigned x) { return 31 - (unsigned)__clz((int)x); }\n"
     "inline void or_into(unsigned* to, unsigned bits) { atomicOr(to, bits); }\n"
     "inline size high_product(size a, size b) { return __umul64hi(a, b); }\n"
+    "inline number product_of(number x, number y) { return __fmul_rn(x, y); }\n"
+    "inline number product_error(number x, number y, number product) { return __fmaf_rn(x, y, -product); }\n"
     "struct warp {\n"
     "  size lane;\n"
     "  static constexpr size lanes = 32;\n"
@@ -191,8 +201,9 @@ inline constexpr char kernel_text[] =
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
 // values.inc uses the formulas above
+#include <cohort/cudnn/detail/kernels/sums.inc>
 #include <cohort/cudnn/detail/kernels/values.inc>
-// these use values.inc
+// these use values.inc and sums.inc
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/attention.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>

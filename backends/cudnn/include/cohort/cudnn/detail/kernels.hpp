@@ -33,7 +33,9 @@ concept walking_kernel = requires(Kernel const& k) {
   k.walked.lanes();
 };
 
-/// A walking kernel that adds up sum_count terms per thread.
+/// A walking kernel that adds up sum_count terms per thread, in objects of type Kernel::partial, if present,
+/// otherwise of type split_sum on GPUs with few units for f64, and of type wide_sum on others
+/// (kernels/sums.inc).
 ///
 /// Exact     the threads of a block with the same channels add their sums in a binary tree, halves first.
 template <class Kernel>

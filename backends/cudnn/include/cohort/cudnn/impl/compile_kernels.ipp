@@ -8,8 +8,10 @@
 namespace cohort::detail {
 
 COHORT_CUDNN_INLINE std::vector<std::string> kernel_options(int capability) {
-  return {"--gpu-architecture=sm_" + std::to_string(capability), "--std=c++17",
-          "--device-as-default-execution-space"};
+  std::vector<std::string> options{"--gpu-architecture=sm_" + std::to_string(capability), "--std=c++17",
+                                   "--device-as-default-execution-space"};
+  if (has_few_f64_units(capability)) options.emplace_back("--define-macro=COHORT_SPLIT_SUMS");
+  return options;
 }
 
 COHORT_CUDNN_INLINE std::string compile_kernels(nvrtc_functions const& compiler, std::string const& program,

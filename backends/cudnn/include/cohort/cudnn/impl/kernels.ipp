@@ -63,12 +63,24 @@ void run_walk(Kernel const& k) {
   walk(k, blockIdx.x, threadIdx.x, &none);
 }
 
+#ifdef COHORT_SPLIT_SUMS
+using thread_sum = split_sum;
+#else
+using thread_sum = wide_sum;
+#endif
+// The type of a thread's sums: Kernel::partial, or thread_sum.
+template <class Kernel>
+auto sum_of(Kernel const&, int) -> typename Kernel::partial;
+template <class Kernel>
+auto sum_of(Kernel const&, long) -> thread_sum;
+
 template <class Kernel>
 void run_walk_sums(Kernel const& k) {
   __shared__ double sums[Kernel::sum_count][block_threads];
-  double own[Kernel::sum_count] = {};
-  walk(k, blockIdx.x, threadIdx.x, own);
-  for (int s = 0; s < Kernel::sum_count; ++s) sums[s][threadIdx.x] = own[s];
+  double own[Kernel::sum_count];
+  decltype(sum_of(k, 0)) parts[Kernel::sum_count] = {};
+  walk(k, blockIdx.x, threadIdx.x, parts);
+  for (int s = 0; s < Kernel::sum_count; ++s) sums[s][threadIdx.x] = own[s] = parts[s].value();
   __syncthreads();
   int const lanes = k.walked.lanes();
   for (int half = block_threads / 2; half >= lanes; half /= 2) {
