@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cohort/cudnn/detail/compile_kernels.hpp>
 #include <cohort/cudnn/detail/kernels.hpp>
 #include <cohort/cudnn/detail/shared_library.hpp>
 #include <string>
+#include <vector>
 
 namespace compile_kernels_test {
 
@@ -28,6 +31,16 @@ TEST_P(kernels_for, a_capability_are_all_compiled) {
 
 INSTANTIATE_TEST_SUITE_P(turing_to_blackwell, kernels_for, testing::Values(75, 80, 90, 100),
                          [](auto const& it) { return "sm_" + std::to_string(it.param); });
+
+/// GPUs that execute f64 at 1/32 or less of the rate of f32.
+TEST(compile_kernels, splits_sums_for_gpus_with_few_f64_units) {
+  for (int const capability : {75, 80, 86, 87, 89, 90, 100, 103, 120}) {
+    std::vector<std::string> const options = detail::kernel_options(capability);
+    EXPECT_EQ(std::ranges::count(options, "--define-macro=COHORT_SPLIT_SUMS"),
+              capability == 80 || capability == 90 || capability == 100 ? 0 : 1)
+        << capability;
+  }
+}
 
 TEST(compile_kernels, reports_the_compilers_message) {
   try {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -90,6 +92,17 @@ TEST(kernels, split_sums_have_46_bits) {
   EXPECT_NEAR(got.value(), wanted.value(), 0x1p-46 * sizes);
   EXPECT_NEAR(got_products.value(), wanted_products.value(), 0x1p-46 * sizes_of_products);
   EXPECT_GT(std::abs(static_cast<double>(in_f32) - wanted.value()), 0x1p-30 * sizes);
+}
+TEST(kernels, split_sums_stay_infinite_and_nan) {
+  float const infinity = std::numeric_limits<float>::infinity();
+  for (float const term : {infinity, -infinity}) {
+    detail::kernels::split_sum sum, products;
+    for (float const x : {1.F, term, 2.F}) sum.add(x), products.add_product(x, 3);
+    EXPECT_EQ(sum.value(), term);
+    EXPECT_EQ(products.value(), term);
+    sum.add(-term);
+    EXPECT_TRUE(std::isnan(sum.value()));
+  }
 }
 
 TEST(kernels, drop_the_same_elements_as_the_layers) {
