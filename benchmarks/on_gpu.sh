@@ -4,8 +4,8 @@
 #
 #   bash benchmarks/on_gpu.sh --minutes 40 --out DIR [--programs build/release] [--rehearse]
 #
-# --rehearse replaces the networks, batches and arrays by small ones, to try the programs and this script in few
-# minutes; its times mean nothing.
+# --rehearse replaces the networks, batches and arrays by small ones, to try the programs and this script in a
+# few minutes; its times are no measurements.
 #
 # The programs are built before, for example on another machine (CXXFLAGS='-static-libstdc++ -static-libgcc'):
 #
@@ -19,7 +19,7 @@
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 minutes= out= programs=$here/../build/release
-rehearses= epochs=(--epochs 5) nets=(resnet50 darknet) batches=(64 256) kernels_of=(resnet50 bf16 64) sizes=
+rehearses= title="GPU run" epochs=(--epochs 5) nets=(resnet50 darknet) batches=(64 256) profiled=(resnet50 bf16 64) codec_sizes=
 
 wrong() {
   echo "on_gpu.sh: $1; usage: on_gpu.sh --minutes N --out DIR [--programs FOLDER] [--rehearse]" >&2
@@ -45,7 +45,8 @@ done
 mkdir -p "$out" || wrong "--out: the folder $out cannot be made"
 
 if [ -n "$rehearses" ]; then
-  epochs=(--epochs 1 --data "$out/mnist") nets=(lenet) batches=(4) kernels_of=(lenet bf16 4) sizes=/n:1048576/density:1e-3
+  epochs=(--epochs 1 --data "$out/mnist") nets=(lenet) batches=(4) profiled=(lenet bf16 4)
+  codec_sizes=/n:1048576/density:1e-3 title="Rehearsal with small networks, no measurements,"
   mkdir -p "$out/mnist"
   for part in train t10k; do  # 64 black digits
     { printf '\0\0\x8\x3\0\0\0\x40\0\0\0\x1c\0\0\0\x1c'; head -c $((64 * 28 * 28)) /dev/zero; } >"$out/mnist/$part-images-idx3-ubyte"
@@ -102,7 +103,7 @@ tail_of() {
 }
 report() {
   local i failed=0
-  echo "# GPU run of $(date -u +%Y-%m-%d), commit $(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
+  echo "# $title of $(date -u +%Y-%m-%d), commit $(git -C "$here" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
   echo
   head -n 1 "$out/gpu.log" 2>/dev/null
   echo
@@ -188,13 +189,13 @@ if program benchmarks/train_step train; then
   if tool ncu ncu; then
     step ncu 240 bash -c 'echo 0.1 | "$@"' - ncu --csv --section SpeedOfLight --launch-skip 500 --launch-count 60 \
       --kernel-name 'regex:channel_s|norm_gradient|normalise|finish_channels|softmax_loss|max_pool' \
-      "$programs/benchmarks/train_step" --device cuda "${kernels_of[@]}" 1 1
+      "$programs/benchmarks/train_step" --device cuda "${profiled[@]}" 1 1
   fi
 fi
 
 # 7. Messages.
 if program benchmarks/codec_benchmark codec; then
-  step codec 180 "$programs/benchmarks/codec_benchmark" "--benchmark_filter=codec/cudnn.*$sizes"
+  step codec 180 "$programs/benchmarks/codec_benchmark" "--benchmark_filter=codec/cudnn.*$codec_sizes"
 fi
 # 8. NCCL with one rank.
 if program tests/backends_nccl_on_gpus_test nccl; then

@@ -53,6 +53,18 @@ class on_gpu(unittest.TestCase):
         self.assertIn("| ncu | not run: ncu is not installed |", report)
         self.assertIn("| sanitizer | not run: compute-sanitizer is not installed |", report)
 
+    def test_rehearses_with_small_networks(self):
+        self.script("benchmarks/train_step", 'echo "$@"')
+        run = self.run_it("--rehearse", "--minutes", "5", "--out", str(self.folder / "out"), "--programs", str(self.folder))
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        report = (self.folder / "out/report.md").read_text(encoding="utf-8")
+        self.assertTrue(report.startswith("# Rehearsal with small networks, no measurements, of "), report)
+        self.assertIn("--device cuda --tune lenet bf16 4 1 1", report)
+        self.assertNotIn("resnet50", report)
+        images = (self.folder / "out/mnist/train-images-idx3-ubyte").read_bytes()
+        self.assertEqual(images[:16], bytes((0, 0, 8, 3, 0, 0, 0, 64, 0, 0, 0, 28, 0, 0, 0, 28)))
+        self.assertEqual(len(images), 16 + 64 * 28 * 28)
+
     def test_goes_on_after_failures_and_names_them_first(self):
         self.script(TESTS, 'echo "[  FAILED  ] ladder.dense (3 ms)"; exit 1')
         self.script("benchmarks/codec_benchmark", "echo a driver that is too old; exit 3")

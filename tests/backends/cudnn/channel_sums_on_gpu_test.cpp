@@ -61,7 +61,7 @@ TEST_P(channel_sums_on_gpu, add_the_elements_of_each_channel) {
 TEST_P(channel_sums_on_gpu, find_means_and_variances) {
   std::vector<double> chunks = scratch(2), mean(channels), variance(channels);
   auto const count = static_cast<double>(sums.elements_per_channel());
-  for (float& one : x) one = 1000 + one / 64;
+  for (float& one : x) one = 1000.1F + one / 64;
   for (std::size_t i = 0; i < x.size(); ++i) mean[channel_of(i)] += static_cast<double>(x[i]) / count;
   for (std::size_t i = 0; i < x.size(); ++i) {
     double const apart = static_cast<double>(x[i]) - mean[channel_of(i)];

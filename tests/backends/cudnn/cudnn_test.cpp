@@ -69,6 +69,14 @@ TEST_F(cudnn_backend, agrees_with_the_reference) {
 TEST_F(cudnn_backend, trains_like_the_reference) {
   cudnn_cases::trains_like_the_reference<pretended_cudnn>();
 }
+/// Its threads add up in pairs of f32 numbers.
+TEST_F(cudnn_backend, agrees_with_the_reference_on_a_gpu_with_few_f64_units) {
+  machine.major = 8, machine.minor = 9;
+  cudnn_cases::agrees_with_the_reference<pretended_cudnn>();
+  cudnn_cases::trains_like_the_reference<pretended_cudnn>();
+  cudnn_cases::layers_of_images_agree_with_the_reference<pretended_cudnn>();
+  EXPECT_TRUE(machine.splits_sums);
+}
 TEST_F(cudnn_backend, freezes_like_the_reference) {
   cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }

@@ -150,14 +150,17 @@ TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
       detail::gpu_target const where{.stream = stream, .blas = nullptr, .dnn = handle, .products = products};
       std::map<std::pair<bool, product_precision>, int> plans;  // by variant
       std::size_t most_scratch = 0;                             // of ResNet-50's convolutions
+      int of_resnet50 = 0;
       for (planned_convolution const& one : all) {
         bool any = false;
         for (convolution_variant const& variant : detail::variants_of(products)) {
           if (any && variant.products != products) continue;  // planned as f32
           std::optional<std::size_t> const scratch = scratch_of(where, one, variant);
           plans[{variant.channels_last, variant.products}] += scratch ? 1 : 0;
-          if (scratch && !any && one.name.starts_with("resnet50"))
+          if (scratch && !any && one.name.starts_with("resnet50")) {
             most_scratch = std::max(most_scratch, *scratch);
+            ++of_resnet50;
+          }
           any = any || scratch;
         }
         EXPECT_TRUE(any) << one.name << ", batch " << one.batch << ", " << name_of(products) << ", on "
@@ -171,7 +174,7 @@ TEST_F(deviceless, every_convolution_has_a_plan_on_every_gpu) {
       double const share = static_cast<double>(most_scratch)
                            / static_cast<double>(bytes_of_outputs(
                                benchmarks::resnet50(), 64, products == product_precision::bf16 ? 2 : 4));
-      EXPECT_GT(share, 0);
+      EXPECT_GT(of_resnet50, 10);
       EXPECT_LT(share, 0.1);
       std::cout << "; ResNet-50's convolutions need up to " << static_cast<double>(most_scratch) / 1e6
                 << " MB of scratch memory, " << share << " of its layers' outputs" << std::endl;

@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
-#include <cohort/cudnn/detail/compile_kernels.hpp>
 #include <cohort/cudnn/detail/gpu.hpp>
 #include <cohort/cudnn/detail/kernels.hpp>
 #include <cstddef>
@@ -48,6 +47,7 @@ struct fake_machine : fake_compiler {
   bool one_gpu = false;  // the same GPU for every caller; otherwise each gets another
   std::string name = "Pretended GPU";
   int major = 9, minor = 0;
+  bool splits_sums = false;  // whether the loaded module was compiled with this option
   std::size_t free_bytes = std::size_t{70} << 30, total_bytes = std::size_t{80} << 30;
   std::size_t cudnn_version = 91900;
   std::size_t cudnn_cuda_version = 13000;
@@ -188,6 +188,7 @@ struct fake_machine : fake_compiler {
       if (std::string_view(static_cast<char const*>(code)).substr(0, 8) != "code for")
         return CUDA_ERROR_INVALID_IMAGE;
       ++now->modules;
+      now->splits_sums = std::strstr(static_cast<char const*>(code), "COHORT_SPLIT_SUMS") != nullptr;
       *module = reinterpret_cast<CUmodule>(now);
       return CUDA_SUCCESS;
     };
@@ -212,8 +213,8 @@ struct fake_machine : fake_compiler {
         std::lock_guard const in_turn(working);
         now->blocks.push_back(blocks);
       }
-      auto const run = reinterpret_cast<kernel_body const*>(function)->bind(
-          arguments, blocks, detail::has_few_f64_units(10 * now->major + now->minor));
+      auto const run =
+          reinterpret_cast<kernel_body const*>(function)->bind(arguments, blocks, now->splits_sums);
       return put_into(stream, [run] {
         std::lock_guard const in_turn(working);
         run();

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library for LD_PRELOAD: programs that open NVIDIA's driver and libraries get those of a simulated machine
-// with one GPU. Their kernels and the work of the libraries run on the processor.
+// with one GPU. Their kernels and the work of the libraries run on the processor. Libraries must be opened by
+// one thread at a time.
 #include <dlfcn.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "../nccl/fake_nccl.hpp"
@@ -16,8 +19,16 @@ using cohort::detail::library_source;
 struct simulation {
   cohort::fake_machine machine{};
   cohort::fake_nccl nccl{};
-  library_source of_machine = machine.source(), of_nccl = nccl.source();
+  library_source of_machine{}, of_nccl = nccl.source();
 
+  simulation() {
+    // No real NVRTC has this version, so no program reads the cached kernels of this one.
+    machine.nvrtc.version = [](int* major, int* minor) {
+      *major = 13, *minor = 999;
+      return NVRTC_SUCCESS;
+    };
+    of_machine = machine.source();
+  }
   library_source const* source_of(void const* handle) const {
     if (handle == &nccl) return &of_nccl;
     for (std::string const& name : machine.libraries)
@@ -30,11 +41,17 @@ simulation& simulated() {
   return made;
 }
 
-/// The system's function of this name. It is called as the last action of its replacement, which keeps the
-/// return address: the loader finds the calling library by it.
+/// The system's function of this name. It must be called as the last action of its replacement, and this file
+/// be compiled with -O2, so that the call keeps the return address, by which the loader finds the calling
+/// library.
 template <class Function>
 Function* of_system(char const* name) {
-  return reinterpret_cast<Function*>(::dlvsym(RTLD_NEXT, name, "GLIBC_2.34"));
+  void* const found = ::dlvsym(RTLD_NEXT, name, "GLIBC_2.34");
+  if (!found) {
+    std::fprintf(stderr, "simulated_libraries: the C library has no %s of version 2.34\n", name);
+    std::abort();
+  }
+  return reinterpret_cast<Function*>(found);
 }
 
 }  // namespace

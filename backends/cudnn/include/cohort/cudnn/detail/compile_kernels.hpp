@@ -8,9 +8,10 @@
 namespace cohort::detail {
 
 /// Whether GPUs of a compute capability (90 is 9.0) execute at most 1/32 as many additions in f64 as in f32
-/// per clock. Source: CUDA C++ programming guide, table of arithmetic throughput.
+/// per clock. Source: CUDA C++ programming guide, table of arithmetic throughput, for 7.5 to 12.0. Unknown
+/// capabilities count as such GPUs.
 constexpr bool has_few_f64_units(int capability) {
-  return capability != 70 && capability != 80 && capability != 90 && capability != 100;
+  return capability != 80 && capability != 90 && capability != 100;
 }
 
 /// Returns NVRTC's options for a compute capability. With these options, functions without an
