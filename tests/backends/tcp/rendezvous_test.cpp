@@ -222,6 +222,20 @@ TEST(rendezvous, forgets_a_service_with_another_secret_once_others_have_joined_t
       {"not all processes of the job have joined in time", "got 2"});
 }
 
+/// The process that runs the service may reach its deadline first.
+TEST(rendezvous, reports_missing_processes_although_the_service_has_ended) {
+  std::optional<meeting> at(std::in_place, 3);
+  detail::host_and_port const where = at->where;
+  registration const mine{.job = "job", .host = "h", .ranks = 3, .addresses = {loopback()}};
+  std::jthread const ends([&] {
+    refused<communicator_error>([&] { detail::join_rendezvous(where, {}, mine, 800ms); });
+    at.reset();
+  });
+  expect_parts(refused<communicator_error>([&] { detail::join_rendezvous(where, {}, mine, 3s); }),
+               {"not all processes of the job have joined in time", "3 processes within 3000 ms",
+                "joined: ", "then the rendezvous was lost"});
+}
+
 TEST(rendezvous, logs_a_wrong_secret_once_for_each_host) {
   meeting at(2, shared_key());
   detail::tls_identity const wrong(detail::job_key{}, "test");

@@ -468,11 +468,14 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
   if (permanent)
     throw setting_error(
         failed_because("a rendezvous of Cohort at this port, not another program", permanent->why));
-  if (joined > 0)
+  if (!members.empty()) {
+    std::string const lost =
+        joined == 0 && last ? text_of({"; then the rendezvous was lost: ", last->why}) : "";
     throw communicator_error({.what = "not all processes of the job have joined in time",
                               .where = {"rendezvous ", at.text()},
                               .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
-                              .got = members});
+                              .got = {members, lost}});
+  }
   bool const is_silent = stream && stream->is_connected();
   throw communicator_error(failed_because({"a service that answers within ", deadline.count(),
                                            " ms: a process on that host, and no firewall in between"},
