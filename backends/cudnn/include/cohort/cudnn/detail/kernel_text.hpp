@@ -99,7 +99,7 @@ inline size high_product(size a, size b) {
 #include <cohort/optimizer/detail/updater_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
-// values.inc uses the formulas above
+// these use the formulas above
 #include <cohort/cudnn/detail/kernels/sums.inc>
 #include <cohort/cudnn/detail/kernels/values.inc>
 // these use values.inc and sums.inc
@@ -200,7 +200,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/optimizer/detail/updater_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
-// values.inc uses the formulas above
+// these use the formulas above
 #include <cohort/cudnn/detail/kernels/sums.inc>
 #include <cohort/cudnn/detail/kernels/values.inc>
 // these use values.inc and sums.inc
