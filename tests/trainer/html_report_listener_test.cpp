@@ -107,6 +107,57 @@ TEST(html_report, contains_all_parts_in_one_file) {
     EXPECT_EQ(page.find(absent), page.npos) << absent;
 }
 
+constexpr auto two_outputs = network<[](builder& net) { return net.input({2}) | binary_cross_entropy{}; }>();
+constexpr auto one_output = network<[](builder& net) { return net.input({1}) | binary_cross_entropy{}; }>();
+constexpr auto regression =
+    network<[](builder& net) { return net.input({2}) | dense{.units = 2} | mean_squared_error{}; }>();
+
+/// Logits of four examples, and whether they have the properties.
+dataset properties(int outputs) {
+  static std::vector<float> const of_two{2, -1, -1, 0, 3, 1, -2, 2}, targets_of_two{1, 0, 1, 0, 1, 1, 0, 0};
+  static std::vector<float> const of_one{2, -1, 3, -2}, targets_of_one{1, 1, 1, 0};
+  bool const two = outputs == 2;
+  return arrays(
+      {{.name = "input", .values = {(two ? of_two : of_one).data(), {4, outputs}}}},
+      {{.name = "target", .values = {(two ? targets_of_two : targets_of_one).data(), {4, outputs}}}});
+}
+
+std::string page_of(training& run, dataset const& classified) {
+  scratch_folder const folder;
+  html_report_listener report(folder / "run.html", {.classified = classified});
+  report.on_epoch(run, {.epochs = 1});
+  return report.page();
+}
+
+TEST(html_report, has_a_row_for_each_output_of_a_binary_loss) {
+  training two = trainer<reference<float>>(two_outputs);
+  std::string const page = page_of(two, properties(2));
+  for (char const* part :
+       {"4 examples, accuracy <b>62.5 %</b>", "<th>output</th>", "ROC curves of the outputs",
+        "<td>0</td><td>3</td><td>2</td><td>100.0 %</td><td>66.7 %</td><td>80.0 %</td><td>1.0000<",
+        "<td>1</td><td>1</td><td>3</td><td>33.3 %</td><td>100.0 %</td><td>50.0 %</td><td>0.6667<"})
+    EXPECT_NE(page.find(part), page.npos) << part << page;
+  EXPECT_EQ(page.find("Calibration"), page.npos);
+  EXPECT_EQ(nesting_error(page), "");
+  training one = trainer<reference<float>>(one_output);
+  std::string const page_of_one = page_of(one, properties(1));
+  for (char const* part :
+       {"accuracy <b>75.0 %</b>", "Calibration: frequency of positive examples",
+        "<td>0</td><td>3</td><td>2</td><td>100.0 %</td><td>66.7 %</td><td>80.0 %</td><td>1.0000<"})
+    EXPECT_NE(page_of_one.find(part), page_of_one.npos) << part << page_of_one;
+}
+
+TEST(html_report, refuses_classes_of_a_regression_after_the_first_step) {
+  scratch_folder const folder;
+  training run = trainer<reference<float>>(regression);
+  html_report_listener report(folder / "run.html", {.classified = properties(2)});
+  EXPECT_EQ(refusal_of<setting_error>([&] { run.fit(properties(2), {.batch = 2, .listeners = {&report}}); }),
+            "the report cannot show classes of this network (html_report_settings::classified): expected a "
+            "loss with class indices, or binary_cross_entropy with at most 100 outputs; otherwise no data "
+            "set, got mean_squared_error with output 2");
+  EXPECT_EQ(run.step(), 1);
+}
+
 /// Checks the file after each step.
 struct reader final : listener {
   explicit reader(std::string path) : path(std::move(path)) {}

@@ -69,14 +69,14 @@ TEST(svg_chart, draws_roc_curves_of_the_classes_with_the_smallest_areas) {
   roc_report report(classes, {.steps = 1000});
   report.add({scores.data(), {examples, classes}}, {labels.data(), {examples}});
   std::vector<std::string> const names{"a", "b", "c", "<d>", "e", "f", "g", "h", "i", "j"};
-  std::string const svg = roc_picture(report, names);
+  std::string const svg = roc_picture(report, names, "ROC curves");
   EXPECT_EQ(count(svg, "<polyline"), 8U);
   EXPECT_EQ(count(svg, "1.0000"), 0U);
   EXPECT_EQ(svg.find("&lt;d&gt;"), svg.npos);
   EXPECT_NE(svg.find("smallest areas"), svg.npos);
   EXPECT_NE(svg.find("points=\"52.0,288.0 "), svg.npos) << svg;
   EXPECT_NE(svg.find("328.0,12.0 \""), svg.npos);
-  EXPECT_EQ(roc_picture(roc_report(2), {}), "");
+  EXPECT_EQ(roc_picture(roc_report(2), {}, "ROC curves"), "");
 }
 
 TEST(svg_chart, a_roc_curve_has_few_points) {
@@ -90,7 +90,7 @@ TEST(svg_chart, a_roc_curve_has_few_points) {
   }
   roc_report report(2, {.steps = 1000});
   report.add({scores.data(), {examples, 2}}, {labels.data(), {examples}});
-  std::string const svg = roc_picture(report, {});
+  std::string const svg = roc_picture(report, {}, "ROC curves");
   EXPECT_GT(count(svg, ","), 100U);
   EXPECT_LT(svg.size(), 16'000U);
 }

@@ -44,7 +44,9 @@ struct html_report_settings {
 ///     training.fit(data, {.validation = held, .metrics = {metrics::accuracy}, .listeners = {&report}});
 ///
 /// Only rank 0 writes. ROC curves and calibration are shown for a network with softmax_cross_entropy and at
-/// most 100 classes; scores of ROC curves are rounded down to multiples of 0.001.
+/// most 100 classes; scores of ROC curves are rounded down to multiples of 0.001. With binary_cross_entropy,
+/// targets of `classified` must be 0 or 1; the table then has a row per output, in which scores of at least
+/// 0.5 are positive predictions, and calibration is shown for a single output.
 ///
 /// Units     losses within an epoch, and times except for the table of phases, are those of rank 0. Phases:
 ///           means over all steps but the first one, in which the plan is made. An update ratio is the norm
@@ -53,8 +55,10 @@ struct html_report_settings {
 /// Order     collective: every rank has such a listener with the same settings. The file is rewritten
 ///           atomically; the page of a completed or interrupted run is not loaded again. A resumed run begins
 ///           a new report.
-/// Errors    setting_error unless `every` ≥ 1, and the other intervals ≥ 0; those of training::evaluate. If
-///           the file cannot be written, the listener logs the error and training continues.
+/// Errors    setting_error unless `every` ≥ 1, and the other intervals ≥ 0; after the first step if
+///           `classified` is set but the loss has no class indices and is not binary_cross_entropy with at
+///           most 100 outputs; those of training::evaluate. If the file cannot be written, the listener logs
+///           the error and training continues.
 /// Moves     one allgatherv of 56 bytes per rank after each epoch.
 /// Cost      see docs/monitoring.md.
 class html_report_listener final : public listener {
@@ -82,6 +86,7 @@ class html_report_listener final : public listener {
   void add_phases(step_report const& done);
   void add_ratios(training& run, std::int64_t step);
   void describe_exchange(training& run);
+  void require_classes(training& run) const;
   void describe_classes(training& run);
   void describe_ranks(training& run);
   std::array<char const*, phases> phase_names() const;

@@ -65,12 +65,12 @@ std::string stacked_bar(std::string_view title, std::span<bar_part const> parts,
 /// The confusion matrix as a picture, with at most 40 classes; the shade is the share of the actual class.
 std::string confusion_picture(classification_report const& report, std::span<std::string const> labels);
 
-/// ROC curves of the classes on one chart; of more than 8 classes, those with the smallest areas. Empty if no
-/// class has a curve.
-std::string roc_picture(roc_report const& report, std::span<std::string const> labels);
+/// ROC curves of the columns on one chart; of more than 8 columns, those with the smallest areas, under
+/// another caption. Empty if no column has a curve.
+std::string roc_picture(roc_report const& report, std::span<std::string const> labels, char const* caption);
 
-/// The frequency of correct predictions over their probability, by bins; a point's area is proportional to
-/// the examples of its bin. Empty without examples.
+/// The frequency of correct predictions over their probability, by bins; with one column, the frequency of
+/// positive examples. A point's area is proportional to the examples of its bin. Empty without examples.
 std::string calibration_picture(calibration_report const& report);
 
 /// The layers of a network as boxes, inputs at the top, with an arrow for each read.

@@ -8,7 +8,10 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_writer.hpp>
+#include <cohort/layer/binary_cross_entropy.hpp>
+#include <cohort/layer/softmax_cross_entropy.hpp>
 #include <cohort/plan/plan_text.hpp>
+#include <cohort/trainer/detail/loss_rows.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/html_report_listener.hpp>
@@ -65,32 +68,93 @@ COHORT_CORE_INLINE report_curve& curve_named(std::vector<report_curve>& curves, 
 
 inline constexpr int most_reported_classes = 100;
 
-/// `curves`: with one column per class; null: no curves.
-COHORT_CORE_INLINE std::string classes_table(classification_report const& report,
-                                             std::span<std::string const> labels, roc_report const* curves) {
-  constexpr int most = most_reported_classes;
-  auto const text = [](std::optional<double> share) {
-    return share ? decimal_text(100 * *share, 1) + " %" : std::string("-");
-  };
-  std::string rows;
-  for (int c = 0; c < std::min(report.classes(), most); ++c) {
-    auto const k = static_cast<std::size_t>(c);
-    rows += text_of({"<tr><td>", k < labels.size() ? escape_html(labels[k]) : std::to_string(c), "</td><td>",
-                     report.of(c).actual(), "</td><td>", report.of(c).predicted(), "</td><td>",
-                     text(report.precision(c)), "</td><td>", text(report.recall(c)), "</td><td>",
-                     text(report.f_beta(c)), "</td>"});
-    if (curves) {
-      std::optional<double> const area = curves->auc(c);
-      rows += text_of({"<td>", area ? decimal_text(*area, 4) : std::string("-"), "</td>"});
-    }
-    rows += "</tr>\n";
+/// A table with one row per class or output.
+class classes_table {
+ public:
+  /// `of`: "class" or "output". `has_areas`: a column for the area under the ROC curve.
+  classes_table(char const* of, std::span<std::string const> names, bool has_areas)
+      : of_(of), names_(names), has_areas_(has_areas) {}
+
+  void add(binary_counts const& counts, std::optional<double> area) {
+    auto const k = static_cast<std::size_t>(row_++);
+    rows_ += text_of({"<tr><td>", k < names_.size() ? escape_html(names_[k]) : std::to_string(k), "</td><td>",
+                      counts.actual(), "</td><td>", counts.predicted(), "</td><td>", text(counts.precision()),
+                      "</td><td>", text(counts.recall()), "</td><td>", text(counts.f_beta()), "</td>"});
+    if (has_areas_) rows_ += text_of({"<td>", area ? decimal_text(*area, 4) : std::string("-"), "</td>"});
+    rows_ += "</tr>\n";
   }
-  if (report.classes() > most)
-    rows += text_of({"<tr><td>and ", report.classes() - most, " other classes</td></tr>\n"});
-  return text_of({"<p>", report.examples(), " examples, accuracy <b>", text(report.accuracy()),
-                  "</b></p>\n<table><tr><th>class</th><th>examples</th><th>predicted</th><th>precision</th>"
-                  "<th>recall</th><th>F1</th>",
-                  curves ? "<th>area under ROC</th>" : "", "</tr>\n", rows, "</table>\n"});
+  void add_others(int count) {
+    if (count > 0) rows_ += text_of({"<tr><td>and ", count, " other classes</td></tr>\n"});
+  }
+  std::string text(std::int64_t examples, std::optional<double> accuracy) const {
+    return text_of({"<p>", examples, " examples, accuracy <b>", text(accuracy), "</b></p>\n<table><tr><th>",
+                    of_,
+                    "</th><th>examples</th><th>predicted</th><th>precision</th>"
+                    "<th>recall</th><th>F1</th>",
+                    has_areas_ ? "<th>area under ROC</th>" : "", "</tr>\n", rows_, "</table>\n"});
+  }
+
+ private:
+  static std::string text(std::optional<double> share) {
+    return share ? decimal_text(100 * *share, 1) + " %" : std::string("-");
+  }
+
+  char const* of_;
+  std::span<std::string const> names_;
+  bool has_areas_;
+  int row_ = 0;
+  std::string rows_{};
+};
+
+/// Counts of a column, of which scores of at least 0.5 are positive predictions.
+COHORT_CORE_INLINE binary_counts counts_of(roc_curve const& column) {
+  binary_counts counts;
+  for (roc_curve::group const& one : column.groups()) {
+    (one.score >= 0.5 ? counts.true_positive : counts.false_negative) += one.positive;
+    (one.score >= 0.5 ? counts.false_positive : counts.true_negative) += one.negative;
+  }
+  return counts;
+}
+
+/// The table of class indices. `curves`: with one column per class; null: no areas.
+COHORT_CORE_INLINE std::string table_of_classes(classification_report const& report,
+                                                std::span<std::string const> labels,
+                                                roc_report const* curves) {
+  int const shown = std::min(report.classes(), most_reported_classes);
+  classes_table table("class", labels, curves != nullptr);
+  for (int c = 0; c < shown; ++c) table.add(report.of(c), curves ? curves->auc(c) : std::nullopt);
+  table.add_others(report.classes() - shown);
+  return table.text(report.examples(), report.accuracy());
+}
+
+/// The table of outputs that are probabilities of independent properties.
+COHORT_CORE_INLINE std::string table_of_outputs(roc_report const& curves) {
+  classes_table table("output", {}, true);
+  std::int64_t correct = 0;
+  for (int c = 0; c < curves.columns(); ++c) {
+    binary_counts const counts = counts_of(curves.of(c));
+    correct += counts.true_positive + counts.true_negative;
+    table.add(counts, curves.auc(c));
+  }
+  std::int64_t const all = curves.examples() * curves.columns();
+  return table.text(
+      curves.examples(),
+      all > 0 ? std::optional(static_cast<double>(correct) / static_cast<double>(all)) : std::nullopt);
+}
+
+/// What the report shows of a data set.
+enum class class_report : unsigned char { none, of_classes, of_classes_with_curves, of_outputs };
+
+COHORT_CORE_INLINE class_report class_report_of(graph_view net) {
+  int const loss = net.with_role(layer_role::loss).at(0);
+  std::string_view const kind = net.kind(loss).name;
+  if (kind == softmax_cross_entropy::kind_name)
+    return channels_of(net[loss].output) <= most_reported_classes ? class_report::of_classes_with_curves
+                                                                  : class_report::of_classes;
+  if (kind == binary_cross_entropy::kind_name
+      && loss_rows::of_output(net[loss].output).elements() <= most_reported_classes)
+    return class_report::of_outputs;
+  return net.target(loss).classes > 0 ? class_report::of_classes : class_report::none;
 }
 
 }  // namespace cohort::detail
@@ -129,7 +193,10 @@ COHORT_CORE_INLINE void html_report_listener::begin(training& run) {
 
 COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report const& done) {
   bool const is_first = !std::exchange(has_stepped_, true);
-  if (!is_first) add_phases(done);
+  if (is_first)
+    require_classes(run);
+  else
+    add_phases(done);
   if (run.world().rank() != 0) return;
   if (state_ != state::trains) begin(run);
   step_ = done.step + 1;
@@ -209,27 +276,52 @@ COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
        "</p>\n<table>", rows, "</table>\n"});
 }
 
+COHORT_CORE_INLINE void html_report_listener::require_classes(training& run) const {
+  if (!settings_.classified || detail::class_report_of(run.network()) != detail::class_report::none) return;
+  graph_view const net = run.network();
+  int const loss = net.with_role(layer_role::loss).at(0);
+  throw setting_error({.what = "the report cannot show classes of this network",
+                       .where = "html_report_settings::classified",
+                       .expected = {"a loss with class indices, or binary_cross_entropy with at most ",
+                                    detail::most_reported_classes, " outputs; otherwise no data set"},
+                       .got = {net.kind(loss).name, " with output ", to_string(net[loss].output)}});
+}
+
 COHORT_CORE_INLINE void html_report_listener::describe_classes(training& run) {
   graph_view const net = run.network();
-  int const loss = net.with_role(layer_role::loss).at(0), classes = channels_of(net[loss].output);
-  auto const targets = settings_.classified->describe().targets;
+  auto const which = detail::class_report_of(net);
+  dataset const& data = *settings_.classified;
+  auto const targets = data.describe().targets;
   std::vector<std::string> const labels =
       targets.empty() ? std::vector<std::string>() : targets[0].label_names;
-  bool const has_curves = net.kind(loss).name == std::string_view("softmax_cross_entropy")
-                          && classes <= detail::most_reported_classes;
-  if (!has_curves) {
-    classification_report const report = run.evaluate(*settings_.classified, settings_.how);
+  if (which == detail::class_report::of_classes) {
+    classification_report const report = run.evaluate(data, settings_.how);
     if (run.world().rank() == 0)
-      classes_ = detail::classes_table(report, labels, nullptr) + detail::confusion_picture(report, labels);
+      classes_ =
+          detail::table_of_classes(report, labels, nullptr) + detail::confusion_picture(report, labels);
     return;
   }
+  shape const output = net[net.with_role(layer_role::loss).at(0)].output;
+  if (which == detail::class_report::of_outputs) {
+    auto const columns = static_cast<int>(detail::loss_rows::of_output(output).elements());
+    roc_report curves(columns, {.steps = 1000});
+    calibration_report calibration(columns);
+    run.evaluate(data, {&curves, &calibration}, settings_.how);
+    if (run.world().rank() == 0)
+      classes_ = detail::table_of_outputs(curves) + "<div class=\"charts\">"
+                 + detail::roc_picture(curves, {}, "ROC curves of the outputs")
+                 + (columns == 1 ? detail::calibration_picture(calibration) : std::string()) + "</div>\n";
+    return;
+  }
+  int const classes = channels_of(output);
   classification_report report(classes, {.top = settings_.how.top, .labels = labels});
   roc_report curves(classes, {.steps = 1000});
   calibration_report calibration(classes);
-  run.evaluate(*settings_.classified, {&report, &curves, &calibration}, settings_.how);
+  run.evaluate(data, {&report, &curves, &calibration}, settings_.how);
   if (run.world().rank() != 0) return;
-  classes_ = detail::classes_table(report, labels, &curves) + "<div class=\"charts\">"
-             + detail::confusion_picture(report, labels) + detail::roc_picture(curves, labels)
+  classes_ = detail::table_of_classes(report, labels, &curves) + "<div class=\"charts\">"
+             + detail::confusion_picture(report, labels)
+             + detail::roc_picture(curves, labels, "ROC curves: each class against the others")
              + detail::calibration_picture(calibration) + "</div>\n";
 }
 

@@ -291,7 +291,8 @@ class share_chart {
   int curves_ = 0;
 };
 
-COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<std::string const> labels) {
+COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<std::string const> labels,
+                                           char const* caption) {
   constexpr std::size_t most = 8;
   struct area {
     int column;
@@ -306,8 +307,8 @@ COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<s
     std::ranges::stable_sort(shown, {}, &area::auc);
     shown.resize(most);
   }
-  share_chart chart(all ? "ROC curves: each class against the others" : "ROC curves of the 8 smallest areas",
-                    "false positive rate", "true positive rate");
+  share_chart chart(all ? caption : "ROC curves of the 8 smallest areas", "false positive rate",
+                    "true positive rate");
   for (area const& one : shown) {
     auto const k = static_cast<std::size_t>(one.column);
     chart.begin(k < labels.size() ? labels[k] : std::to_string(one.column), decimal_text(one.auc, 4));
@@ -329,7 +330,9 @@ COHORT_CORE_INLINE std::string roc_picture(roc_report const& report, std::span<s
 COHORT_CORE_INLINE std::string calibration_picture(calibration_report const& report) {
   std::optional<double> const error = report.expected_error();
   if (!error) return {};
-  share_chart chart("Calibration: frequency of correct predictions", "predicted probability", "frequency");
+  share_chart chart(report.columns() == 1 ? "Calibration: frequency of positive examples"
+                                          : "Calibration: frequency of correct predictions",
+                    "predicted probability", "frequency");
   chart.begin("expected calibration error", decimal_text(*error, 4));
   for (calibration_bin const& bin : report.bins()) {
     if (bin.examples == 0) continue;
