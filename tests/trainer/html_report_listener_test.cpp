@@ -133,7 +133,7 @@ TEST(html_report, has_a_row_for_each_output_of_a_binary_loss) {
   training two = trainer<reference<float>>(two_outputs);
   std::string const page = page_of(two, properties(2));
   for (char const* part :
-       {"4 examples, accuracy <b>62.5 %</b>", "<th>output</th>", "ROC curves of the outputs",
+       {"4 examples, accuracy <b>62.5 %</b>", "<th>output</th><th>positive</th>", "ROC curves of the outputs",
         "<td>0</td><td>3</td><td>2</td><td>100.0 %</td><td>66.7 %</td><td>80.0 %</td><td>1.0000<",
         "<td>1</td><td>1</td><td>3</td><td>33.3 %</td><td>100.0 %</td><td>50.0 %</td><td>0.6667<"})
     EXPECT_NE(page.find(part), page.npos) << part << page;

@@ -71,9 +71,10 @@ inline constexpr int most_reported_classes = 100;
 /// A table with one row per class or output.
 class classes_table {
  public:
-  /// `of`: "class" or "output". `has_areas`: a column for the area under the ROC curve.
-  classes_table(char const* of, std::span<std::string const> names, bool has_areas)
-      : of_(of), names_(names), has_areas_(has_areas) {}
+  /// `of` and `actual`: headings of the names and of the numbers of examples. `has_areas`: a column for the
+  /// area under the ROC curve.
+  classes_table(char const* of, char const* actual, std::span<std::string const> names, bool has_areas)
+      : of_(of), actual_(actual), names_(names), has_areas_(has_areas) {}
 
   void add(binary_counts const& counts, std::optional<double> area) {
     auto const k = static_cast<std::size_t>(row_++);
@@ -88,8 +89,8 @@ class classes_table {
   }
   std::string text(std::int64_t examples, std::optional<double> accuracy) const {
     return text_of({"<p>", examples, " examples, accuracy <b>", text(accuracy), "</b></p>\n<table><tr><th>",
-                    of_,
-                    "</th><th>examples</th><th>predicted</th><th>precision</th>"
+                    of_, "</th><th>", actual_,
+                    "</th><th>predicted</th><th>precision</th>"
                     "<th>recall</th><th>F1</th>",
                     has_areas_ ? "<th>area under ROC</th>" : "", "</tr>\n", rows_, "</table>\n"});
   }
@@ -100,6 +101,7 @@ class classes_table {
   }
 
   char const* of_;
+  char const* actual_;
   std::span<std::string const> names_;
   bool has_areas_;
   int row_ = 0;
@@ -121,7 +123,7 @@ COHORT_CORE_INLINE std::string table_of_classes(classification_report const& rep
                                                 std::span<std::string const> labels,
                                                 roc_report const* curves) {
   int const shown = std::min(report.classes(), most_reported_classes);
-  classes_table table("class", labels, curves != nullptr);
+  classes_table table("class", "examples", labels, curves != nullptr);
   for (int c = 0; c < shown; ++c) table.add(report.of(c), curves ? curves->auc(c) : std::nullopt);
   table.add_others(report.classes() - shown);
   return table.text(report.examples(), report.accuracy());
@@ -129,7 +131,7 @@ COHORT_CORE_INLINE std::string table_of_classes(classification_report const& rep
 
 /// The table of outputs that are probabilities of independent properties.
 COHORT_CORE_INLINE std::string table_of_outputs(roc_report const& curves) {
-  classes_table table("output", {}, true);
+  classes_table table("output", "positive", {}, true);
   std::int64_t correct = 0;
   for (int c = 0; c < curves.columns(); ++c) {
     binary_counts const counts = counts_of(curves.of(c));
