@@ -286,6 +286,7 @@ TEST(compute_stream, records_nothing_that_blocks_uploads_or_fails) {
   fake_machine machine;
   std::byte x{}, here{};
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
+  stream.upload(&here, &x, 1);  // allocates the staging memory
   EXPECT_EQ(stream.record([&] { stream.wait(); }), nullptr);
   EXPECT_EQ(stream.record([&] { stream.upload(&here, &x, 1); }), nullptr);
   EXPECT_EQ(stream.record([&] { stream.download(&x, &here, 1); }), nullptr);
