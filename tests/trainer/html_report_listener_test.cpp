@@ -151,11 +151,27 @@ TEST(html_report, refuses_classes_of_a_regression_after_the_first_step) {
   scratch_folder const folder;
   training run = trainer<reference<float>>(regression);
   html_report_listener report(folder / "run.html", {.classified = properties(2)});
-  EXPECT_EQ(refusal_of<setting_error>([&] { run.fit(properties(2), {.batch = 2, .listeners = {&report}}); }),
-            "the report cannot show classes of this network (html_report_settings::classified): expected a "
-            "loss with class indices, or binary_cross_entropy with at most 100 outputs; otherwise no data "
-            "set, got mean_squared_error with output 2");
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { run.fit(properties(2), {.batch = 2, .listeners = {&report}}); }),
+      "the report cannot show classes of the first loss (html_report_settings::classified): expected a "
+      "first loss with class indices, or binary_cross_entropy with at most 100 outputs; otherwise no data "
+      "set, got mean_squared_error with output 2");
   EXPECT_EQ(run.step(), 1);
+}
+
+TEST(html_report, refuses_unusable_classified_data_after_the_first_step) {
+  scratch_folder const folder;
+  auto const refused = [&](html_report_settings settings) {
+    training run = made();
+    html_report_listener report(folder / "run.html", std::move(settings));
+    EXPECT_THROW(run.fit(examples(), {.batch = 2, .listeners = {&report}}), error);
+    EXPECT_EQ(run.step(), 1);
+  };
+  refused({.classified = examples(), .how = {.top = 3}});  // of two classes
+  refused({.classified = properties(1)});                  // inputs of another shape
+  static std::vector<float> const inputs{0, 1}, distribution{0.5, 0.5};
+  refused({.classified = arrays({{.name = "input", .values = {inputs.data(), {1, 2}}}},
+                                {{.name = "target", .values = {distribution.data(), {1, 2}}}})});
 }
 
 /// Checks the file after each step.
@@ -184,7 +200,7 @@ TEST(html_report, waits_between_two_writings) {
   training run = made();
   html_report_listener report(folder / "run.html", {.seconds = 2});
   auto const step = [&](std::int64_t number, double seconds) {
-    report.on_step(run, {.step = number, .examples = 1, .loss = 1, .step_seconds = seconds});
+    report.on_step(run, {.step = number, .examples = 1, .weight = 1, .loss = 1, .step_seconds = seconds});
     return text_of_file(folder / "run.html").find("step " + std::to_string(number + 1) + ",")
            != std::string::npos;
   };
@@ -199,7 +215,7 @@ TEST(html_report, of_an_interrupted_run_says_so) {
   training run = made();
   {
     html_report_listener report(folder / "run.html");
-    report.on_step(run, {.examples = 1, .loss = 1, .step_seconds = 1});
+    report.on_step(run, {.examples = 1, .weight = 1, .loss = 1, .step_seconds = 1});
   }
   std::string const page = text_of_file(folder / "run.html");
   EXPECT_NE(page.find("<b>interrupted</b>"), page.npos);
@@ -230,7 +246,6 @@ TEST(html_report, shows_the_phases_of_all_steps_but_the_first) {
 
 TEST(html_report, of_several_ranks_is_written_by_rank_0_and_has_the_exchange) {
   scratch_folder const folder;
-  std::vector<std::string> pages(2);
   launch<threads>(2, [&](communicator& world) {
     training run = trainer<reference<float>>(tiny, world, allreduce{});
     std::string const path = folder / (std::to_string(world.rank()) + ".html");
@@ -242,6 +257,32 @@ TEST(html_report, of_several_ranks_is_written_by_rank_0_and_has_the_exchange) {
   EXPECT_NE(page.find("<h2>Exchange</h2>"), page.npos);
   EXPECT_NE(page.find("2 ranks; rank 0 sent "), page.npos);
   EXPECT_NE(page.find("<td>message_bytes</td>"), page.npos) << page;
+}
+
+TEST(html_report, of_a_resumed_run_counts_from_its_first_step) {
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    training run = trainer<reference<float>>(tiny, world, allreduce{});
+    html_report_listener report(folder / "run.html", {.seconds = 0});
+    for (int i = 0; i < 3; ++i)
+      report.on_step(run, {.step = 1000 + i,
+                           .examples = 1,
+                           .step_seconds = 1,
+                           .bytes_sent = std::uint64_t(5'000'000 + 300 * i),
+                           .ranks = 2});
+    if (world.rank() == 0) {
+      EXPECT_NE(report.page().find("rank 0 sent 300 B a step"), std::string::npos) << report.page();
+    }
+  });
+}
+
+TEST(html_report, of_a_second_fit_has_the_epochs_of_both) {
+  scratch_folder const folder;
+  training run = made();
+  run.fit(examples(), {.batch = 2, .epochs = 2});
+  html_report_listener report(folder / "run.html");
+  run.fit(examples(), {.batch = 2, .epochs = 1, .listeners = {&report}});
+  EXPECT_NE(report.page().find(", 3 epochs, 1 rank"), std::string::npos) << report.page();
 }
 
 TEST(html_report, shows_the_fastest_and_the_slowest_rank_of_each_phase) {

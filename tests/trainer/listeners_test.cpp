@@ -56,12 +56,35 @@ class listeners : public testing::Test {
 TEST_F(listeners, score_reports_the_mean_loss_since_its_last_line) {
   recorded said;
   score_listener score(2, said.to());
-  score.on_step(nobody(), {.step = 0, .examples = 3, .loss = 1});
+  score.on_step(nobody(), {.step = 0, .examples = 3, .weight = 3, .loss = 1});
   EXPECT_TRUE(said.lines.empty());
-  score.on_step(nobody(), {.step = 1, .examples = 1, .loss = 2});
-  score.on_step(nobody(), {.step = 2, .examples = 2, .loss = 0.5});
-  score.on_step(nobody(), {.step = 3, .examples = 2, .loss = 0.25});
+  score.on_step(nobody(), {.step = 1, .examples = 1, .weight = 1, .loss = 2});
+  score.on_step(nobody(), {.step = 2, .examples = 2, .weight = 2, .loss = 0.5});
+  score.on_step(nobody(), {.step = 3, .examples = 2, .weight = 2, .loss = 0.25});
   EXPECT_EQ(said.lines, (texts{"step 2: loss 1.2500", "step 4: loss 0.3750"}));
+}
+
+TEST_F(listeners, losses_are_weighted_and_steps_that_are_not_finite_do_not_count) {
+  recorded said, drawn;
+  score_listener score(4, said.to());
+  progress_listener progress({.lines = {}, .bar = drawn.to(), .bar_seconds = 0});
+  double const weights[]{2, 0, 6, 0}, losses[]{1, NAN, 3, 0};
+  for (int i = 0; i < 4; ++i)
+    for (listener* one : std::array<listener*, 2>{&score, &progress})
+      one->on_step(nobody(), {.step = i,
+                              .step_in_epoch = i,
+                              .steps_in_epoch = 9,
+                              .examples = 4,
+                              .weight = weights[i],
+                              .loss = losses[i],
+                              .step_seconds = 1});
+  EXPECT_EQ(said.lines, texts{"step 4: loss 2.5000"});
+  ASSERT_EQ(drawn.lines.size(), 4U);
+  EXPECT_NE(drawn.lines[1].find("loss 1.0000,"), std::string::npos) << drawn.lines[1];
+  EXPECT_NE(drawn.lines[3].find("loss 2.5000,"), std::string::npos) << drawn.lines[3];
+  score_listener nothing(1, said.to());
+  nothing.on_step(nobody(), {.examples = 4, .loss = NAN});
+  EXPECT_EQ(said.lines.back(), "step 1: loss -");
 }
 
 TEST_F(listeners, must_not_be_null) {
@@ -143,7 +166,12 @@ TEST_F(listeners, progress_without_a_terminal_prints_occasional_plain_lines) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
   steps(progress, 0, 8,
-        {.steps_in_epoch = 8, .examples = 4, .loss = 0.5, .step_seconds = 0.25, .wait_seconds = 0.125});
+        {.steps_in_epoch = 8,
+         .examples = 4,
+         .weight = 4,
+         .loss = 0.5,
+         .step_seconds = 0.25,
+         .wait_seconds = 0.125});
   progress.on_epoch(nobody(), {.epoch = 0, .epochs = 1, .examples = 32, .loss = 0.5, .seconds = 4});
   EXPECT_EQ(said.lines, (texts{"epoch 1: step 3 of 8 (37 %), loss 0.5000, 11 samples/s, 2 s left",
                                "epoch 1: step 6 of 8 (75 %), loss 0.5000, 11 samples/s, 1 s left",
@@ -170,7 +198,9 @@ TEST(listeners_of_ranks, only_rank_0_writes_and_counts_the_samples_of_all_ranks)
     score_listener score(1, mine.to());
     progress_listener progress({.lines = mine.to(), .bar = mine.to(), .bar_seconds = 0});
     for (listener* one : std::array<listener*, 2>{&score, &progress}) {
-      one->on_step(made, {.steps_in_epoch = 8, .examples = 4, .loss = 0.5, .step_seconds = 0.5, .ranks = 3});
+      one->on_step(
+          made,
+          {.steps_in_epoch = 8, .examples = 4, .weight = 4, .loss = 0.5, .step_seconds = 0.5, .ranks = 3});
       one->on_epoch(made, {.epochs = 1, .examples = 96, .loss = 0.5, .seconds = 4});
     }
   });
@@ -189,7 +219,7 @@ TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
        .bar = [&](std::string_view text) { drawn.emplace_back(text); },
        .bar_seconds = 0.5});
   steps(progress, 0, 4,
-        {.epoch = 1, .steps_in_epoch = 4, .examples = 10, .loss = 0.25, .step_seconds = 0.25});
+        {.epoch = 1, .steps_in_epoch = 4, .examples = 10, .weight = 10, .loss = 0.25, .step_seconds = 0.25});
   progress.on_epoch(nobody(), {.epoch = 1, .epochs = 3, .examples = 40, .loss = 0.25, .seconds = 1});
   EXPECT_EQ(drawn, (texts{"epoch 2 [==========>         ]  50 %, loss 0.2500, 40 samples/s, 1 s left",
                           "epoch 2 [====================] 100 %, loss 0.2500, 40 samples/s, 0 s left", "",
@@ -199,32 +229,54 @@ TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
 TEST_F(listeners, progress_restarts_with_each_epoch) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
-  progress.on_step(nobody(),
-                   {.epoch = 0, .steps_in_epoch = 2, .examples = 1, .loss = 8, .step_seconds = 0.75});
-  progress.on_step(nobody(),
-                   {.epoch = 1, .steps_in_epoch = 2, .examples = 1, .loss = 1, .step_seconds = 0.75});
-  EXPECT_TRUE(said.lines.empty());
   progress.on_step(
       nobody(),
-      {.epoch = 1, .step_in_epoch = 1, .steps_in_epoch = 2, .examples = 1, .loss = 2, .step_seconds = 0.75});
+      {.epoch = 0, .steps_in_epoch = 2, .examples = 1, .weight = 1, .loss = 8, .step_seconds = 0.75});
+  progress.on_step(
+      nobody(),
+      {.epoch = 1, .steps_in_epoch = 2, .examples = 1, .weight = 1, .loss = 1, .step_seconds = 0.75});
+  EXPECT_TRUE(said.lines.empty());
+  progress.on_step(nobody(), {.epoch = 1,
+                              .step_in_epoch = 1,
+                              .steps_in_epoch = 2,
+                              .examples = 1,
+                              .weight = 1,
+                              .loss = 2,
+                              .step_seconds = 0.75});
   EXPECT_EQ(said.lines, (texts{"epoch 2: step 2 of 2 (100 %), loss 1.5000, 1 samples/s, 0 s left"}));
 }
 
 TEST_F(listeners, progress_restarts_when_an_interrupted_epoch_is_repeated) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
-  steps(progress, 0, 1, {.steps_in_epoch = 2, .examples = 1, .loss = 8, .step_seconds = 0.75});
-  steps(progress, 0, 2, {.steps_in_epoch = 2, .examples = 1, .loss = 1, .step_seconds = 0.75});
+  steps(progress, 0, 1, {.steps_in_epoch = 2, .examples = 1, .weight = 1, .loss = 8, .step_seconds = 0.75});
+  steps(progress, 0, 2, {.steps_in_epoch = 2, .examples = 1, .weight = 1, .loss = 1, .step_seconds = 0.75});
   EXPECT_EQ(said.lines, (texts{"epoch 1: step 2 of 2 (100 %), loss 1.0000, 1 samples/s, 0 s left"}));
+}
+
+TEST_F(listeners, progress_of_a_resumed_epoch_estimates_from_its_own_steps) {
+  recorded said;
+  progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 2});
+  steps(progress, 900, 2, {.steps_in_epoch = 1000, .examples = 1, .weight = 1, .loss = 1, .step_seconds = 1});
+  EXPECT_EQ(said.lines, (texts{"epoch 1: step 902 of 1000 (90 %), loss 1.0000, 1 samples/s, 98 s left"}));
+}
+
+TEST_F(listeners, a_bar_is_removed_at_the_end_of_fit) {
+  recorded drawn;
+  progress_listener progress({.lines = {}, .bar = drawn.to(), .bar_seconds = 0});
+  progress.on_step(nobody(), {.steps_in_epoch = 2, .examples = 2, .step_seconds = 0.5});
+  progress.on_end(nobody());
+  ASSERT_EQ(drawn.lines.size(), 2U);
+  EXPECT_EQ(drawn.lines[1], "");
 }
 
 TEST_F(listeners, progress_over_a_stream_shows_no_total) {
   recorded said, drawn;
   progress_listener lines({.lines = said.to(), .bar = {}, .line_seconds = 0});
-  lines.on_step(nobody(), {.steps_in_epoch = -1, .examples = 2, .loss = 1, .step_seconds = 0.5});
+  lines.on_step(nobody(), {.steps_in_epoch = -1, .examples = 2, .weight = 2, .loss = 1, .step_seconds = 0.5});
   EXPECT_EQ(said.lines, (texts{"epoch 1: step 1, loss 1.0000, 4 samples/s"}));
   progress_listener bar({.lines = {}, .bar = drawn.to(), .bar_seconds = 0});
-  bar.on_step(nobody(), {.steps_in_epoch = -1, .examples = 2, .loss = 1, .step_seconds = 0.5});
+  bar.on_step(nobody(), {.steps_in_epoch = -1, .examples = 2, .weight = 2, .loss = 1, .step_seconds = 0.5});
   EXPECT_EQ(drawn.lines, (texts{"epoch 1: step 1, loss 1.0000, 4 samples/s"}));
 }
 
@@ -232,7 +284,8 @@ TEST_F(listeners, a_bar_is_removed_if_training_is_interrupted) {
   recorded drawn;
   {
     progress_listener progress({.lines = {}, .bar = drawn.to(), .bar_seconds = 0});
-    progress.on_step(nobody(), {.steps_in_epoch = 2, .examples = 2, .loss = 1, .step_seconds = 0.5});
+    progress.on_step(nobody(),
+                     {.steps_in_epoch = 2, .examples = 2, .weight = 2, .loss = 1, .step_seconds = 0.5});
     ASSERT_EQ(drawn.lines.size(), 1U);
   }
   ASSERT_EQ(drawn.lines.size(), 2U);

@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cohort/backend/reference.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/tfrecord.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/tensorboard_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <map>
@@ -115,6 +118,29 @@ TEST(tensorboard_listener, refuses_invalid_intervals) {
             "invalid interval (tensorboard_listener): expected every ≥ 1 step, histograms_every ≥ 0, got 0 "
             "and 1000");
   EXPECT_THROW(tensorboard_listener("runs", {.histograms_every = -1}), setting_error);
+  EXPECT_EQ(
+      refusal_of<setting_error>([] {
+        tensorboard_listener("runs", {.hyperparameters = {{"width", 2.0}, {"dropout", NAN}}});
+      }),
+      "a hyperparameter is not finite (tensorboard_listener, dropout): expected a finite number, got nan");
+}
+
+TEST(tensorboard_listener, counts_bytes_from_its_first_step) {
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    training run = trainer<reference<float>>(tiny, world, allreduce{});
+    tensorboard_listener board(folder.path(), {.every = 2, .histograms_every = 0});
+    for (int i = 0; i < 4; ++i)
+      board.on_step(run, {.step = 1000 + i,
+                          .examples = 1,
+                          .step_seconds = 1,
+                          .bytes_sent = std::uint64_t(5'000'000 + 300 * i),
+                          .ranks = 2});
+    board.on_end(run);
+  });
+  auto values = values_of(folder);
+  EXPECT_EQ(values["exchange/bytes_per_step"], (std::map<std::int64_t, float>{{1002, 300}, {1004, 300}}));
+  EXPECT_EQ(values.count("train/loss"), 0U);  // no step had a weight
 }
 
 }  // namespace tensorboard_listener_test

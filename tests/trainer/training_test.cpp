@@ -419,7 +419,10 @@ TEST(training, skips_non_finite_steps_on_request) {
   examples.pixels[7] = std::numeric_limits<float>::infinity();
   training made = trainer<fast>(small, {.seed = 7, .workers = 2, .not_finite = when_not_finite::skip});
   std::string const before = made.checksum();
-  fit_report const report = made.fit(data, {.batch = 20, .epochs = 3});
+  struct weightless final : listener {
+    void on_step(training&, step_report const& done) override { EXPECT_EQ(done.weight, 0); }
+  } each;
+  fit_report const report = made.fit(data, {.batch = 20, .epochs = 3, .listeners = {&each}});
   EXPECT_EQ(report.skipped, 3);
   EXPECT_EQ(made.checksum(), before);
 }
@@ -539,11 +542,13 @@ struct counting final : listener {
     steps.push_back(r.step);
     EXPECT_EQ(r.steps_in_epoch, 3);
     EXPECT_EQ(r.examples, r.step_in_epoch == 2 ? 5 : 10);
+    EXPECT_EQ(r.weight, r.examples);
     EXPECT_TRUE(std::isfinite(r.loss));
   }
   void on_epoch(training& who, epoch_report const& r) override {
     EXPECT_EQ(r.examples, 25);
     EXPECT_EQ(who.epoch(), ++epochs);
+    EXPECT_EQ(r.epochs, epochs <= 2 ? 2 : 3);
   }
 };
 
@@ -554,6 +559,8 @@ TEST(training, notifies_listeners_of_every_step_and_epoch) {
   made.fit(examples.data(), {.batch = 10, .epochs = 2, .listeners = {&told}});
   EXPECT_EQ(told.steps, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(told.epochs, 2);
+  made.fit(examples.data(), {.batch = 10, .listeners = {&told}});
+  EXPECT_EQ(told.epochs, 3);
 }
 
 TEST(training, receives_the_same_batches_for_any_prefetch) {

@@ -4,6 +4,7 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/trainer/detail/dense_parameters.hpp>
+#include <cohort/trainer/detail/mean_loss.hpp>
 #include <cohort/trainer/detail/svg_chart.hpp>
 #include <cohort/trainer/evaluation_settings.hpp>
 #include <cohort/trainer/listener.hpp>
@@ -43,10 +44,11 @@ struct html_report_settings {
 ///     html_report_listener report("run.html", {.classified = test});
 ///     training.fit(data, {.validation = held, .metrics = {metrics::accuracy}, .listeners = {&report}});
 ///
-/// Only rank 0 writes. ROC curves and calibration are shown for a network with softmax_cross_entropy and at
-/// most 100 classes; scores of ROC curves are rounded down to multiples of 0.001. With binary_cross_entropy,
-/// targets of `classified` must be 0 or 1; the table then has a row per output, in which scores of at least
-/// 0.5 are positive predictions, and calibration is shown for a single output.
+/// Only rank 0 writes. Classes are those of the network's first loss. ROC curves and calibration are shown
+/// for softmax_cross_entropy with at most 100 classes; scores of ROC curves are rounded down to multiples of
+/// 0.001. With binary_cross_entropy, targets of `classified` must be 0 or 1. The table then has a row per
+/// output, in which scores of at least 0.5 are positive predictions; ROC curves are shown, and calibration
+/// for a single output.
 ///
 /// Units     losses within an epoch, and times except for the table of phases, are those of rank 0. Phases:
 ///           means over all steps but the first one, in which the plan is made. An update ratio is the norm
@@ -56,10 +58,10 @@ struct html_report_settings {
 ///           atomically; the page of a completed or interrupted run is not loaded again. A resumed run begins
 ///           a new report.
 /// Errors    setting_error unless `every` ≥ 1, and the other intervals ≥ 0; after the first step if
-///           `classified` is set but the loss has no class indices and is not binary_cross_entropy with at
-///           most 100 outputs; those of training::evaluate. If the file cannot be written, the listener logs
+///           `classified` has no class indices, unless the loss is binary_cross_entropy with at most 100
+///           outputs; those of training::evaluate. If the file cannot be written, the listener logs
 ///           the error and training continues.
-/// Moves     one allgatherv of 56 bytes per rank after each epoch.
+/// Moves     after each epoch: one allgatherv of 56 bytes per rank, and the messages of training::evaluate.
 /// Cost      see docs/monitoring.md.
 class html_report_listener final : public listener {
  public:
@@ -105,10 +107,13 @@ class html_report_listener final : public listener {
   detail::dense_parameters before_{};
   std::int64_t step_ = 0, epoch_ = 0, epochs_ = 0, steps_in_epoch_ = -1, step_in_epoch_ = 0;
   int ranks_ = 1;
-  double seconds_ = 0, written_at_ = 0;  // seconds of all steps and waits
-  std::uint64_t bytes_sent_ = 0;
+  double seconds_ = 0, written_at_ = 0;              // seconds of all steps and waits
+  std::uint64_t bytes_sent_ = 0, bytes_before_ = 0;  // bytes_before_: after the first step
+  std::int64_t first_step_ = 0;
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
-  double sum_of_losses_ = 0, sum_of_seconds_ = 0, exchange_seconds_ = 0;
+  detail::mean_loss mean_loss_{};
+  double sum_of_seconds_ = 0, exchange_seconds_ = 0;
+  std::vector<measurement> exchange_before_{};  // the strategy's measurements after the first step
   std::string last_error_{};
 };
 

@@ -17,7 +17,8 @@ struct fit_settings;
 
 /// Results of one step.
 ///
-/// Units     `examples` and `loss` (mean loss) are those of this rank. `step` counts from 0 over all epochs.
+/// Units     `examples`, `weight` and `loss` are those of this rank. `weight`: step_info::weight; 0 if the
+///           loss or a gradient was not finite. `loss`: weighted mean. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
 ///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: bytes that
 ///           this rank has sent since its communicator was created. `steps_in_epoch`: −1 for a stream, and
@@ -29,6 +30,7 @@ struct step_report {
   std::int64_t step_in_epoch = 0;
   std::int64_t steps_in_epoch = -1;
   int examples = 0;
+  double weight = 0;
   double loss = 0;
   double step_seconds = 0;
   double wait_seconds = 0;
@@ -51,7 +53,8 @@ struct metric_value {
 /// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
 ///           `weight`: sum of step_info::weight over all steps. `loss`: weighted mean. If the run resumed
 ///           within the epoch, `weight` and `loss` cover the whole epoch; steps, examples and seconds cover
-///           only the resumed part. `validation`: the numbers of fit_settings::validation, with "validation
+///           only the resumed part. `epochs`: the number of epochs of all runs after this call of fit.
+///           `validation`: the numbers of fit_settings::validation, with "validation
 ///           loss" first.
 struct epoch_report {
   std::int64_t epoch = 0;

@@ -2,6 +2,7 @@
 #pragma once
 #include <unistd.h>
 #include <cohort/execution/sink.hpp>
+#include <cohort/trainer/detail/mean_loss.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cstdint>
 #include <string>
@@ -34,11 +35,11 @@ struct progress_settings {
 /// Only rank 0 writes, so every rank can have a progress_listener.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
-///           an epoch, over the examples of all ranks at its end. Samples are those of all ranks; within an
-///           epoch, they are estimated as rank 0's samples times the number of ranks. Times are those of the
-///           reports.
-/// Order     the bar is removed at the end of its epoch and by the destructor, so later output starts on an
-///           empty line.
+///           an epoch, over the examples of all ranks at its end. Within a resumed epoch, the numbers are those
+///           of the resumed part. Samples are those of all ranks; within an epoch, they are estimated as rank
+///           0's samples times the number of ranks. Times are those of the reports.
+/// Order     the bar is removed at the end of its epoch, at the end of fit, and by the destructor, so later
+///           output starts on an empty line.
 class progress_listener final : public listener {
  public:
   explicit progress_listener(progress_settings settings = {}) : show_(std::move(settings)) {}
@@ -50,6 +51,8 @@ class progress_listener final : public listener {
 
   void on_epoch(training& run, epoch_report const& done) override;
 
+  void on_end(training& run) override;
+
  private:
   static constexpr std::int64_t cells = 20;
 
@@ -59,8 +62,6 @@ class progress_listener final : public listener {
 
   /// ", loss 0.0612, 51310 samples/s by 2 ranks, 1 s left"
   std::string numbers(step_report const& now) const;
-  /// Remaining steps of the epoch / completed steps.
-  static double remaining_ratio(step_report const& now);
   static std::string time_text(double seconds);
   static std::int64_t percent(step_report const& now);
 
@@ -70,8 +71,8 @@ class progress_listener final : public listener {
 
   progress_settings show_;
   std::int64_t epoch_ = -1;
-  std::int64_t examples_ = 0;
-  double loss_ = 0;
+  std::int64_t steps_ = 0, examples_ = 0;
+  detail::mean_loss loss_{};
   double seconds_ = 0;
   double shown_at_ = 0;
   bool drawn_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/execution/sink.hpp>
+#include <cohort/trainer/detail/mean_loss.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cstdint>
 
@@ -10,7 +11,8 @@ namespace cohort {
 ///
 /// Only rank 0 writes, so every rank can have a score_listener.
 ///
-/// Units     the loss is the mean over rank 0's examples since the previous line. Steps count over all
+/// Units     the loss is the mean over rank 0's examples since the previous line, without steps that were not
+///           finite; "-" without others. Steps count over all
 ///           epochs.
 /// Errors    setting_error if `every` is not positive.
 class score_listener final : public listener {
@@ -23,8 +25,7 @@ class score_listener final : public listener {
   std::int64_t every_;
   sink to_;
   std::int64_t steps_ = 0;
-  std::int64_t examples_ = 0;
-  double loss_ = 0;
+  detail::mean_loss loss_{};
 };
 
 }  // namespace cohort

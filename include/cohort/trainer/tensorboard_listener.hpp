@@ -3,6 +3,7 @@
 #include <cohort/execution/sink.hpp>
 #include <cohort/io/event_file.hpp>
 #include <cohort/trainer/detail/dense_parameters.hpp>
+#include <cohort/trainer/detail/mean_loss.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cstdint>
 #include <memory>
@@ -40,8 +41,9 @@ struct tensorboard_settings {
 ///           and samples as in progress_listener. The learning rate is that of training_settings::updater,
 ///           with the factor of `plateau`.
 /// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
-/// Errors    setting_error unless `every` ≥ 1 and `histograms_every` ≥ 0. If a file cannot be written, the
-///           listener logs the error and writes nothing more; training continues.
+/// Errors    setting_error unless `every` ≥ 1, `histograms_every` ≥ 0 and the hyperparameters are
+///           finite. If a file cannot be written, the listener logs the error and writes nothing more;
+///           training continues.
 /// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, and the
 ///           time of some passes over them. See docs/monitoring.md for measurements.
 class tensorboard_listener final : public listener {
@@ -78,8 +80,10 @@ class tensorboard_listener final : public listener {
   bool has_compared_ = false;              // whether the tags of the HParams page are written
   detail::dense_parameters before_{};      // before the step whose update is shown
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
-  double loss_ = 0, step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
-  std::uint64_t bytes_before_ = 0;
+  detail::mean_loss loss_{};
+  double step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
+  std::uint64_t bytes_before_ = 0;  // sent up to step bytes_step_
+  std::int64_t bytes_step_ = 0;
 };
 
 }  // namespace cohort

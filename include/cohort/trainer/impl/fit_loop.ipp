@@ -151,10 +151,11 @@ COHORT_CORE_INLINE void fit_loop::check_data_of_epoch() const {
     if (state_.position.position == 0) return;
     char const* const remedy = "; or training::end_epoch, which ends the epoch";
     if (std::string const order = describe_order(); !saved.order.empty() && order != saved.order)
-      throw setting_error({.what = "the interrupted epoch cannot continue in another order",
-                           .where = {"fit, epoch ", state_.position.epoch + 1},
-                           .expected = {"the order of the run that wrote the checkpoint, ", saved.order, remedy},
-                           .got = order});
+      throw setting_error(
+          {.what = "the interrupted epoch cannot continue in another order",
+           .where = {"fit, epoch ", state_.position.epoch + 1},
+           .expected = {"the order of the run that wrote the checkpoint, ", saved.order, remedy},
+           .got = order});
     std::optional<std::uint64_t> const found = saved.fingerprint ? fingerprint() : std::nullopt;
     if (found && *found != *saved.fingerprint)
       throw setting_error({.what = "the interrupted epoch cannot continue on another data set",
@@ -180,7 +181,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
   training_position& position = state_.position;
   for (int e = 0; e < how_.epochs && !report_.stopped; ++e) {
     auto const start = clock::now();
-    epoch_report epoch{.epoch = position.epoch, .epochs = how_.epochs};
+    epoch_report epoch{.epoch = position.epoch, .epochs = position.epoch - e + how_.epochs};
     if (position.position == 0) clear_states(state_);
     data_->batches.start(position.epoch, position.position);
     after_step next = after_step::next_step;

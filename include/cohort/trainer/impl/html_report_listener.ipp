@@ -12,6 +12,7 @@
 #include <cohort/layer/softmax_cross_entropy.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/trainer/detail/loss_rows.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/html_report_listener.hpp>
@@ -202,6 +203,11 @@ COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report
   if (run.world().rank() != 0) return;
   if (state_ != state::trains) begin(run);
   step_ = done.step + 1;
+  if (is_first) {
+    first_step_ = step_;
+    bytes_before_ = done.bytes_sent;
+    exchange_before_ = run.exchange_report();
+  }
   epoch_ = done.epoch;
   step_in_epoch_ = done.step_in_epoch + 1;
   steps_in_epoch_ = done.steps_in_epoch;
@@ -211,19 +217,19 @@ COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report
   seconds_ += done.step_seconds + done.wait_seconds;
   ++steps_;
   examples_ += done.examples;
-  sum_of_losses_ += done.loss * done.examples;
+  mean_loss_.add(done);
   sum_of_seconds_ += done.step_seconds + done.wait_seconds;
   auto const x = static_cast<double>(step_);
   if (steps_ >= settings_.every) {
-    if (examples_ > 0)
-      detail::curve_named(loss_, "loss of rank 0").add(x, sum_of_losses_ / static_cast<double>(examples_));
+    if (auto const loss = mean_loss_.value()) detail::curve_named(loss_, "loss of rank 0").add(x, *loss);
     if (sum_of_seconds_ > 0)
       detail::curve_named(speed_, "samples/s")
           .add(x, static_cast<double>(examples_) * done.ranks / sum_of_seconds_);
     detail::curve_named(memory_, "peak resident memory of rank 0, MB")
         .add(x, detail::peak_resident_bytes() / 1e6);
     steps_ = examples_ = 0;
-    sum_of_losses_ = sum_of_seconds_ = 0;
+    mean_loss_ = {};
+    sum_of_seconds_ = 0;
   }
   std::int64_t const every = settings_.ratios_every;
   if (every > 0 && step_ % every == 0 && before_.step() == step_ - 1) add_ratios(run, step_);
@@ -264,27 +270,41 @@ COHORT_CORE_INLINE void html_report_listener::add_ratios(training& run, std::int
 }
 
 COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
-  if (ranks_ < 2) return;
+  std::int64_t const steps = step_ - first_step_;
+  if (ranks_ < 2 || steps < 1) return;
   std::vector<measurement> const measured = run.exchange_report();
   std::string rows;
   for (measurement const& one : measured)
     rows += detail::text_of({"<tr><td>", detail::escape_html(one.name), "</td><td>",
                              detail::short_number(one.value), "</td></tr>\n"});
-  auto const steps = static_cast<double>(std::max<std::int64_t>(step_, 1));
   exchange_ = detail::text_of(
-      {"<p>", ranks_, " ranks; rank 0 sent ", detail::in_bytes(static_cast<double>(bytes_sent_) / steps),
+      {"<p>", ranks_, " ranks; rank 0 sent ",
+       detail::in_bytes(static_cast<double>(bytes_sent_ - bytes_before_) / static_cast<double>(steps)),
        " a step and waited ", detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
-       " % of the time for other ranks</p>\n<p>", detail::escape_html(exchange_text(measured, {}, step_)),
-       "</p>\n<table>", rows, "</table>\n"});
+       " % of the time for other ranks</p>\n<p>",
+       detail::escape_html(exchange_text(measured, exchange_before_, steps)), "</p>\n<table>", rows,
+       "</table>\n"});
 }
 
 COHORT_CORE_INLINE void html_report_listener::require_classes(training& run) const {
-  if (!settings_.classified || detail::class_report_of(run.network()) != detail::class_report::none) return;
+  if (!settings_.classified) return;
   graph_view const net = run.network();
+  detail::check_dataset(net, run.state().element(), *settings_.classified);
   int const loss = net.with_role(layer_role::loss).at(0);
-  throw setting_error({.what = "the report cannot show classes of this network",
+  auto const which = detail::class_report_of(net);
+  if (which != detail::class_report::none && which != detail::class_report::of_outputs) {
+    tensor_description const target = settings_.classified->describe().targets.at(0);
+    if (target.type != element_type::i32)
+      throw setting_error({.what = "the report cannot show classes of these targets",
+                           .where = "html_report_settings::classified",
+                           .expected = "class indices, i32",
+                           .got = detail::text_of_part(target.example, target.type)});
+    classification_report(channels_of(net[loss].output), {.top = settings_.how.top});  // checks `top`
+  }
+  if (which != detail::class_report::none) return;
+  throw setting_error({.what = "the report cannot show classes of the first loss",
                        .where = "html_report_settings::classified",
-                       .expected = {"a loss with class indices, or binary_cross_entropy with at most ",
+                       .expected = {"a first loss with class indices, or binary_cross_entropy with at most ",
                                     detail::most_reported_classes, " outputs; otherwise no data set"},
                        .got = {net.kind(loss).name, " with output ", to_string(net[loss].output)}});
 }

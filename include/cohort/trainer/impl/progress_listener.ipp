@@ -44,7 +44,8 @@ COHORT_CORE_INLINE void progress_listener::on_step(training& run, step_report co
   if (run.world().rank() != 0) return;
   // an interrupted epoch starts again with the same number
   if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
-  loss_ += done.loss * done.examples;
+  loss_.add(done);
+  ++steps_;
   examples_ += done.examples;
   seconds_ += done.step_seconds + done.wait_seconds;
   double const due = shown_at_ + (show_.bar ? show_.bar_seconds : show_.line_seconds);
@@ -72,10 +73,13 @@ COHORT_CORE_INLINE void progress_listener::on_epoch(training& run, epoch_report 
   show_.lines(line);
 }
 
+COHORT_CORE_INLINE void progress_listener::on_end(training&) { remove_bar(); }
+
 COHORT_CORE_INLINE void progress_listener::begin(std::int64_t epoch) {
   epoch_ = epoch;
-  loss_ = seconds_ = shown_at_ = 0;
-  examples_ = 0;
+  loss_ = {};
+  seconds_ = shown_at_ = 0;
+  steps_ = examples_ = 0;
 }
 
 COHORT_CORE_INLINE void progress_listener::remove_bar() {
@@ -83,19 +87,16 @@ COHORT_CORE_INLINE void progress_listener::remove_bar() {
 }
 
 COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now) const {
-  std::string text =
-      ", loss " + detail::decimal_text(loss_ / static_cast<double>(std::max<std::int64_t>(examples_, 1)), 4);
+  std::string text = ", loss " + detail::decimal_text(loss_.value(), 4);
   if (seconds_ <= 0) return text;
   text +=
       ", " + detail::decimal_text(static_cast<double>(examples_) * now.ranks / seconds_, 0) + " samples/s";
   if (now.ranks > 1) text += " by " + std::to_string(now.ranks) + " ranks";
-  if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * remaining_ratio(now)) + " left";
+  if (now.steps_in_epoch > 0) {
+    auto const remaining = static_cast<double>(now.steps_in_epoch - now.step_in_epoch - 1);
+    text += ", " + time_text(remaining * seconds_ / static_cast<double>(steps_)) + " left";
+  }
   return text;
-}
-
-COHORT_CORE_INLINE double progress_listener::remaining_ratio(step_report const& now) {
-  return static_cast<double>(now.steps_in_epoch - now.step_in_epoch - 1)
-         / static_cast<double>(now.step_in_epoch + 1);
 }
 
 COHORT_CORE_INLINE std::string progress_listener::time_text(double seconds) {

@@ -21,13 +21,11 @@ COHORT_CORE_INLINE score_listener::score_listener(std::int64_t every, sink to)
 
 COHORT_CORE_INLINE void score_listener::on_step(training& run, step_report const& done) {
   if (run.world().rank() != 0) return;
-  loss_ += done.loss * done.examples;
-  examples_ += done.examples;
+  loss_.add(done);
   if (++steps_ < every_) return;
-  to_("step " + std::to_string(done.step + 1) + ": loss "
-      + detail::decimal_text(loss_ / static_cast<double>(examples_), 4));
-  steps_ = examples_ = 0;
-  loss_ = 0;
+  to_("step " + std::to_string(done.step + 1) + ": loss " + detail::decimal_text(loss_.value(), 4));
+  steps_ = 0;
+  loss_ = {};
 }
 
 }  // namespace cohort

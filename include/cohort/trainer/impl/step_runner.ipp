@@ -146,6 +146,7 @@ COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) c
           .epoch = step.now.epoch,
           .step_in_epoch = state_.epoch_sums.steps - 1,
           .examples = step.now.examples,
+          .weight = step.done.finite ? step.now.weight : 0,
           .loss = step.now.weight > 0 ? step.done.loss / step.now.weight : 0,
           .step_seconds = std::chrono::duration<double>(clock::now() - step.begin).count(),
           .exchange_seconds = step.done.exchange_seconds,
@@ -229,7 +230,7 @@ COHORT_CORE_INLINE epoch_report step_runner::end_epoch() {
   votes const agreed = end_of_epoch();
   if (agreed.stop || agreed.save) state_.voting.clear(agreed);
   epoch_report done{.epoch = state_.position.epoch,
-                    .epochs = 1,
+                    .epochs = state_.position.epoch + 1,
                     .steps = sums.steps,
                     .examples = sums.examples,
                     .weight = sums.weight,

@@ -47,6 +47,12 @@ COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder
                          .where = "tensorboard_listener",
                          .expected = "every ≥ 1 step, histograms_every ≥ 0",
                          .got = {settings_.every, " and ", settings_.histograms_every}});
+  for (io::hyperparameter const& one : settings_.hyperparameters)
+    if (double const* const number = std::get_if<double>(&one.value); number && !is_finite(*number))
+      throw setting_error({.what = "a hyperparameter is not finite",
+                           .where = {"tensorboard_listener, ", one.name},
+                           .expected = "a finite number",
+                           .got = {*number}});
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
@@ -71,7 +77,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
     if (!file_) begin(run, done);
     ++steps_;
     examples_ += done.examples;
-    loss_ += done.loss * done.examples;
+    loss_.add(done);
     step_seconds_ += done.step_seconds;
     wait_seconds_ += done.wait_seconds;
     exchange_seconds_ += done.exchange_seconds;
@@ -84,7 +90,8 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
 
 COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report const& done) {
   file_ = std::make_unique<io::event_file>(folder_);
-  bytes_before_ = 0;
+  bytes_before_ = done.bytes_sent;
+  bytes_step_ = done.step;
   hyperparameters_ = detail::hyperparameters_of(run, done.examples);
   for (io::hyperparameter const& one : settings_.hyperparameters) {
     auto const same = std::ranges::find(hyperparameters_, one.name, &io::hyperparameter::name);
@@ -103,7 +110,7 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
   std::int64_t const step = done.step + 1;
   auto const steps = static_cast<double>(steps_);
   double const seconds = step_seconds_ + wait_seconds_;
-  if (examples_ > 0) file_->scalar("train/loss", step, loss_ / static_cast<double>(examples_));
+  if (auto const loss = loss_.value()) file_->scalar("train/loss", step, *loss);
   file_->scalar("train/learning_rate", step,
                 run.settings().updater.rate().value(done.step, done.epoch) * run.state().rate_plateau.factor);
   if (seconds > 0)
@@ -112,14 +119,18 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
   file_->scalar("speed/wait_for_data_ms", step, 1e3 * wait_seconds_ / steps);
   if (done.ranks > 1) {
     file_->scalar("exchange/wait_ms", step, 1e3 * exchange_seconds_ / steps);
-    file_->scalar("exchange/bytes_per_step", step,
-                  static_cast<double>(done.bytes_sent - bytes_before_) / steps);
+    if (done.step > bytes_step_)
+      file_->scalar("exchange/bytes_per_step", step,
+                    static_cast<double>(done.bytes_sent - bytes_before_)
+                        / static_cast<double>(done.step - bytes_step_));
     for (measurement const& one : run.exchange_report())
       if (!one.is_sum) file_->scalar("exchange/" + std::string(one.name), step, one.value);
   }
   bytes_before_ = done.bytes_sent;
+  bytes_step_ = done.step;
   steps_ = examples_ = 0;
-  loss_ = step_seconds_ = wait_seconds_ = exchange_seconds_ = 0;
+  loss_ = {};
+  step_seconds_ = wait_seconds_ = exchange_seconds_ = 0;
 }
 
 COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, std::int64_t step) {
