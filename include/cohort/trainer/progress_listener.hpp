@@ -36,8 +36,8 @@ struct progress_settings {
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
 ///           an epoch, over the examples of all ranks at its end. Within a resumed epoch, the numbers are
-///           those of the resumed part. Samples are those of all ranks; within an epoch, they are estimated as
-///           rank 0's samples times the number of ranks. Times are those of the reports.
+///           those of the resumed part. Samples are those of all ranks; within an epoch, they are estimated
+///           as rank 0's samples times the number of ranks. Times are those of the reports.
 /// Order     the bar is removed at the end of its epoch, at the end of fit, and by the destructor, so later
 ///           output starts on an empty line.
 class progress_listener final : public listener {
