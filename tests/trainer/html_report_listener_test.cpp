@@ -129,6 +129,21 @@ std::string page_of(training& run, dataset const& classified) {
   return report.page();
 }
 
+TEST(html_report, escapes_the_names_of_classes) {
+  static std::vector<float> const inputs{0, 1, 1, 0};
+  static std::vector<int> const labels{0, 1};
+  training run = made();
+  std::string const page = page_of(
+      run,
+      arrays(
+          {{.name = "input", .values = {inputs.data(), {2, 2}}}},
+          {{.name = "label", .values = {labels.data(), {2}}, .classes = 2, .label_names = {"a<b", "c&d"}}}));
+  EXPECT_NE(page.find("<td>a&lt;b</td>"), page.npos) << page;
+  EXPECT_EQ(page.find("a<b"), page.npos);
+  EXPECT_EQ(page.find("c&d"), page.npos);
+  EXPECT_EQ(nesting_error(page), "");
+}
+
 TEST(html_report, has_a_row_for_each_output_of_a_binary_loss) {
   training two = trainer<reference<float>>(two_outputs);
   std::string const page = page_of(two, properties(2));
