@@ -291,6 +291,22 @@ TEST(html_report, of_a_resumed_run_counts_from_its_first_step) {
   });
 }
 
+TEST(html_report, shows_weighted_losses_and_the_speed_of_all_ranks) {
+  scratch_folder const folder;
+  training run = made();
+  html_report_listener report(folder / "run.html", {.every = 2});
+  for (int i = 0; i < 2; ++i)
+    report.on_step(run, {.step = i,
+                         .examples = 4,
+                         .weight = i == 0 ? 2.0 : 6.0,
+                         .loss = i == 0 ? 1.0 : 3.0,
+                         .step_seconds = 1,
+                         .ranks = 3});
+  std::string const page = report.page();
+  EXPECT_NE(page.find("loss of rank 0 <b>2.5</b>"), page.npos) << page;
+  EXPECT_NE(page.find("samples/s <b>12</b>"), page.npos) << page;
+}
+
 TEST(html_report, of_a_second_fit_has_the_epochs_of_both) {
   scratch_folder const folder;
   training run = made();
