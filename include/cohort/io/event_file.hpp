@@ -94,6 +94,13 @@ class event_file {
 
 }  // namespace cohort::io
 
+namespace cohort::detail {
+
+/// Whether the value is not a number, or a finite one.
+bool has_finite_value(io::hyperparameter const& one);
+
+}  // namespace cohort::detail
+
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/event_file.ipp>
 #endif

@@ -55,12 +55,17 @@ io::value_histogram equal_width_histogram(std::span<T const> numbers, int interv
   return made;
 }
 
+COHORT_CORE_INLINE bool has_finite_value(io::hyperparameter const& one) {
+  double const* const number = std::get_if<double>(&one.value);
+  return !number || is_finite(*number);
+}
+
 COHORT_CORE_INLINE void refuse_non_finite(io::hyperparameter const& one) {
-  if (auto const* const number = std::get_if<double>(&one.value); number && !is_finite(*number))
+  if (!has_finite_value(one))
     throw numeric_error({.what = "a hyperparameter is not finite",
                          .where = {"event file, ", one.name},
                          .expected = "a finite number",
-                         .got = {*number}});
+                         .got = {std::get<double>(one.value)}});
 }
 
 /// google.protobuf.Value

@@ -292,21 +292,21 @@ COHORT_CORE_INLINE void html_report_listener::require_classes(training& run) con
   detail::check_dataset(net, run.state().element(), *settings_.classified);
   int const loss = net.with_role(layer_role::loss).at(0);
   auto const which = detail::class_report_of(net);
-  if (which != detail::class_report::none && which != detail::class_report::of_outputs) {
-    tensor_description const target = settings_.classified->describe().targets.at(0);
-    if (target.type != element_type::i32)
-      throw setting_error({.what = "the report cannot show classes of these targets",
-                           .where = "html_report_settings::classified",
-                           .expected = "class indices, i32",
-                           .got = detail::text_of_part(target.example, target.type)});
-    classification_report(channels_of(net[loss].output), {.top = settings_.how.top});  // checks `top`
-  }
-  if (which != detail::class_report::none) return;
-  throw setting_error({.what = "the report cannot show classes of the first loss",
-                       .where = "html_report_settings::classified",
-                       .expected = {"a first loss with class indices, or binary_cross_entropy with at most ",
-                                    detail::most_reported_classes, " outputs; otherwise no data set"},
-                       .got = {net.kind(loss).name, " with output ", to_string(net[loss].output)}});
+  if (which == detail::class_report::none)
+    throw setting_error(
+        {.what = "the report cannot show classes of the first loss",
+         .where = "html_report_settings::classified",
+         .expected = {"a first loss with class indices, or binary_cross_entropy with at most ",
+                      detail::most_reported_classes, " outputs; otherwise no data set"},
+         .got = {net.kind(loss).name, " with output ", to_string(net[loss].output)}});
+  if (which == detail::class_report::of_outputs) return;
+  tensor_description const target = settings_.classified->describe().targets.at(0);
+  if (target.type != element_type::i32)
+    throw setting_error({.what = "the report cannot show classes of these targets",
+                         .where = "html_report_settings::classified",
+                         .expected = "class indices, i32",
+                         .got = detail::text_of_part(target.example, target.type)});
+  classification_report(channels_of(net[loss].output), {.top = settings_.how.top});  // checks `top`
 }
 
 COHORT_CORE_INLINE void html_report_listener::describe_classes(training& run) {

@@ -48,11 +48,11 @@ COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder
                          .expected = "every ≥ 1 step, histograms_every ≥ 0",
                          .got = {settings_.every, " and ", settings_.histograms_every}});
   for (io::hyperparameter const& one : settings_.hyperparameters)
-    if (double const* const number = std::get_if<double>(&one.value); number && !is_finite(*number))
+    if (!detail::has_finite_value(one))
       throw setting_error({.what = "a hyperparameter is not finite",
                            .where = {"tensorboard_listener, ", one.name},
                            .expected = "a finite number",
-                           .got = {*number}});
+                           .got = {std::get<double>(one.value)}});
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
