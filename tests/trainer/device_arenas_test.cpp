@@ -62,6 +62,19 @@ TEST(device_arenas, sum_gradients_of_workers_and_pieces) {
     }
 }
 
+template <class B>
+std::vector<double> last_gradient_of(int workers) {
+  bright_thirds const examples(57);
+  training made = trainer<B>(lively, with_state(workers));
+  made.fit(examples.data(), {.batch = 10, .epochs = 1});
+  return made.last_gradient("dense_1");
+}
+
+TEST(device_arenas, have_the_last_gradient) {
+  for (int workers : {1, 3}) EXPECT_EQ(last_gradient_of<away>(workers), last_gradient_of<narrow>(workers));
+  EXPECT_NE(last_gradient_of<away>(1).at(0), 0);
+}
+
 TEST(device_arenas, are_freed) {
   auto const backend = std::make_shared<away>();
   bright_thirds const examples(20);

@@ -90,9 +90,24 @@ TEST(tensorboard_listener, compares_each_step_with_the_one_before_it) {
       EXPECT_GT(ratio, 0);
       EXPECT_LT(ratio, 1);
     }
+    EXPECT_EQ(values["gradients/dense_1.weights"].size(), every == 1 ? 8U : 2U);  // also of the first step
     EXPECT_EQ(steps,
               every == 1 ? (std::set<std::int64_t>{2, 3, 4, 5, 6, 7, 8}) : (std::set<std::int64_t>{3, 6}));
   }
+}
+
+TEST(tensorboard_listener, writes_no_gradients_of_a_step_that_changed_nothing) {
+  scratch_folder const folder;
+  auto run = trainer<reference<float>>(tiny);
+  std::array const inputs{0.F, 1.F};
+  std::array const labels{1};
+  run.fit(arrays(inputs, {2}, labels, 2));
+  tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 1});
+  board.on_step(run, {.step = 0, .updated = false});
+  board.on_step(run, {.step = 1, .updated = true});
+  auto values = values_of(folder);
+  EXPECT_EQ(values["parameters/dense_1.weights"].size(), 2U);
+  EXPECT_EQ(values["gradients/dense_1.weights"], (std::map<std::int64_t, float>{{2, 0}}));
 }
 
 TEST(tensorboard_listener, does_not_change_the_run) {

@@ -64,7 +64,7 @@ class tensorboard(unittest.TestCase):
         self.assertTrue(all(0 <= value <= 1 for value in self.curve("validation/accuracy").values()))
 
     def test_histograms_of_parameters_and_updates(self):
-        for kind in ("parameters", "updates"):
+        for kind in ("parameters", "gradients", "updates"):
             for name in TENSORS:
                 events = self.read.Histograms(f"{kind}/{name}")
                 self.assertEqual([event.step for event in events], [4, 8, 12])
@@ -75,6 +75,14 @@ class tensorboard(unittest.TestCase):
                     self.assertLessEqual(event.histogram_value.min, event.histogram_value.max)
                     self.assertEqual(event.histogram_value.bucket_limit[-1], event.histogram_value.max)
         self.assertTrue(self.read.CompressedHistograms("updates/dense_1.weights"))
+
+    def test_an_update_of_sgd_is_the_gradient_times_minus_the_rate(self):
+        for name in TENSORS:
+            for gradient, update in zip(self.read.Histograms(f"gradients/{name}"), self.read.Histograms(f"updates/{name}")):
+                of, made = gradient.histogram_value, update.histogram_value
+                self.assertGreater(of.sum_squares, 0)
+                for expected, got in ((of.sum, made.sum), (of.max, made.min), (of.min, made.max)):
+                    self.assertAlmostEqual(got, -0.125 * expected, delta=1e-6)
 
     def test_update_ratios(self):
         for name in TENSORS:

@@ -155,28 +155,29 @@ TEST(training_loop, uses_changed_gradients) {
 
 TEST(training_loop, clips_as_the_settings_of_fit_do) {
   bright_thirds const examples(64);
-  for (int ranks : {1, 2}) {
-    std::vector<std::vector<double>> norms(2);
-    auto const trained = [&](bool by_loop) {
-      std::vector<double> found;
-      launch<threads>(ranks, [&](communicator& world) {
-        training_settings settings{.updater = sgd{.rate = 0.5}};
-        if (!by_loop) settings.normalisation = normalise::clip_global_norm{0.1};
-        training run = trainer<wide>(small, world, allreduce{}, settings);
-        if (by_loop)
-          loop_over(run, examples.data(), 8, [&](training_loop& loop) {
-            norms[static_cast<std::size_t>(world.rank())].push_back(loop.clip_norm(0.1));
-          });
-        else
-          run.fit(examples.data(), {.batch = 8, .epochs = 2});
-        if (world.rank() == 0) found = parameters_of(run);
-      });
-      return found;
-    };
-    EXPECT_LT(largest_difference(trained(true), trained(false)), 1e-13);
-    EXPECT_GT(*std::ranges::max_element(norms[0]), 0.1);
-    EXPECT_TRUE(ranks == 1 || norms[0] == norms[1]);
-  }
+  for (int const ranks : {1, 2})
+    for (int const workers : {1, 3}) {
+      std::vector<std::vector<double>> norms(2);
+      auto const trained = [&](bool by_loop) {
+        std::vector<double> found;
+        launch<threads>(ranks, [&](communicator& world) {
+          training_settings settings{.updater = sgd{.rate = 0.5}, .workers = workers};
+          if (!by_loop) settings.normalisation = normalise::clip_global_norm{0.1};
+          training run = trainer<wide>(small, world, allreduce{}, settings);
+          if (by_loop)
+            loop_over(run, examples.data(), 8, [&](training_loop& loop) {
+              norms[static_cast<std::size_t>(world.rank())].push_back(loop.clip_norm(0.1));
+            });
+          else
+            run.fit(examples.data(), {.batch = 8, .epochs = 2});
+          if (world.rank() == 0) found = parameters_of(run);
+        });
+        return found;
+      };
+      EXPECT_LT(largest_difference(trained(true), trained(false)), 1e-13);
+      EXPECT_GT(*std::ranges::max_element(norms[0]), 0.1);
+      EXPECT_TRUE(ranks == 1 || norms[0] == norms[1]);
+    }
 }
 
 TEST(training_loop, stops_all_ranks_after_a_number_that_is_not_finite) {

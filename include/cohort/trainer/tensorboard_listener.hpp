@@ -29,7 +29,7 @@ struct tensorboard_settings {
 ///     train/loss, train/learning_rate          scalars every `every` steps
 ///     speed/…, exchange/…                      samples/s, ms a step, waits, bytes; values of the strategy
 ///     epoch/loss, validation/…                 scalars after each epoch
-///     parameters/…, updates/…                  histograms of each trained tensor and of its last update
+///     parameters/…, gradients/…, updates/…     histograms: trained tensors, last gradients and updates
 ///     update_ratio/…                           norm of the last update / norm of the tensor before it
 ///     filters/…                                image of the first convolution's weights
 ///     network, settings                        text
@@ -39,7 +39,8 @@ struct tensorboard_settings {
 ///
 /// Units     steps count updates from 1, over all epochs; values after an epoch have its last step. Losses
 ///           and samples as in progress_listener. The learning rate is that of training_settings::updater,
-///           with the factor of `plateau`.
+///           with the factor of `plateau`. Gradients: see training::last_gradient; none if the step did not
+///           update the parameters.
 /// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
 /// Errors    setting_error unless `every` ≥ 1, `histograms_every` ≥ 0 and the hyperparameters are
 ///           finite. If a file cannot be written, the listener logs the error and writes nothing more;
@@ -66,7 +67,7 @@ class tensorboard_listener final : public listener {
  private:
   void begin(training& run, step_report const& done);
   void write_scalars(training& run, step_report const& done);
-  void write_parameters(training& run, std::int64_t step);
+  void write_parameters(training& run, step_report const& done);
   void write_filters(training& run, detail::dense_parameters const& now);
   /// Runs a function that writes. A file_error ends all writing.
   template <class F>

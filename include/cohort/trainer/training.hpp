@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -61,6 +62,17 @@ class training {
   /// Returns the parameters after all steps so far. Call it again after a further step.
   parameter_set& parameters();
   parameter_set const& parameters() const;
+  /// Returns the gradient of the last step: of one parameter, such as "dense_1.weights", or of all parameters
+  /// of a layer, such as "dense_1". It is the gradient that the updater received: before normalisation,
+  /// clipping and penalties of the settings. For listeners (on_step), and between two steps.
+  ///
+  /// Shapes    canonical order, as in training_loop::gradients.
+  /// Units     gradient of the mean loss: over the examples of all ranks if the strategy exchanges gradients,
+  ///           otherwise over those of this rank. With threshold_sharing and top_k_sharing, the exchanged
+  ///           part of it.
+  /// Before    the last step has updated the parameters (step_report::updated).
+  /// Errors    setting_error for an unknown name, with the known names; before the first step of this object.
+  std::vector<double> last_gradient(std::string_view name) const;
   communicator& world() const;
   /// The strategy's measurements on this rank.
   std::vector<measurement> exchange_report() const;

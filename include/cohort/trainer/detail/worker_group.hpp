@@ -63,6 +63,7 @@ class worker_group {
   ///
   /// Before    a plan was made, because the plan fixes the size of the arenas.
   gradient_parts& gradients();
+  bool has_gradients() const { return gradients_.has_value(); }
 
   /// Makes one step on one batch of this rank. The batch may be empty. Each worker splits its rows into
   /// `micro_batches` micro-batches.

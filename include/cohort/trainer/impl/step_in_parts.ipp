@@ -7,8 +7,8 @@
 #include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/carried_states.hpp>
+#include <cohort/trainer/detail/named_parameters.hpp>
 #include <cohort/trainer/detail/step_in_parts.hpp>
-#include <string>
 
 namespace cohort::detail {
 
@@ -87,21 +87,13 @@ COHORT_CORE_INLINE std::span<std::byte> step_in_parts::gradients(element_type ty
 
 COHORT_CORE_INLINE std::span<std::byte> step_in_parts::gradient(element_type type, std::string_view name) {
   std::span<std::byte> const all = gradients(type);
-  std::int64_t first = -1, last = -1;
-  std::string known;
-  for (parameter const& one : state_.workers->backend().parameters->table()) {
-    known += (known.empty() ? "" : ", ") + one.name;
-    if (one.name != name && one.layer() != name) continue;
-    if (first < 0) first = one.first;
-    last = one.first + one.spec.dims.elements();
-  }
-  if (first < 0)
-    throw setting_error({.what = "the network has no parameter and no layer with parameters of this name",
-                         .where = "training_loop::gradient",
-                         .expected = {"one of ", known, ", or a layer of these"},
-                         .got = std::string(name)});
+  parameter_set const& parameters = *state_.workers->backend().parameters;
+  parameter_range const which = parameters_named(parameters, name, "training_loop::gradient");
+  parameter const& last = parameters.table()[static_cast<std::size_t>(which.last - 1)];
+  std::int64_t const first = parameters.table()[static_cast<std::size_t>(which.first)].first;
+  std::int64_t const count = last.first + last.spec.dims.elements() - first;
   std::size_t const width = bytes_of(type);
-  return all.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(last - first) * width);
+  return all.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(count) * width);
 }
 
 COHORT_CORE_INLINE void step_in_parts::write_viewed() {

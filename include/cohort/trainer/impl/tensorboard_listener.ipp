@@ -82,7 +82,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
     wait_seconds_ += done.wait_seconds;
     exchange_seconds_ += done.exchange_seconds;
     if (step % settings_.every == 0) write_scalars(run, done);
-    if (every > 0 && step % every == 0) write_parameters(run, step);
+    if (every > 0 && step % every == 0) write_parameters(run, done);
     if (every > 0 && (step + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step);
     if (step % settings_.every == 0) file_->flush();
   });
@@ -133,13 +133,18 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
   step_seconds_ = wait_seconds_ = exchange_seconds_ = 0;
 }
 
-COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, std::int64_t step) {
+COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, step_report const& done) {
+  std::int64_t const step = done.step + 1;
   detail::dense_parameters const now(run.parameters(), step);
   bool const has_update = before_.step() == step - 1;
   for (parameter const& one : run.parameters().table()) {
     if (!one.trains()) continue;
     std::vector<double> const numbers = now.of(one);
     file_->histogram("parameters/" + one.name, step, io::histogram_of(std::span(numbers)));
+    if (done.updated) {
+      std::vector<double> const gradient = run.last_gradient(one.name);
+      file_->histogram("gradients/" + one.name, step, io::histogram_of(std::span(gradient)));
+    }
     if (!has_update) continue;
     std::vector<double> const old = before_.of(one), update = detail::difference(numbers, old);
     file_->histogram("updates/" + one.name, step, io::histogram_of(std::span(update)));

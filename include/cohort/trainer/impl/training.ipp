@@ -9,6 +9,7 @@
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/loss_of.hpp>
+#include <cohort/trainer/detail/named_parameters.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
@@ -67,6 +68,29 @@ COHORT_CORE_INLINE std::string const& training::backend() const { return state_-
 COHORT_CORE_INLINE parameter_set& training::parameters() { return state_->parameters(); }
 
 COHORT_CORE_INLINE parameter_set const& training::parameters() const { return state_->parameters(); }
+
+COHORT_CORE_INLINE std::vector<double> training::last_gradient(std::string_view name) const {
+  parameter_set const& all = parameters();
+  parameter_range const which = detail::parameters_named(all, name, "training::last_gradient");
+  if (!state_->workers->has_gradients())
+    throw setting_error({.what = "there is no gradient before the first step",
+                         .where = "training::last_gradient",
+                         .expected = "a call after a step, for example in listener::on_step"});
+  std::vector<double> sum;
+  detail::with_real(all.type(), [&]<class T>(T*) {
+    std::vector<T> dense;
+    for (int p = which.first; p < which.last; ++p) {
+      dense.resize(static_cast<std::size_t>(all.table()[static_cast<std::size_t>(p)].spec.dims.elements()));
+      std::size_t const begin = sum.size();
+      sum.resize(begin + dense.size());
+      for (std::byte const* part : state_->workers->gradients().all()) {
+        all.read(p, part, reinterpret_cast<std::byte*>(dense.data()));
+        for (std::size_t i = 0; i < dense.size(); ++i) sum[begin + i] += static_cast<double>(dense[i]);
+      }
+    }
+  });
+  return sum;
+}
 
 COHORT_CORE_INLINE communicator& training::world() const { return *state_->world; }
 

@@ -202,11 +202,10 @@ COHORT_CORE_INLINE void worker_group::exchange(step_info const& now) {
       if (w != 0) return;
       job_.times.exchange = job_.times.update = clock::now();
       for (bucket const& one : backend_.parameters->buckets())
-        if (job_.exchanges)
-          job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
-        else
-          gradients_->sum(one);
+        if (job_.exchanges) job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
       if (job_.exchanges) finish_exchange();
+      // Without another rank, a strategy may have left the sum to the updater.
+      for (bucket const& one : backend_.parameters->buckets()) gradients_->sum(one);
     });
   });
 }
