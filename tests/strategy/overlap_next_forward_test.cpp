@@ -134,6 +134,34 @@ TEST_P(overlap_next_forward_over_threads, is_bitwise_equal_to_allreduce) {
     }
 }
 
+/// Reads the gradients first, while buckets are pending.
+struct gradients final : listener {
+  std::vector<std::vector<double>> all;
+  void on_step(training& run, step_report const&) override {
+    for (char const* const layer : {"dense_5", "dense_2", "dense_1"}) all.push_back(run.last_gradient(layer));
+  }
+};
+
+TEST(overlap_next_forward, has_complete_gradients_in_listeners) {
+  bright_thirds const examples(103);
+  launch<threads>(2, [&](communicator& world) {
+    for (int const workers : {1, 3}) {
+      auto const seen = [&](bool overlap_next_forward) {
+        int left = 0;
+        gradients seen;
+        training made = trainer<narrow>(
+            topped, world,
+            std::make_unique<counting>(world, allreduce{.overlap_next_forward = overlap_next_forward}, left),
+            with_state(workers));
+        made.fit(examples.data(), {.batch = 7, .epochs = 1, .listeners = {&seen}});
+        EXPECT_EQ(left > 0, overlap_next_forward);
+        return seen.all;
+      };
+      EXPECT_EQ(seen(true), seen(false)) << workers;
+    }
+  });
+}
+
 TEST(overlap_next_forward, is_bitwise_neutral_in_double_precision) {
   launch<threads>(3, [](communicator& world) {
     EXPECT_EQ(run_of<wide>(world, {}, 2).checksums,

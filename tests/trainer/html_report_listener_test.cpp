@@ -115,7 +115,7 @@ constexpr auto regression =
 /// Logits of four examples, and whether they have the properties.
 dataset properties(int outputs) {
   static std::vector<float> const of_two{2, -1, -1, 0, 3, 1, -2, 2}, targets_of_two{1, 0, 1, 0, 1, 1, 0, 0};
-  static std::vector<float> const of_one{2, -1, 3, -2}, targets_of_one{1, 1, 1, 0};
+  static std::vector<float> const of_one{2, -1, 0, -2}, targets_of_one{1, 1, 1, 0};
   bool const two = outputs == 2;
   return arrays(
       {{.name = "input", .values = {(two ? of_two : of_one).data(), {4, outputs}}}},
@@ -195,7 +195,7 @@ struct reader final : listener {
   void on_step(training&, step_report const& done) override {
     std::string const page = text_of_file(path);
     EXPECT_TRUE(page.ends_with("</body></html>\n"));
-    EXPECT_NE(page.find("<b>trains</b>, step " + std::to_string(done.step + 1) + ","), page.npos) << page;
+    EXPECT_NE(page.find("<b>running</b>, step " + std::to_string(done.step + 1) + ","), page.npos) << page;
     EXPECT_NE(page.find("http-equiv=\"refresh\" content=\"7\""), page.npos);
   }
   std::string path;
@@ -235,6 +235,30 @@ TEST(html_report, of_an_interrupted_run_says_so) {
   std::string const page = text_of_file(folder / "run.html");
   EXPECT_NE(page.find("<b>interrupted</b>"), page.npos);
   EXPECT_EQ(page.find(refresh), page.npos);
+}
+
+TEST(html_report, of_a_stopped_run_says_so) {
+  /// Requests a stop in the third step, or after the first epoch.
+  struct stopping final : listener {
+    bool within_epoch = false;
+    void on_step(training& run, step_report const& done) override {
+      if (within_epoch && done.step == 2) run.request({.stop = true});
+    }
+    void on_epoch(training& run, epoch_report const&) override { run.request({.stop = true}); }
+  };
+  scratch_folder const folder;
+  for (bool const within_epoch : {true, false}) {
+    training run = made();
+    html_report_listener report(folder / "run.html");
+    stopping stop;
+    stop.within_epoch = within_epoch;
+    run.fit(examples(), {.batch = 1, .epochs = 2, .listeners = {&report, &stop}});
+    std::string const page = text_of_file(folder / "run.html");
+    char const* const expected = within_epoch ? "<b>stopped</b>, step 4, epoch 1, step 4 of 6,"
+                                              : "<b>stopped</b>, step 6, 1 epoch of 2,";
+    EXPECT_NE(page.find(expected), page.npos) << page;
+    EXPECT_EQ(page.find(refresh), page.npos);
+  }
 }
 
 TEST(html_report, shows_the_phases_of_all_steps_but_the_first) {
@@ -283,7 +307,7 @@ TEST(html_report, of_a_resumed_run_counts_from_its_first_step) {
       report.on_step(run, {.step = 1000 + i,
                            .examples = 1,
                            .step_seconds = 1,
-                           .bytes_sent = std::uint64_t(5'000'000 + 300 * i),
+                           .bytes_sent = i == 0 ? 5'000'000U : 300U,
                            .ranks = 2});
     if (world.rank() == 0) {
       EXPECT_NE(report.page().find("rank 0 sent 300 B a step"), std::string::npos) << report.page();
@@ -305,6 +329,19 @@ TEST(html_report, shows_weighted_losses_and_the_speed_of_all_ranks) {
   std::string const page = report.page();
   EXPECT_NE(page.find("loss of rank 0 <b>2.5</b>"), page.npos) << page;
   EXPECT_NE(page.find("samples/s <b>12</b>"), page.npos) << page;
+}
+
+TEST(html_report, relates_an_update_to_the_weights_before_it) {
+  scratch_folder const folder;
+  training run = trainer<reference<float>>(regression);
+  html_report_listener report(folder / "run.html", {.ratios_every = 2, .seconds = 0});
+  for (std::int64_t const step : {0, 1, 3}) {
+    std::vector<float> const values(6, step == 0 ? 3.F : 3.3F);
+    run.parameters().write_all(reinterpret_cast<std::byte const*>(values.data()), run.parameters().master());
+    report.on_step(
+        run, {.step = step, .examples = 1, .weight = 1, .loss = 1, .step_seconds = 1, .updated = step != 3});
+  }
+  EXPECT_NE(report.page().find("dense_1.weights <b>0.1</b>"), std::string::npos) << report.page();
 }
 
 TEST(html_report, of_a_second_fit_has_the_epochs_of_both) {

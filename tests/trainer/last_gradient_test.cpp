@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/trainer/training_loop.hpp>
-#include <limits>
 #include <string>
 #include <vector>
 #include "../checkpoint/refusals.hpp"
@@ -120,6 +119,20 @@ TEST(last_gradient, does_not_change_the_run) {
     EXPECT_EQ(trained({&seen}), trained({}));
     EXPECT_EQ(seen.steps.size(), 14U);
   }
+}
+
+constexpr auto dotted = network<[](builder& net) {
+  return net.input({1, 8, 8}) | dense{.units = 5, .name = "a"} | dense{.units = 3, .name = "a.weights"}
+         | softmax_cross_entropy{};
+}>();
+
+TEST(last_gradient, of_a_parameter_is_not_that_of_a_layer_with_its_name) {
+  bright_thirds const examples(8);
+  training run = trainer<reference<float>>(dotted);
+  run.fit(examples.data(), {.batch = 8, .epochs = 1});
+  EXPECT_EQ(run.last_gradient("a.weights").size(), 320U);
+  EXPECT_EQ(run.last_gradient("a").size(), 325U);
+  EXPECT_EQ(run.last_gradient("a.weights.weights").size(), 15U);
 }
 
 TEST(last_gradient, names_the_known_parameters) {

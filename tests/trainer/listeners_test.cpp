@@ -129,7 +129,7 @@ TEST_F(listeners, performance_reports_waits_and_warns_if_they_exceed_the_step) {
   recorded said;
   performance_listener performance(2, said.to());
   step_report each{
-      .examples = 10, .step_seconds = 2e-3, .exchange_seconds = 1e-3, .bytes_sent = 3000, .ranks = 2};
+      .examples = 10, .step_seconds = 2e-3, .exchange_seconds = 1e-3, .bytes_sent = 1500, .ranks = 2};
   steps(performance, 0, 2, each);
   each.exchange_seconds = 1.5e-3;
   steps(performance, 2, 2, each);

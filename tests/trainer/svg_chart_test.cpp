@@ -28,6 +28,11 @@ TEST(svg_chart, numbers_have_four_digits) {
   EXPECT_EQ(short_number(12), "12");
   EXPECT_EQ(short_number(1e-5), "1e-05");
   EXPECT_EQ(short_number(std::nan("")), "-");
+  EXPECT_EQ(short_number(0), "0");
+  EXPECT_EQ(short_number(-2.50001), "-2.5");
+  EXPECT_EQ(short_number(10'000), "10000");
+  EXPECT_EQ(short_number(123'456.7), "123457");
+  EXPECT_EQ(short_number(1.25e9), "1.25e+09");
 }
 
 TEST(svg_chart, a_curve_joins_points_when_it_is_full) {
@@ -104,7 +109,7 @@ TEST(svg_chart, draws_calibration_by_bins) {
   std::string const svg = calibration_picture(report);
   EXPECT_EQ(count(svg, "<circle"), 3U);
   EXPECT_NE(svg.find("2 examples, probability 0.95, frequency 0.5"), svg.npos) << svg;
-  EXPECT_NE(svg.find("1 examples, probability 0.6, frequency 1"), svg.npos);
+  EXPECT_NE(svg.find("1 example, probability 0.6, frequency 1"), svg.npos);
   EXPECT_NE(svg.find("<b>0.3750</b>"), svg.npos);
 }
 
@@ -122,6 +127,41 @@ TEST(svg_chart, draws_curves_between_round_ticks) {
   EXPECT_EQ(svg.find("a<b"), svg.npos) << svg;
 }
 
+/// The labels of a chart, of both axes.
+std::vector<std::string> labels_of(std::string const& svg) {
+  std::vector<std::string> all;
+  for (std::size_t at = svg.find("</text>"); at != svg.npos; at = svg.find("</text>", at + 1)) {
+    std::size_t const begin = svg.rfind('>', at) + 1;
+    all.push_back(svg.substr(begin, at - begin));
+  }
+  return all;
+}
+
+TEST(svg_chart, ticks_have_different_labels) {
+  auto const labels = [](double x, double to_x, double y, double to_y) {
+    report_curve a("a");
+    a.add(x, y);
+    a.add(to_x, to_y);
+    return labels_of(line_chart("Loss", std::array{a}));
+  };
+  using texts = std::vector<std::string>;
+  EXPECT_EQ(labels(0, 10, 2.3022, 2.3026),
+            (texts{"2.3022", "2.3023", "2.3024", "2.3025", "2.3026", "0", "2", "4", "6", "8", "10"}));
+  EXPECT_EQ(labels(1'000'100, 1'000'200, -1, 1),
+            (texts{"-1.0", "-0.5", "0.0", "0.5", "1.0", "1000100", "1000120", "1000140", "1000160", "1000180",
+                   "1000200"}));
+  EXPECT_EQ(labels(10'000'000, 12'000'000, 12'345, 12'350),
+            (texts{"12345", "12346", "12347", "12348", "12349", "12350", "1.00e+07", "1.05e+07", "1.10e+07",
+                   "1.15e+07", "1.20e+07"}));
+}
+
+TEST(svg_chart, a_logarithmic_axis_shows_a_single_positive_point) {
+  report_curve a("a");
+  a.add(0, 0);
+  a.add(1, 1e-3);
+  EXPECT_EQ(count(line_chart("Ratio", std::array{a}, y_axis::logarithmic), "<circle"), 1U);
+}
+
 TEST(svg_chart, a_logarithmic_axis_has_powers_of_ten_and_omits_zero) {
   report_curve a("a");
   a.add(0, 0);
@@ -135,11 +175,10 @@ TEST(svg_chart, a_logarithmic_axis_has_powers_of_ten_and_omits_zero) {
 
 TEST(svg_chart, a_constant_curve_has_a_range) {
   report_curve a("a");
-  a.add(3, 7);
+  a.add(0, 7);
+  a.add(10, 7);
   std::string const svg = line_chart("Loss", std::array{a});
-  EXPECT_EQ(svg.find(">nan"), svg.npos) << svg;
-  EXPECT_EQ(svg.find("nan,"), svg.npos) << svg;
-  EXPECT_EQ(svg.find("inf,"), svg.npos) << svg;
+  EXPECT_NE(svg.find("points=\"64.0,112.0 624.0,112.0 \""), svg.npos) << svg;
 }
 
 TEST(svg_chart, a_bar_has_parts_in_proportion) {

@@ -8,11 +8,13 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/io/detail/protobuf.hpp>
+#include <cohort/io/file.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cohort/records/tfrecord.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/tensorboard_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -105,9 +107,61 @@ TEST(tensorboard_listener, writes_no_gradients_of_a_step_that_changed_nothing) {
   tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 1});
   board.on_step(run, {.step = 0, .updated = false});
   board.on_step(run, {.step = 1, .updated = true});
+  board.on_step(run, {.step = 2, .updated = false});
   auto values = values_of(folder);
-  EXPECT_EQ(values["parameters/dense_1.weights"].size(), 2U);
-  EXPECT_EQ(values["gradients/dense_1.weights"], (std::map<std::int64_t, float>{{2, 0}}));
+  EXPECT_EQ(values["parameters/dense_1.weights"].size(), 3U);
+  using steps = std::map<std::int64_t, float>;
+  EXPECT_EQ(values["gradients/dense_1.weights"], (steps{{2, 0}}));
+  EXPECT_EQ(values["updates/dense_1.weights"], (steps{{2, 0}}));
+  EXPECT_EQ(values["update_ratio/dense_1.weights"], (steps{{2, 0}}));
+}
+
+std::string content_of(scratch_folder const& folder) {
+  auto const bytes = io::read_file(folder / folder.names().at(0));
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+/// A number on the HParams page; NaN if it is absent.
+double hyperparameter_of(scratch_folder const& folder, std::string const& name) {
+  std::string const key =
+      name + "\x12\x09\x11";  // a map entry's value: a message of 9 bytes, field 2, 64 bits
+  std::string const content = content_of(folder);
+  std::size_t const at = content.find(key);
+  double number = NAN;
+  if (at != content.npos) std::memcpy(&number, content.data() + at + key.size(), sizeof number);
+  return number;
+}
+
+TEST(tensorboard_listener, compares_runs_by_the_settings_of_fit) {
+  scratch_folder const folder;
+  tensorboard_listener board(folder.path());
+  auto run =
+      trainer<reference<float>>(tiny, {.updater = sgd{.rate = schedule::warm_up{100, schedule::step{0.25}}}});
+  std::array const inputs{0.F, 1.F, 1.F, 0.F};
+  std::array const labels{0, 1};
+  run.fit(arrays(inputs, {2}, labels, 2), {.batch = 8, .listeners = {&board}});
+  EXPECT_EQ(hyperparameter_of(folder, "batch_per_rank"), 8);  // also if no step has so many examples
+  EXPECT_EQ(hyperparameter_of(folder, "learning_rate"), 0.25);
+  EXPECT_EQ(hyperparameter_of(folder, "warm_up"), 100);
+  EXPECT_NE(content_of(folder).find("schedule"), std::string::npos);
+}
+
+TEST(tensorboard_listener, marks_a_run_as_failed_if_fit_does_not_end) {
+  for (bool const ends : {true, false}) {
+    scratch_folder const folder;
+    auto run = trainer<reference<float>>(tiny);
+    {
+      tensorboard_listener board(folder.path());
+      board.on_step(run, {});
+      if (ends) board.on_end(run);
+    }
+    std::string const content = content_of(folder);
+    std::size_t const end = content.find("_hparams_/session_end_info");
+    ASSERT_NE(end, content.npos);
+    EXPECT_EQ(content.find("_hparams_/session_end_info", end + 1), content.npos);
+    std::string const status = content.substr(content.find("\x22\x0b\x08", end) + 3, 1);  // field 4: field 1
+    EXPECT_EQ(status, ends ? "\x01" : "\x02");
+  }
 }
 
 TEST(tensorboard_listener, does_not_change_the_run) {
@@ -149,7 +203,7 @@ TEST(tensorboard_listener, counts_bytes_from_its_first_step) {
       board.on_step(run, {.step = 1000 + i,
                           .examples = 1,
                           .step_seconds = 1,
-                          .bytes_sent = std::uint64_t(5'000'000 + 300 * i),
+                          .bytes_sent = i == 0 ? 5'000'000U : 300U,
                           .ranks = 2});
     board.on_end(run);
   });

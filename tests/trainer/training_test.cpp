@@ -563,6 +563,38 @@ TEST(training, notifies_listeners_of_every_step_and_epoch) {
   EXPECT_EQ(told.epochs, 3);
 }
 
+TEST(training, counts_the_bytes_of_steps_without_those_of_evaluations) {
+  struct sent_bytes final : listener {
+    explicit sent_bytes(dataset data) : data(std::move(data)) {}
+    dataset data;
+    bool evaluates = false;
+    std::vector<std::uint64_t> all;
+    void on_step(training& run, step_report const& done) override {
+      all.push_back(done.bytes_sent);
+      if (evaluates) run.evaluate(data);
+    }
+  };
+  bright_thirds const examples(32);
+  launch<threads>(2, [&](communicator& world) {
+    auto const sent = [&](bool evaluates) {
+      sent_bytes seen(examples.data());
+      seen.evaluates = evaluates;
+      training run = trainer<reference<float>>(small, world, allreduce{.resync = 0});
+      run.fit(examples.data(),
+              {.batch = 4,
+               .epochs = 2,
+               .validation = evaluates ? std::optional<dataset>(examples.data()) : std::nullopt,
+               .listeners = {&seen}});
+      return seen.all;
+    };
+    std::vector<std::uint64_t> const plain = sent(false);
+    ASSERT_EQ(plain.size(), 8U);
+    EXPECT_GT(plain[7], 0U);
+    for (std::size_t step = 2; step < 8; ++step) EXPECT_EQ(plain[step], plain[1]) << step;
+    EXPECT_EQ(sent(true), plain);
+  });
+}
+
 TEST(training, receives_the_same_batches_for_any_prefetch) {
   bright_thirds const examples(103);
   std::set<std::string> sums;

@@ -52,11 +52,13 @@ struct html_report_settings {
 ///
 /// Units     losses within an epoch, and times except for the table of phases, are those of rank 0. Phases:
 ///           means over all steps but the first one, in which the plan is made. An update ratio is the norm
-///           of a step's update / the norm of the tensor before it. A curve with more than 512 points shows
-///           means of adjacent points.
+///           of a step's update / the norm of the tensor before it; if the strategy exchanges parameters,
+///           the update includes the exchange. A curve with more than 512 points shows means of adjacent
+///           points. Bytes are those that rank 0 has sent during steps, without evaluations and ends of
+///           epochs.
 /// Order     collective: every rank has such a listener with the same settings. The file is rewritten
-///           atomically; the page of a completed or interrupted run is not loaded again. A resumed run begins
-///           a new report.
+///           atomically; browsers do not load the page of a completed, stopped or interrupted run again. A
+///           resumed run begins a new report.
 /// Errors    setting_error unless `every` ≥ 1, and the other intervals ≥ 0; after the first step if
 ///           `classified` has no class indices, unless the loss is binary_cross_entropy with at most 100
 ///           outputs; those of training::evaluate. If the file cannot be written, the listener logs
@@ -81,7 +83,7 @@ class html_report_listener final : public listener {
   std::string const& last_error() const { return last_error_; }
 
  private:
-  enum class state : unsigned char { not_started, trains, completed, interrupted };
+  enum class state : unsigned char { not_started, running, completed, stopped, interrupted };
   static constexpr std::size_t phases = 7;
 
   void begin(training& run);
@@ -107,8 +109,8 @@ class html_report_listener final : public listener {
   detail::dense_parameters before_{};
   std::int64_t step_ = 0, epoch_ = 0, epochs_ = 0, steps_in_epoch_ = -1, step_in_epoch_ = 0;
   int ranks_ = 1;
-  double seconds_ = 0, written_at_ = 0;              // seconds of all steps and waits
-  std::uint64_t bytes_sent_ = 0, bytes_before_ = 0;  // bytes_before_: after the first step
+  double seconds_ = 0, written_at_ = 0;  // seconds of all steps and waits
+  std::uint64_t bytes_sent_ = 0;         // after the first step
   std::int64_t first_step_ = 0;
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
   detail::mean_loss mean_loss_{};

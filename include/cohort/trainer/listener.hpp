@@ -21,7 +21,7 @@ struct fit_settings;
 ///           loss or a gradient was not finite. `loss`: weighted mean. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
 ///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: bytes that
-///           this rank has sent since its communicator was created. `steps_in_epoch`: −1 for a stream, and
+///           this rank has sent during the step. `steps_in_epoch`: −1 for a stream, and
 ///           outside fit. `agreed`: the votes on which the ranks have agreed in this step
 ///           (training::request). `times`: start times of the phases.
 struct step_report {

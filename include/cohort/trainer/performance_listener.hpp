@@ -15,7 +15,8 @@ namespace cohort {
 /// with the cause if the exchange takes longer than compute (exchange_warning).
 ///
 /// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
-///           samples/s: samples divided by the time of the steps and of the waits for data.
+///           samples/s: samples divided by the time of the steps and of the waits for data. Bytes: those of
+///           steps, without evaluations and ends of epochs.
 /// Moves     allocates only in the steps that log a line.
 /// Errors    setting_error unless 1 ≤ `every` ≤ 10,000,000.
 class performance_listener final : public listener {
@@ -29,7 +30,7 @@ class performance_listener final : public listener {
 
   void log_speed(step_report const& done);
 
-  void log_exchange(std::vector<measurement> measured, traffic const& sent);
+  void log_exchange(std::vector<measurement> measured, std::uint64_t messages);
 
   std::string line(std::int64_t last);
 
@@ -43,7 +44,8 @@ class performance_listener final : public listener {
   double waiting_ = 0;
   double exchanging_ = 0;
   std::int64_t examples_ = 0;
-  traffic sent_before_{};
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t messages_before_ = 0;
   std::vector<measurement> measured_before_;
 };
 

@@ -67,10 +67,12 @@ class training {
   /// clipping and penalties of the settings. For listeners (on_step), and between two steps.
   ///
   /// Shapes    canonical order, as in training_loop::gradients.
+  ///           Elements of running statistics and frozen layers are not gradients.
   /// Units     gradient of the mean loss: over the examples of all ranks if the strategy exchanges gradients,
-  ///           otherwise over those of this rank. With threshold_sharing and top_k_sharing, the exchanged
-  ///           part of it.
-  /// Before    the last step has updated the parameters (step_report::updated).
+  ///           otherwise over those of this rank. If threshold_sharing or top_k_sharing exchanges gradients,
+  ///           the part that was exchanged, with `max_staleness` in an earlier step.
+  /// Before    the last step has updated the parameters (step_report::updated); no training_loop is between
+  ///           forward and step.
   /// Errors    setting_error for an unknown name, with the known names; before the first step of this object.
   std::vector<double> last_gradient(std::string_view name) const;
   communicator& world() const;

@@ -40,6 +40,7 @@ class fit_loop {
   /// Whether a listener's on_step runs now.
   bool is_in_on_step() const { return is_in_on_step_; }
   std::span<listener* const> listeners() const { return how_.listeners; }
+  int batch_size() const { return how_.batch; }
   /// Returns the examples and the order of the current epoch. The fingerprint is absent for a stream, for an
   /// empty data set, and if an example cannot be read.
   epoch_data data_of_epoch() const;

@@ -41,7 +41,7 @@ class step_in_parts {
   std::int64_t job_ = 0;      // worker_group::job of this step
   step_info part_{}, now_{};  // part_: the last forward; now_: all backward calls
   double part_loss_ = 0, loss_ = 0;
-  step_runner::clock::time_point begin_{};
+  step_start begin_{};
   buffer dense_{};        // the gradient in canonical order
   bool viewed_ = false;   // whether dense_ holds the step's gradient
   bool changed_ = false;  // whether the caller may have changed the gradient

@@ -12,11 +12,17 @@
 
 namespace cohort::detail {
 
+/// The beginning of a step. `bytes_sent`: bytes that this rank had sent by then.
+struct step_start {
+  std::chrono::steady_clock::time_point time{};
+  std::uint64_t bytes_sent = 0;
+};
+
 /// Results of one step of this rank, and the votes on which the ranks have agreed in it.
 struct step_result {
   step_info now{};
   step_outcome done{};
-  std::chrono::steady_clock::time_point begin{};
+  step_start begin{};
   bool exchanges_gradients = false;
   bool met = false;  // whether the ranks met in this step
   agreement agreed{};
@@ -59,13 +65,14 @@ class step_runner {
   step_result step(batch_view const& data, step_info const& now, int accumulate,
                    std::shared_ptr<void const> const& owner = nullptr);
 
+  step_start start() const { return {clock::now(), state_.world->sent().bytes_sent}; }
   /// Runs `part`, one part of a step, on the workers.
   template <class F>
   auto run_part(F part) {
     return state_.run_workers(indices_, part);
   }
   /// Returns the result of a step whose parts were run.
-  step_result result_of(step_outcome const& done, step_info now, clock::time_point begin);
+  step_result result_of(step_outcome const& done, step_info now, step_start const& begin);
 
   /// Adds the step to the run's position and to the sums of the epoch.
   void count(step_result const& step);

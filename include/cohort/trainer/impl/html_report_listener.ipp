@@ -86,7 +86,9 @@ class classes_table {
     rows_ += "</tr>\n";
   }
   void add_others(int count) {
-    if (count > 0) rows_ += text_of({"<tr><td>and ", count, " other classes</td></tr>\n"});
+    if (count > 0)
+      rows_ +=
+          text_of({"<tr><td>and ", count, count == 1 ? " other class" : " other classes", "</td></tr>\n"});
   }
   std::string text(std::int64_t examples, std::optional<double> accuracy) const {
     return text_of({"<p>", examples, " examples, accuracy <b>", text(accuracy), "</b></p>\n<table><tr><th>",
@@ -176,7 +178,7 @@ COHORT_CORE_INLINE html_report_listener::html_report_listener(std::string path, 
 }
 
 COHORT_CORE_INLINE html_report_listener::~html_report_listener() {
-  if (state_ != state::trains) return;
+  if (state_ != state::running) return;
   try {
     state_ = state::interrupted;
     write();
@@ -191,7 +193,7 @@ COHORT_CORE_INLINE void html_report_listener::begin(training& run) {
         detail::text_of({"backend ", run.backend(), "; strategy ", run.state().exchange_strategy->describe(),
                          "\n", detail::describe(run.settings()), "\n"});
   }
-  state_ = state::trains;
+  state_ = state::running;
 }
 
 COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report const& done) {
@@ -201,18 +203,17 @@ COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report
   else
     add_phases(done);
   if (run.world().rank() != 0) return;
-  if (state_ != state::trains) begin(run);
+  if (state_ != state::running) begin(run);
   step_ = done.step + 1;
   if (is_first) {
     first_step_ = step_;
-    bytes_before_ = done.bytes_sent;
     exchange_before_ = run.exchange_report();
   }
   epoch_ = done.epoch;
   step_in_epoch_ = done.step_in_epoch + 1;
   steps_in_epoch_ = done.steps_in_epoch;
   ranks_ = done.ranks;
-  bytes_sent_ = done.bytes_sent;
+  if (!is_first) bytes_sent_ += done.bytes_sent;
   exchange_seconds_ += done.exchange_seconds;
   seconds_ += done.step_seconds + done.wait_seconds;
   ++steps_;
@@ -232,7 +233,7 @@ COHORT_CORE_INLINE void html_report_listener::on_step(training& run, step_report
     sum_of_seconds_ = 0;
   }
   std::int64_t const every = settings_.ratios_every;
-  if (every > 0 && step_ % every == 0 && before_.step() == step_ - 1) add_ratios(run, step_);
+  if (every > 0 && step_ % every == 0 && before_.step() == step_ - 1 && done.updated) add_ratios(run, step_);
   if (every > 0 && (step_ + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step_);
   if (!is_first && seconds_ < written_at_ + settings_.seconds) return;
   describe_exchange(run);
@@ -279,8 +280,8 @@ COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
                              detail::short_number(one.value), "</td></tr>\n"});
   exchange_ = detail::text_of(
       {"<p>", ranks_, " ranks; rank 0 sent ",
-       detail::in_bytes(static_cast<double>(bytes_sent_ - bytes_before_) / static_cast<double>(steps)),
-       " a step and waited ", detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
+       detail::in_bytes(static_cast<double>(bytes_sent_) / static_cast<double>(steps)), " a step and waited ",
+       detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
        " % of the time for other ranks</p>\n<p>",
        detail::escape_html(exchange_text(measured, exchange_before_, steps)), "</p>\n<table>", rows,
        "</table>\n"});
@@ -398,7 +399,7 @@ COHORT_CORE_INLINE void html_report_listener::on_epoch(training& run, epoch_repo
   if (settings_.classified) describe_classes(run);
   describe_ranks(run);
   if (run.world().rank() != 0) return;
-  if (state_ != state::trains) begin(run);
+  if (state_ != state::running) begin(run);
   auto const x = static_cast<double>(run.step());
   epoch_ = done.epoch + 1;
   epochs_ = std::max(done.epochs, epoch_);
@@ -414,7 +415,7 @@ COHORT_CORE_INLINE void html_report_listener::on_epoch(training& run, epoch_repo
 COHORT_CORE_INLINE void html_report_listener::on_end(training& run) {
   if (run.world().rank() != 0) return;
   if (state_ == state::not_started) begin(run);
-  state_ = state::completed;
+  state_ = step_in_epoch_ > 0 || epochs_ > epoch_ ? state::stopped : state::completed;
   describe_exchange(run);
   write();
 }
@@ -431,7 +432,7 @@ COHORT_CORE_INLINE void html_report_listener::write() {
 }
 
 COHORT_CORE_INLINE std::string html_report_listener::head() const {
-  char const* const states[]{"not started", "trains", "completed", "interrupted"};
+  char const* const states[]{"not started", "running", "completed", "stopped", "interrupted"};
   std::string text =
       detail::text_of({"<p><b>", states[static_cast<std::size_t>(state_)], "</b>, step ", step_, ", "});
   if (step_in_epoch_ > 0) {
@@ -470,7 +471,7 @@ COHORT_CORE_INLINE std::string html_report_listener::page() const {
   std::string text =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  if (settings_.refresh > 0 && (state_ == state::trains || state_ == state::not_started))
+  if (settings_.refresh > 0 && (state_ == state::running || state_ == state::not_started))
     text += detail::text_of({"<meta http-equiv=\"refresh\" content=\"", settings_.refresh, "\">\n"});
   text += detail::text_of({"<title>", title, "</title>\n<style>", detail::report_style,
                            "</style></head><body>\n<header><h1>", title, "</h1>\n", head(), "</header>\n"});

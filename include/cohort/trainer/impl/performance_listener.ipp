@@ -28,12 +28,14 @@ COHORT_CORE_INLINE void performance_listener::on_step(training& run, step_report
   working_ += done.step_seconds;
   waiting_ += done.wait_seconds;
   exchanging_ += done.exchange_seconds;
+  bytes_sent_ += done.bytes_sent;
   examples_ += done.examples;
   if (seconds_.size() < every_) return;
   log_speed(done);
-  if (done.ranks > 1) log_exchange(run.exchange_report(), run.world().sent());
+  if (done.ranks > 1) log_exchange(run.exchange_report(), run.world().sent().messages_sent);
   seconds_.clear();
   working_ = waiting_ = exchanging_ = 0;
+  bytes_sent_ = 0;
   examples_ = 0;
 }
 
@@ -41,8 +43,7 @@ COHORT_CORE_INLINE void performance_listener::log_speed(step_report const& done)
   double const all = working_ + waiting_;
   std::string text = line(done.step + 1);
   if (done.ranks > 1) {
-    double const bytes =
-        static_cast<double>(done.bytes_sent - sent_before_.bytes_sent) / static_cast<double>(every_);
+    double const bytes = static_cast<double>(bytes_sent_) / static_cast<double>(every_);
     text += ", " + detail::decimal_text(all > 0 ? 100 * exchanging_ / all : 0, 1)
             + " % waiting for other ranks, " + detail::in_bytes(bytes) + " sent a step";
   }
@@ -50,22 +51,21 @@ COHORT_CORE_INLINE void performance_listener::log_speed(step_report const& done)
 }
 
 COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measurement> measured,
-                                                           traffic const& sent) {
+                                                           std::uint64_t messages) {
   auto const steps = static_cast<std::int64_t>(every_);
   if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
     to_("exchange: " + text);
   bool selects = false;
   for (measurement const& one : measured) selects |= one.name == "density";
-  std::string const warning =
-      exchange_warning({.steps = static_cast<double>(steps),
-                        .compute_seconds = working_ - exchanging_,
-                        .exchange_seconds = exchanging_,
-                        .bytes = static_cast<double>(sent.bytes_sent - sent_before_.bytes_sent),
-                        .messages = static_cast<double>(sent.messages_sent - sent_before_.messages_sent),
-                        .selects = selects});
+  std::string const warning = exchange_warning({.steps = static_cast<double>(steps),
+                                                .compute_seconds = working_ - exchanging_,
+                                                .exchange_seconds = exchanging_,
+                                                .bytes = static_cast<double>(bytes_sent_),
+                                                .messages = static_cast<double>(messages - messages_before_),
+                                                .selects = selects});
   if (!warning.empty()) to_(warning);
   measured_before_ = std::move(measured);
-  sent_before_ = sent;
+  messages_before_ = messages;
 }
 
 COHORT_CORE_INLINE std::string performance_listener::line(std::int64_t last) {

@@ -37,7 +37,7 @@ COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
   step_info const part = runner_.info_of(data);
   phase const before = std::exchange(phase_, phase::idle);
   if (before == phase::idle) {
-    begin_ = step_runner::clock::now();
+    begin_ = runner_.start();
     now_ = {.step = part.step, .epoch = part.epoch};
     loss_ = 0;
     viewed_ = changed_ = false;

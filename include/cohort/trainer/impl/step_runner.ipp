@@ -73,7 +73,7 @@ COHORT_CORE_INLINE step_info step_runner::info_of(batch_view const& data) const 
 COHORT_CORE_INLINE step_result step_runner::step(batch_view const& data, step_info const& now, int accumulate,
                                                  std::shared_ptr<void const> const& owner) {
   state_.world->note({now.step, -1});
-  auto const begin = clock::now();
+  step_start const begin = start();
   step_outcome const done = state_.run_workers(owner, [&] {
     return state_.workers->step(data, now, *state_.exchange_strategy, state_.update(), accumulate);
   });
@@ -81,7 +81,7 @@ COHORT_CORE_INLINE step_result step_runner::step(batch_view const& data, step_in
 }
 
 COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, step_info now,
-                                                      clock::time_point begin) {
+                                                      step_start const& begin) {
   if (!done.finite)
     if (std::string const where = state_.workers->non_finite_location(); !where.empty())
       state_.non_finite.add(now, !is_finite(done.loss), where);
@@ -141,16 +141,16 @@ COHORT_CORE_INLINE void step_runner::reject_non_finite(step_info const& now) {
 
 COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) const {
   step_times times = step.done.times;
-  times.data = step.begin;
+  times.data = step.begin.time;
   return {.step = step.now.step,
           .epoch = step.now.epoch,
           .step_in_epoch = state_.epoch_sums.steps - 1,
           .examples = step.now.examples,
           .weight = step.done.finite ? step.now.weight : 0,
           .loss = step.now.weight > 0 ? step.done.loss / step.now.weight : 0,
-          .step_seconds = std::chrono::duration<double>(clock::now() - step.begin).count(),
+          .step_seconds = std::chrono::duration<double>(clock::now() - step.begin.time).count(),
           .exchange_seconds = step.done.exchange_seconds,
-          .bytes_sent = state_.world->sent().bytes_sent,
+          .bytes_sent = state_.world->sent().bytes_sent - step.begin.bytes_sent,
           .ranks = state_.world->size(),
           .updated = step.done.updated,
           .agreed = step.agreed.all,

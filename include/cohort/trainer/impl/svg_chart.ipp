@@ -34,6 +34,15 @@ COHORT_CORE_INLINE std::string escape_html(std::string_view text) {
 
 COHORT_CORE_INLINE std::string short_number(double number) {
   if (!is_finite(number)) return "-";
+  double const size = std::abs(number);
+  if (size >= 1e-4 && size < 1e7) {
+    int const decimals = std::max(0, 3 - static_cast<int>(std::floor(std::log10(size))));
+    std::string text = decimal_text(number, decimals);
+    if (decimals == 0) return text;
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) text.pop_back();
+    return text;
+  }
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 4).ptr};
 }
@@ -62,8 +71,20 @@ COHORT_CORE_INLINE void report_curve::add(double x, double y) {
 
 /// A range of an axis and its ticks.
 struct chart_axis {
-  double low = 0, high = 1;
+  double low = 0, high = 1, step = 1;
   std::vector<double> ticks{};
+
+  /// A tick with as many digits as the distance of ticks needs.
+  std::string label(double tick) const {
+    int const decimals = static_cast<int>(-std::floor(std::log10(step) + 1e-9));
+    double const largest = std::max(std::abs(low), std::abs(high));
+    if (largest < 1e7 && decimals <= 9) return decimal_text(tick + 0.0, std::max(decimals, 0));
+    char digits[32];
+    int const precision = std::clamp(static_cast<int>(std::floor(std::log10(largest))) + decimals, 0, 15);
+    return {
+        digits,
+        std::to_chars(digits, digits + sizeof digits, tick, std::chars_format::scientific, precision).ptr};
+  }
 
   double place(double value, double from, double to) const {
     return from + (value - low) / (high - low) * (to - from);
@@ -84,7 +105,9 @@ COHORT_CORE_INLINE chart_axis chart_axis_of(double low, double high, double leas
       break;
     }
   step = std::max(step, least);
-  chart_axis made{.low = std::min(low, std::floor(low / step) * step), .high = std::ceil(high / step) * step};
+  chart_axis made{.low = std::min(low, std::floor(low / step) * step),
+                  .high = std::ceil(high / step) * step,
+                  .step = step};
   for (double k = std::ceil(made.low / step); k * step <= made.high + 1e-9 * step && made.ticks.size() < 32;
        ++k)
     made.ticks.push_back(k * step);
@@ -114,21 +137,25 @@ COHORT_CORE_INLINE std::string line_chart(std::string_view title, std::span<repo
     svg += text_of({"<line class=\"grid\" x1=\"", svg_at(x0), "\" x2=\"", svg_at(x1), "\" y1=\"", place,
                     "\" y2=\"", place, "\"/><text x=\"", svg_at(x0 - 6), "\" y=\"", place,
                     "\" text-anchor=\"end\" dominant-baseline=\"middle\">",
-                    short_number(logarithmic ? std::pow(10, tick) : tick), "</text>\n"});
+                    logarithmic ? short_number(std::pow(10, tick)) : y.label(tick), "</text>\n"});
   }
   for (double const tick : x.ticks)
     svg += text_of({"<text x=\"", svg_at(x.place(tick, x0, x1)), "\" y=\"", svg_at(y0 + 18),
-                    "\" text-anchor=\"middle\">", short_number(tick), "</text>\n"});
+                    "\" text-anchor=\"middle\">", x.label(tick), "</text>\n"});
   std::string legend;
   for (std::size_t c = 0; c < curves.size(); ++c) {
     std::string line;
+    int shown = 0;
     for (report_curve::point const& p : curves[c].points())
-      if (is_shown(p)) line += svg_at(x.place(p.x, x0, x1)) + ',' + svg_at(y.place(y_of(p.y), y0, y1)) + ' ';
+      if (is_shown(p)) {
+        line += svg_at(x.place(p.x, x0, x1)) + ',' + svg_at(y.place(y_of(p.y), y0, y1)) + ' ';
+        ++shown;
+      }
     if (line.empty()) continue;
     std::string const name = escape_html(curves[c].name()), colour = std::to_string(c % 8);
     svg += text_of({"<polyline class=\"curve c", colour, c >= 8 ? " dashed" : "", "\" points=\"", line,
                     "\"><title>", name, "</title></polyline>\n"});
-    if (curves[c].points().size() == 1)  // a line of one point is invisible
+    if (shown == 1)  // a line of one point is invisible
       svg +=
           text_of({"<circle class=\"c", colour, "\" r=\"3\" cx=\"", line.substr(0, line.find(',')),
                    "\" cy=\"", line.substr(line.find(',') + 1, line.size() - line.find(',') - 2), "\"/>\n"});
@@ -339,8 +366,8 @@ COHORT_CORE_INLINE std::string calibration_picture(calibration_report const& rep
     chart.point(*bin.probability, *bin.frequency);
     double const share = static_cast<double>(bin.examples) / static_cast<double>(report.examples());
     chart.dot(*bin.probability, *bin.frequency, 2 + 10 * std::sqrt(share),
-              text_of({bin.examples, " examples, probability ", short_number(*bin.probability),
-                       ", frequency ", short_number(*bin.frequency)}));
+              text_of({bin.examples, bin.examples == 1 ? " example, probability " : " examples, probability ",
+                       short_number(*bin.probability), ", frequency ", short_number(*bin.frequency)}));
   }
   chart.end();
   return chart.text();

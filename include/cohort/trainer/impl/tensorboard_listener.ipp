@@ -7,6 +7,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/tensorboard_listener.hpp>
 #include <cohort/trainer/training.hpp>
@@ -19,20 +20,30 @@ COHORT_CORE_INLINE std::string code_block(std::string const& text) {
   return text_of({"```\n", text, text.ends_with('\n') ? "" : "\n", "```\n"});
 }
 
-/// The settings of a run that programs usually compare.
-COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& run, int batch) {
+/// The settings of a run that programs usually compare. `examples`: of rank 0's first step, if it is not a
+/// step of fit.
+COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   training_settings const& s = run.settings();
-  return {{"updater", std::string(s.updater.name())},
-          {"learning_rate", s.updater.rate().value(0, 0)},
-          {"l1", s.l1},
-          {"l2", s.l2},
-          {"batch_per_rank", static_cast<double>(batch)},
-          {"ranks", static_cast<double>(run.world().size())},
-          {"workers", static_cast<double>(s.workers)},
-          {"seed", static_cast<double>(s.seed)},
-          {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
-          {"strategy", run.state().exchange_strategy->describe()},
-          {"backend", run.backend()}};
+  fit_loop const* const fit = run.state().active_fit;
+  rate_schedule const& rate = s.updater.rate();
+  double warm_up = 0;
+  for (named_number const& one : rate.fields())
+    if (one.name == "warm_up") warm_up = one.value;
+  std::vector<io::hyperparameter> all{
+      {"updater", std::string(s.updater.name())},
+      {"learning_rate", rate.value(0, 0) * std::max(warm_up, 1.0)},
+      {"l1", s.l1},
+      {"l2", s.l2},
+      {"batch_per_rank", static_cast<double>(fit ? fit->batch_size() : examples)},
+      {"ranks", static_cast<double>(run.world().size())},
+      {"workers", static_cast<double>(s.workers)},
+      {"seed", static_cast<double>(s.seed)},
+      {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
+      {"strategy", run.state().exchange_strategy->describe()},
+      {"backend", run.backend()}};
+  if (rate.name() != "fixed") all.push_back({"schedule", std::string(rate.name())});
+  if (warm_up > 0) all.push_back({"warm_up", warm_up});
+  return all;
 }
 
 }  // namespace cohort::detail
@@ -56,7 +67,10 @@ COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
-COHORT_CORE_INLINE tensorboard_listener::~tensorboard_listener() = default;
+COHORT_CORE_INLINE tensorboard_listener::~tensorboard_listener() try {
+  if (file_ && !has_ended_) attempt([&] { file_->end_run(io::run_status::failed); });
+} catch (...) {  // no memory for the record
+}
 
 template <class F>
 void tensorboard_listener::attempt(F const& write) {
@@ -75,12 +89,14 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
   std::int64_t const step = done.step + 1, every = settings_.histograms_every;
   attempt([&] {
     if (!file_) begin(run, done);
+    has_ended_ = false;
     ++steps_;
     examples_ += done.examples;
     loss_.add(done);
     step_seconds_ += done.step_seconds;
     wait_seconds_ += done.wait_seconds;
     exchange_seconds_ += done.exchange_seconds;
+    if (done.step > bytes_step_) bytes_sent_ += done.bytes_sent;
     if (step % settings_.every == 0) write_scalars(run, done);
     if (every > 0 && step % every == 0) write_parameters(run, done);
     if (every > 0 && (step + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step);
@@ -90,7 +106,6 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
 
 COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report const& done) {
   file_ = std::make_unique<io::event_file>(folder_);
-  bytes_before_ = done.bytes_sent;
   bytes_step_ = done.step;
   hyperparameters_ = detail::hyperparameters_of(run, done.examples);
   for (io::hyperparameter const& one : settings_.hyperparameters) {
@@ -121,12 +136,11 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
     file_->scalar("exchange/wait_ms", step, 1e3 * exchange_seconds_ / steps);
     if (done.step > bytes_step_)
       file_->scalar("exchange/bytes_per_step", step,
-                    static_cast<double>(done.bytes_sent - bytes_before_)
-                        / static_cast<double>(done.step - bytes_step_));
+                    static_cast<double>(bytes_sent_) / static_cast<double>(done.step - bytes_step_));
     for (measurement const& one : run.exchange_report())
       if (!one.is_sum) file_->scalar("exchange/" + std::string(one.name), step, one.value);
   }
-  bytes_before_ = done.bytes_sent;
+  bytes_sent_ = 0;
   bytes_step_ = done.step;
   steps_ = examples_ = 0;
   loss_ = {};
@@ -145,7 +159,7 @@ COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, st
       std::vector<double> const gradient = run.last_gradient(one.name);
       file_->histogram("gradients/" + one.name, step, io::histogram_of(std::span(gradient)));
     }
-    if (!has_update) continue;
+    if (!has_update || !done.updated) continue;
     std::vector<double> const old = before_.of(one), update = detail::difference(numbers, old);
     file_->histogram("updates/" + one.name, step, io::histogram_of(std::span(update)));
     if (double const norm = detail::euclidean_norm(old); norm > 0)
@@ -213,6 +227,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_end(training& run) {
     if (!file_) return;
     file_->end_run();
     file_->flush();
+    has_ended_ = true;
   });
 }
 

@@ -204,7 +204,8 @@ COHORT_CORE_INLINE void worker_group::exchange(step_info const& now) {
       for (bucket const& one : backend_.parameters->buckets())
         if (job_.exchanges) job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
       if (job_.exchanges) finish_exchange();
-      // Without another rank, a strategy may have left the sum to the updater.
+      if (job_.exchanges && job_.exchange_strategy->agreed()) return;
+      // A strategy without other ranks may leave the sum to the updater.
       for (bucket const& one : backend_.parameters->buckets()) gradients_->sum(one);
     });
   });
