@@ -693,9 +693,9 @@ inline double bytes_of_a_sum(int ranks, double bytes) {
 /// Payload of all ranks together in each step, according to the contracts.
 inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   struct counting final : listener {
-    std::vector<double> until;
+    std::vector<double> bytes;
     void on_step(training&, step_report const& done) override {
-      until.push_back(static_cast<double>(done.bytes_sent));
+      bytes.push_back(static_cast<double>(done.bytes_sent));
     }
   };
   bright_thirds const examples(12 * 8 * world.size());
@@ -703,8 +703,8 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
     counting sent;
     training made = trainer<narrow>(net, world, how, with_state());
     made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&sent}});
-    EXPECT_EQ(sent.until.size(), 12U);
-    double bytes = sent.until[step] - sent.until[step - 1];
+    EXPECT_EQ(sent.bytes.size(), 12U);
+    double bytes = sent.bytes[step];
     world.allreduce(std::span<double>(&bytes, 1));
     return bytes;
   };

@@ -94,9 +94,9 @@ void sharing_learns_what_dense_learns(communicator& world, Strategy const& how) 
 inline void sharing_sends_the_bytes_of_its_contract(communicator& world) {
   struct counting final : listener {
     strategy const* of = nullptr;
-    std::vector<double> until, messages;
+    std::vector<double> bytes, messages;
     void on_step(training&, step_report const& done) override {
-      until.push_back(static_cast<double>(done.bytes_sent));
+      bytes.push_back(static_cast<double>(done.bytes_sent));
       messages.push_back(of->report()[3].value);
     }
   } sent;
@@ -105,8 +105,8 @@ inline void sharing_sends_the_bytes_of_its_contract(communicator& world) {
   sent.of = how.get();
   training made = trainer<narrow>(small, world, std::move(how), with_state());
   made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&sent}});
-  ASSERT_EQ(sent.until.size(), 12U);
-  double sums[2]{sent.until[7] - sent.until[6], sent.messages[7] - sent.messages[6]};
+  ASSERT_EQ(sent.bytes.size(), 12U);
+  double sums[2]{sent.bytes[7], sent.messages[7] - sent.messages[6]};
   EXPECT_GE(sums[1], 96 + 2 + 8);
   EXPECT_LT(sums[1], 4.0 * static_cast<double>(small.parameter_count()));
   world.allreduce(std::span<double>(sums));

@@ -82,7 +82,8 @@ class worker_group {
   /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
   ///            gradients() holds the gradient of the step, the others zeros. `now`: step_info of all
-  ///            examples.
+  ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum over
+  ///            the workers to the updater.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
   ///            are 0, or the strategy rejects the step. Calls exchange first if it was not called.
   ///            `changed`: whether the caller has changed the exchanged gradient.
@@ -91,7 +92,7 @@ class worker_group {
   void begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update);
   double forward(batch_view const& b, int rounds);
   void backward(double weight);
-  void exchange(step_info const& now);
+  void exchange(step_info const& now, bool is_only_rank = false);
   step_outcome end_step(step_info const& now, bool changed = false);
   /// Number of the last step or inference of the workers: the parts of a step have the same number.
   std::int64_t job() const { return jobs_; }

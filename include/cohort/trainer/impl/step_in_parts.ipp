@@ -67,7 +67,7 @@ COHORT_CORE_INLINE void step_in_parts::exchange(char const* call) {
   if (phase_ == phase::exchanged) return;
   phase_ = phase::idle;
   now_.mine = state_.voting.requested();
-  runner_.run_part([&] { state_.workers->exchange(now_); });
+  runner_.run_part([&] { state_.workers->exchange(now_, state_.world->size() == 1); });
   phase_ = phase::exchanged;
 }
 

@@ -182,7 +182,7 @@ COHORT_CORE_INLINE void worker_group::backward_part(int w, double scale, double 
       {.gradient_scale = scale, .accumulate = std::exchange(mine.has_gradient, true), .ready = nullptr});
 }
 
-COHORT_CORE_INLINE void worker_group::exchange(step_info const& now) {
+COHORT_CORE_INLINE void worker_group::exchange(step_info const& now, bool is_only_rank) {
   parts_.exchanged = true;
   job_.now = now;
   bool const has_weight = now.examples > 0 && now.weight > 0;
@@ -204,8 +204,7 @@ COHORT_CORE_INLINE void worker_group::exchange(step_info const& now) {
       for (bucket const& one : backend_.parameters->buckets())
         if (job_.exchanges) job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
       if (job_.exchanges) finish_exchange();
-      if (job_.exchanges && job_.exchange_strategy->agreed()) return;
-      // A strategy without other ranks may leave the sum to the updater.
+      if (job_.exchanges && !is_only_rank) return;
       for (bucket const& one : backend_.parameters->buckets()) gradients_->sum(one);
     });
   });
