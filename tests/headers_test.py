@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: slow
-"""Every public header compiles alone against the compiled library, with warnings as errors. In the preset full: every header
-alone, and all public headers together header-only. The preset dev checks every public header alone in header-only mode."""
+"""All public headers compile together against the compiled library, in both orders, with warnings as errors. In the preset full:
+every header alone, and all public headers together header-only. The preset dev checks every public header alone in header-only
+mode."""
 import concurrent.futures
 import os
 import pathlib
@@ -61,23 +62,29 @@ class compilation(unittest.TestCase):
 
     maxDiff = None
 
-    def complaint_of_all(self, compiler, *flags):
-        """The compiler's output for a header-only program that includes all public headers."""
+    def complaint_of_all(self, compiler, *flags, backwards=False):
+        """The compiler's output for a program that includes all public headers."""
         folders = [ROOT / "include", *(ROOT / "backends" / name / "include" for name in self.built)]
         names = [str(path.relative_to(folder)) for folder in folders for path in sorted(folder.rglob("*.hpp"))
                  if path.parent.name != "detail"]
         self.assertGreater(len(names), 100)
-        includes = [flag for name in names for flag in ("-include", name)]
+        includes = [flag for name in (reversed(names) if backwards else names) for flag in ("-include", name)]
         return complaint(compiler, [*self.flags, *flags, "-fsyntax-only", *includes, "-x", "c++"], "/dev/null")
 
 
+LONG = os.environ.get("COHORT_LONG_TESTS") == "1"
+
+
 class headers(compilation):
+    def test_all_compile_together_in_both_orders(self):
+        for backwards in (False, True):
+            self.assertEqual(self.complaint_of_all(self.compiler, *self.compiled, backwards=backwards), "")
+
+    @unittest.skipUnless(LONG, "only in the preset full")
     def test_each_compiles_alone(self):
         files = [*(ROOT / "include").rglob("*.hpp")]
         for name in self.built:
             files += (ROOT / "backends" / name / "include").rglob("*.hpp")
-        if os.environ.get("COHORT_LONG_TESTS") != "1":
-            files = [path for path in files if path.parent.name != "detail"]
         self.assertGreater(len(files), 200)
         known = {}
         with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -97,7 +104,7 @@ class headers(compilation):
             found = [*pool.map(precompile, range(len(COMMON))), *pool.map(alone, sorted(files))]
         self.assertEqual("".join(found), "")
 
-    @unittest.skipUnless(os.environ.get("COHORT_LONG_TESTS") == "1", "only in the preset full")
+    @unittest.skipUnless(LONG, "only in the preset full")
     def test_header_only_programs_compile_without_warnings(self):
         self.assertEqual(self.complaint_of_all(self.compiler), "")
 
