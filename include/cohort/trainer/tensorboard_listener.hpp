@@ -43,8 +43,8 @@ struct tensorboard_settings {
 ///           those that rank 0 has sent during steps, without evaluations and ends of epochs. Gradients: see
 ///           training::last_gradient. If the strategy exchanges parameters, an update includes the exchange.
 ///           A step that did not update the parameters has no gradients and updates.
-/// Order     a resumed run writes another file of the same folder, which TensorBoard joins. If the listener is
-///           destroyed before the end of fit, the run failed on the HParams page.
+/// Order     a resumed run writes another file of the same folder, which TensorBoard joins. If the listener
+///           is destroyed before the end of fit, the HParams page shows a failed run.
 /// Errors    setting_error unless `every` ≥ 1, `histograms_every` ≥ 0 and the hyperparameters are
 ///           finite. If a file cannot be written, the listener logs the error and writes nothing more;
 ///           training continues.

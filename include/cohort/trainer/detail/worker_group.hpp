@@ -82,8 +82,8 @@ class worker_group {
   /// backward   adds the gradients of the last forward, whose examples have the total weight `weight`.
   /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
   ///            gradients() holds the gradient of the step, the others zeros. `now`: step_info of all
-  ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum over
-  ///            the workers to the updater.
+  ///            examples. `is_only_rank`: whether the strategy has no other rank; it may then leave the sum
+  ///            over the workers to the updater.
   /// end_step   updates the parameters, unless a loss or gradient is not finite, the weights of all examples
   ///            are 0, or the strategy rejects the step. Calls exchange first if it was not called.
   ///            `changed`: whether the caller has changed the exchanged gradient.
