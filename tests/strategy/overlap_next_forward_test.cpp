@@ -62,6 +62,7 @@ struct counting final : strategy {
   int pending_buckets() const override { return real->pending_buckets(); }
   void finish_pending(gradient_parts& parts) override {
     if (fails) throw data_error({.what = "the shelf is empty"});
+    ++finished_steps;
     real->finish_pending(parts);
   }
   void abandon(std::string_view why) noexcept override { real->abandon(why); }
@@ -70,6 +71,7 @@ struct counting final : strategy {
 
   std::unique_ptr<strategy> real;
   int& left_steps;
+  int finished_steps = 0;
   bool fails = false;
 };
 
@@ -137,8 +139,12 @@ TEST_P(overlap_next_forward_over_threads, is_bitwise_equal_to_allreduce) {
 /// Reads the gradients first, while buckets are pending.
 struct gradients final : listener {
   std::vector<std::vector<double>> all;
+  counting const* exchange = nullptr;
   void on_step(training& run, step_report const&) override {
-    for (char const* const layer : {"dense_5", "dense_2", "dense_1"}) all.push_back(run.last_gradient(layer));
+    for (char const* const layer : {"dense_5", "dense_2", "dense_1"}) {
+      all.push_back(run.last_gradient(layer));
+      EXPECT_EQ(exchange->finished_steps, exchange->left_steps) << layer;
+    }
   }
 };
 
@@ -149,10 +155,10 @@ TEST(overlap_next_forward, has_complete_gradients_in_listeners) {
       auto const seen = [&](bool overlap_next_forward) {
         int left = 0;
         gradients seen;
-        training made = trainer<narrow>(
-            topped, world,
-            std::make_unique<counting>(world, allreduce{.overlap_next_forward = overlap_next_forward}, left),
-            with_state(workers));
+        auto exchange =
+            std::make_unique<counting>(world, allreduce{.overlap_next_forward = overlap_next_forward}, left);
+        seen.exchange = exchange.get();
+        training made = trainer<narrow>(topped, world, std::move(exchange), with_state(workers));
         made.fit(examples.data(), {.batch = 7, .epochs = 1, .listeners = {&seen}});
         EXPECT_EQ(left > 0, overlap_next_forward);
         return seen.all;

@@ -23,7 +23,7 @@ TEST(svg_chart, escapes_what_html_reserves) {
   EXPECT_EQ(escape_html("<a b=\"c\">&'ä"), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;ä");
 }
 
-TEST(svg_chart, numbers_have_four_digits) {
+TEST(svg_chart, numbers_have_at_least_four_digits) {
   EXPECT_EQ(short_number(0.123456), "0.1235");
   EXPECT_EQ(short_number(12), "12");
   EXPECT_EQ(short_number(1e-5), "1e-05");
@@ -153,6 +153,20 @@ TEST(svg_chart, ticks_have_different_labels) {
   EXPECT_EQ(labels(10'000'000, 12'000'000, 12'345, 12'350),
             (texts{"12345", "12346", "12347", "12348", "12349", "12350", "1.00e+07", "1.05e+07", "1.10e+07",
                    "1.15e+07", "1.20e+07"}));
+}
+
+TEST(svg_chart, long_labels_have_room) {
+  report_curve small("small"), plateau("plateau");
+  small.add(0, 1e-8);
+  small.add(10, 2e-8);
+  plateau.add(0, 2.302585093);
+  plateau.add(10, 2.302585095);
+  EXPECT_EQ(labels_of(line_chart("Loss", std::array{small})).front(), "1.0e-08");
+  std::string const svg = line_chart("Loss", std::array{plateau});
+  std::string const first = labels_of(svg).front();
+  EXPECT_EQ(first, "2.3025850925");
+  std::size_t const at = svg.find("<text x=\"");
+  EXPECT_GT(std::stod(svg.substr(at + 9)), 6.2 * static_cast<double>(first.size())) << svg;
 }
 
 TEST(svg_chart, a_logarithmic_axis_shows_a_single_positive_point) {

@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     MISSING = f"PyPI's tensorboard is not installed: {error}"
 
-SETTINGS = {"updater", "learning_rate", "l1", "l2", "batch_per_rank", "ranks", "workers", "seed", "parameters", "strategy", "backend", "width"}
+SETTINGS = {"updater", "learning_rate", "schedule", "warm_up", "l1", "l2", "batch_per_rank", "ranks", "workers", "seed", "parameters", "strategy", "backend", "width"}
 TENSORS = {"first.weights", "first.bias", "dense_1.weights", "dense_1.bias"}
 
 

@@ -105,7 +105,7 @@ class html_report_listener final : public listener {
   std::string network_{}, settings_text_{}, exchange_{}, classes_{}, phases_of_ranks_{};
   std::array<double, phases> phase_seconds_{};
   bool has_stepped_ = false, separate_backward_ = false;
-  std::int64_t measured_steps_ = 0;  // of phase_seconds_
+  std::int64_t measured_steps_ = 0;  // of phase_seconds_ and bytes_sent_
   detail::dense_parameters before_{};
   std::int64_t step_ = 0, epoch_ = 0, epochs_ = 0, steps_in_epoch_ = -1, step_in_epoch_ = 0;
   int ranks_ = 1;

@@ -20,8 +20,9 @@ struct fit_settings;
 /// Units     `examples`, `weight` and `loss` are those of this rank. `weight`: step_info::weight; 0 if the
 ///           loss or a gradient was not finite. `loss`: weighted mean. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
-///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: bytes that
-///           this rank has sent during the step. `steps_in_epoch`: −1 for a stream, and
+///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`,
+///           `messages_sent`: what this rank has sent during the step, without buckets that a listener or an
+///           evaluation completes between two steps (`overlap_next_forward`). `steps_in_epoch`: −1 for a stream, and
 ///           outside fit. `agreed`: the votes on which the ranks have agreed in this step
 ///           (training::request). `times`: start times of the phases.
 struct step_report {
@@ -36,6 +37,7 @@ struct step_report {
   double wait_seconds = 0;
   double exchange_seconds = 0;
   std::uint64_t bytes_sent = 0;
+  std::uint64_t messages_sent = 0;
   int ranks = 1;
   bool updated = true;  ///< whether the step updated this rank's parameters
   votes agreed{};

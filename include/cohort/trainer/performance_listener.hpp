@@ -30,7 +30,7 @@ class performance_listener final : public listener {
 
   void log_speed(step_report const& done);
 
-  void log_exchange(std::vector<measurement> measured, std::uint64_t messages);
+  void log_exchange(std::vector<measurement> measured);
 
   std::string line(std::int64_t last);
 
@@ -45,7 +45,7 @@ class performance_listener final : public listener {
   double exchanging_ = 0;
   std::int64_t examples_ = 0;
   std::uint64_t bytes_sent_ = 0;
-  std::uint64_t messages_before_ = 0;
+  std::uint64_t messages_sent_ = 0;
   std::vector<measurement> measured_before_;
 };
 

@@ -42,9 +42,8 @@ struct tensorboard_settings {
 ///           with the factor of `plateau`; on the HParams page, the first rate without warm-up. Bytes are
 ///           those that rank 0 has sent during steps, without evaluations and ends of epochs. Gradients: see
 ///           training::last_gradient. If the strategy exchanges parameters, an update includes the exchange.
-///           A step that did not update the parameters has no gradients and updates.
-/// Order     a resumed run writes another file of the same folder, which TensorBoard joins. If the listener
-///           is destroyed before the end of fit, the HParams page shows a failed run.
+///           For a step that did not update the parameters, no gradients or updates are written.
+/// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
 /// Errors    setting_error unless `every` ≥ 1, `histograms_every` ≥ 0 and the hyperparameters are
 ///           finite. If a file cannot be written, the listener logs the error and writes nothing more;
 ///           training continues.
@@ -82,14 +81,13 @@ class tensorboard_listener final : public listener {
   std::unique_ptr<io::event_file> file_{};
   std::vector<io::hyperparameter> hyperparameters_{};
   std::string last_error_{};
-  bool has_ended_ = false;
   bool has_compared_ = false;              // whether the tags of the HParams page are written
   detail::dense_parameters before_{};      // before the step whose update is shown
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
   detail::mean_loss loss_{};
   double step_seconds_ = 0, wait_seconds_ = 0, exchange_seconds_ = 0;
-  std::uint64_t bytes_sent_ = 0;  // since step bytes_step_
-  std::int64_t bytes_step_ = 0;
+  std::uint64_t bytes_sent_ = 0;  // since the last point, without the first step
+  std::int64_t steps_of_bytes_ = 0;
 };
 
 }  // namespace cohort

@@ -12,10 +12,10 @@
 
 namespace cohort::detail {
 
-/// The beginning of a step. `bytes_sent`: bytes that this rank had sent by then.
+/// The beginning of a step. `sent`: what this rank had sent by then.
 struct step_start {
   std::chrono::steady_clock::time_point time{};
-  std::uint64_t bytes_sent = 0;
+  traffic sent{};
 };
 
 /// Results of one step of this rank, and the votes on which the ranks have agreed in it.
@@ -65,7 +65,7 @@ class step_runner {
   step_result step(batch_view const& data, step_info const& now, int accumulate,
                    std::shared_ptr<void const> const& owner = nullptr);
 
-  step_start start() const { return {clock::now(), state_.world->sent().bytes_sent}; }
+  step_start start() const { return {clock::now(), state_.world->sent()}; }
   /// Runs `part`, one part of a step, on the workers.
   template <class F>
   auto run_part(F part) {

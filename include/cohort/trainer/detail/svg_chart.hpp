@@ -18,7 +18,8 @@ namespace cohort::detail {
 /// Text with the characters escaped that HTML reserves.
 std::string escape_html(std::string_view text);
 
-/// A number with four significant digits; "-" if it is not finite.
+/// A number with at least four significant digits, without zeros at the end; below 1e-4 and from 1e7 on in
+/// scientific notation. "-" if it is not finite.
 std::string short_number(double number);
 
 /// A curve of bounded size. Each point is the mean of the same number of added points; when the curve is

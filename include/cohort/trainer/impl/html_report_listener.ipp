@@ -280,8 +280,8 @@ COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
                              detail::short_number(one.value), "</td></tr>\n"});
   exchange_ = detail::text_of(
       {"<p>", ranks_, " ranks; rank 0 sent ",
-       detail::in_bytes(static_cast<double>(bytes_sent_) / static_cast<double>(steps)), " a step and waited ",
-       detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
+       detail::in_bytes(static_cast<double>(bytes_sent_) / static_cast<double>(measured_steps_)),
+       " a step and waited ", detail::short_number(seconds_ > 0 ? 100 * exchange_seconds_ / seconds_ : 0),
        " % of the time for other ranks</p>\n<p>",
        detail::escape_html(exchange_text(measured, exchange_before_, steps)), "</p>\n<table>", rows,
        "</table>\n"});

@@ -29,13 +29,14 @@ COHORT_CORE_INLINE void performance_listener::on_step(training& run, step_report
   waiting_ += done.wait_seconds;
   exchanging_ += done.exchange_seconds;
   bytes_sent_ += done.bytes_sent;
+  messages_sent_ += done.messages_sent;
   examples_ += done.examples;
   if (seconds_.size() < every_) return;
   log_speed(done);
-  if (done.ranks > 1) log_exchange(run.exchange_report(), run.world().sent().messages_sent);
+  if (done.ranks > 1) log_exchange(run.exchange_report());
   seconds_.clear();
   working_ = waiting_ = exchanging_ = 0;
-  bytes_sent_ = 0;
+  bytes_sent_ = messages_sent_ = 0;
   examples_ = 0;
 }
 
@@ -50,8 +51,7 @@ COHORT_CORE_INLINE void performance_listener::log_speed(step_report const& done)
   to_(text);
 }
 
-COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measurement> measured,
-                                                           std::uint64_t messages) {
+COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measurement> measured) {
   auto const steps = static_cast<std::int64_t>(every_);
   if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
     to_("exchange: " + text);
@@ -61,11 +61,10 @@ COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measureme
                                                 .compute_seconds = working_ - exchanging_,
                                                 .exchange_seconds = exchanging_,
                                                 .bytes = static_cast<double>(bytes_sent_),
-                                                .messages = static_cast<double>(messages - messages_before_),
+                                                .messages = static_cast<double>(messages_sent_),
                                                 .selects = selects});
   if (!warning.empty()) to_(warning);
   measured_before_ = std::move(measured);
-  messages_before_ = messages;
 }
 
 COHORT_CORE_INLINE std::string performance_listener::line(std::int64_t last) {

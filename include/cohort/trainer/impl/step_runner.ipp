@@ -142,6 +142,7 @@ COHORT_CORE_INLINE void step_runner::reject_non_finite(step_info const& now) {
 COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) const {
   step_times times = step.done.times;
   times.data = step.begin.time;
+  traffic const before = step.begin.sent, sent = state_.world->sent();
   return {.step = step.now.step,
           .epoch = step.now.epoch,
           .step_in_epoch = state_.epoch_sums.steps - 1,
@@ -150,7 +151,8 @@ COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) c
           .loss = step.now.weight > 0 ? step.done.loss / step.now.weight : 0,
           .step_seconds = std::chrono::duration<double>(clock::now() - step.begin.time).count(),
           .exchange_seconds = step.done.exchange_seconds,
-          .bytes_sent = state_.world->sent().bytes_sent - step.begin.bytes_sent,
+          .bytes_sent = sent.bytes_sent - before.bytes_sent,
+          .messages_sent = sent.messages_sent - before.messages_sent,
           .ranks = state_.world->size(),
           .updated = step.done.updated,
           .agreed = step.agreed.all,

@@ -78,7 +78,7 @@ struct chart_axis {
   std::string label(double tick) const {
     int const decimals = static_cast<int>(-std::floor(std::log10(step) + 1e-9));
     double const largest = std::max(std::abs(low), std::abs(high));
-    if (largest < 1e7 && decimals <= 9) return decimal_text(tick + 0.0, std::max(decimals, 0));
+    if (largest < 1e7 && largest >= 1e-4) return decimal_text(tick + 0.0, std::max(decimals, 0));
     char digits[32];
     int const precision = std::clamp(static_cast<int>(std::floor(std::log10(largest))) + decimals, 0, 15);
     return {
@@ -128,7 +128,13 @@ COHORT_CORE_INLINE std::string line_chart(std::string_view title, std::span<repo
       }
   if (left > right) return {};
   chart_axis const x = chart_axis_of(left, right, 1), y = chart_axis_of(low, high, logarithmic ? 1 : 0);
-  constexpr double x0 = 64, x1 = 624, y0 = 212, y1 = 12;
+  auto const label_of = [&](double tick) {
+    return logarithmic ? short_number(std::pow(10, tick)) : y.label(tick);
+  };
+  std::size_t longest = 0;
+  for (double const tick : y.ticks) longest = std::max(longest, label_of(tick).size());
+  double const x0 = std::max(64.0, 16 + 6.2 * static_cast<double>(longest));
+  constexpr double x1 = 624, y0 = 212, y1 = 12;
   std::string svg = text_of({"<figure><figcaption>", escape_html(title),
                              "</figcaption>\n<svg viewBox=\"0 0 640 240\" role=\"img\" aria-label=\"",
                              escape_html(title), "\">\n"});
@@ -136,8 +142,7 @@ COHORT_CORE_INLINE std::string line_chart(std::string_view title, std::span<repo
     std::string const place = svg_at(y.place(tick, y0, y1));
     svg += text_of({"<line class=\"grid\" x1=\"", svg_at(x0), "\" x2=\"", svg_at(x1), "\" y1=\"", place,
                     "\" y2=\"", place, "\"/><text x=\"", svg_at(x0 - 6), "\" y=\"", place,
-                    "\" text-anchor=\"end\" dominant-baseline=\"middle\">",
-                    logarithmic ? short_number(std::pow(10, tick)) : y.label(tick), "</text>\n"});
+                    "\" text-anchor=\"end\" dominant-baseline=\"middle\">", label_of(tick), "</text>\n"});
   }
   for (double const tick : x.ticks)
     svg += text_of({"<text x=\"", svg_at(x.place(tick, x0, x1)), "\" y=\"", svg_at(y0 + 18),

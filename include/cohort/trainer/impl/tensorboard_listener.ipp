@@ -27,23 +27,25 @@ COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& 
   fit_loop const* const fit = run.state().active_fit;
   rate_schedule const& rate = s.updater.rate();
   double warm_up = 0;
-  for (named_number const& one : rate.fields())
+  std::vector<named_number> others;
+  for (named_number const& one : rate.fields()) {
     if (one.name == "warm_up") warm_up = one.value;
-  std::vector<io::hyperparameter> all{
-      {"updater", std::string(s.updater.name())},
-      {"learning_rate", rate.value(0, 0) * std::max(warm_up, 1.0)},
-      {"l1", s.l1},
-      {"l2", s.l2},
-      {"batch_per_rank", static_cast<double>(fit ? fit->batch_size() : examples)},
-      {"ranks", static_cast<double>(run.world().size())},
-      {"workers", static_cast<double>(s.workers)},
-      {"seed", static_cast<double>(s.seed)},
-      {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
-      {"strategy", run.state().exchange_strategy->describe()},
-      {"backend", run.backend()}};
-  if (rate.name() != "fixed") all.push_back({"schedule", std::string(rate.name())});
-  if (warm_up > 0) all.push_back({"warm_up", warm_up});
-  return all;
+    if (one.name != "warm_up" && one.name != "warm_up_by") others.push_back(one);
+  }
+  double const first_rate = rate_schedule::from(rate.name(), others).value(0, 0);
+  return {{"updater", std::string(s.updater.name())},
+          {"learning_rate", first_rate},
+          {"schedule", std::string(rate.name())},
+          {"warm_up", warm_up},
+          {"l1", s.l1},
+          {"l2", s.l2},
+          {"batch_per_rank", static_cast<double>(fit ? fit->batch_size() : examples)},
+          {"ranks", static_cast<double>(run.world().size())},
+          {"workers", static_cast<double>(s.workers)},
+          {"seed", static_cast<double>(s.seed)},
+          {"parameters", static_cast<double>(graph_view(run.network()).parameter_count())},
+          {"strategy", run.state().exchange_strategy->describe()},
+          {"backend", run.backend()}};
 }
 
 }  // namespace cohort::detail
@@ -67,10 +69,7 @@ COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder
   if (!settings_.lines) settings_.lines = silent_sink();
 }
 
-COHORT_CORE_INLINE tensorboard_listener::~tensorboard_listener() try {
-  if (file_ && !has_ended_) attempt([&] { file_->end_run(io::run_status::failed); });
-} catch (...) {  // no memory for the record
-}
+COHORT_CORE_INLINE tensorboard_listener::~tensorboard_listener() = default;
 
 template <class F>
 void tensorboard_listener::attempt(F const& write) {
@@ -88,15 +87,18 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
   if (run.world().rank() != 0 || !last_error_.empty()) return;
   std::int64_t const step = done.step + 1, every = settings_.histograms_every;
   attempt([&] {
-    if (!file_) begin(run, done);
-    has_ended_ = false;
+    bool const is_first = !file_;
+    if (is_first) begin(run, done);
     ++steps_;
     examples_ += done.examples;
     loss_.add(done);
     step_seconds_ += done.step_seconds;
     wait_seconds_ += done.wait_seconds;
     exchange_seconds_ += done.exchange_seconds;
-    if (done.step > bytes_step_) bytes_sent_ += done.bytes_sent;
+    if (!is_first) {  // the first step also sends the parameters
+      bytes_sent_ += done.bytes_sent;
+      ++steps_of_bytes_;
+    }
     if (step % settings_.every == 0) write_scalars(run, done);
     if (every > 0 && step % every == 0) write_parameters(run, done);
     if (every > 0 && (step + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step);
@@ -106,7 +108,6 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
 
 COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report const& done) {
   file_ = std::make_unique<io::event_file>(folder_);
-  bytes_step_ = done.step;
   hyperparameters_ = detail::hyperparameters_of(run, done.examples);
   for (io::hyperparameter const& one : settings_.hyperparameters) {
     auto const same = std::ranges::find(hyperparameters_, one.name, &io::hyperparameter::name);
@@ -134,14 +135,14 @@ COHORT_CORE_INLINE void tensorboard_listener::write_scalars(training& run, step_
   file_->scalar("speed/wait_for_data_ms", step, 1e3 * wait_seconds_ / steps);
   if (done.ranks > 1) {
     file_->scalar("exchange/wait_ms", step, 1e3 * exchange_seconds_ / steps);
-    if (done.step > bytes_step_)
+    if (steps_of_bytes_ > 0)
       file_->scalar("exchange/bytes_per_step", step,
-                    static_cast<double>(bytes_sent_) / static_cast<double>(done.step - bytes_step_));
+                    static_cast<double>(bytes_sent_) / static_cast<double>(steps_of_bytes_));
     for (measurement const& one : run.exchange_report())
       if (!one.is_sum) file_->scalar("exchange/" + std::string(one.name), step, one.value);
   }
   bytes_sent_ = 0;
-  bytes_step_ = done.step;
+  steps_of_bytes_ = 0;
   steps_ = examples_ = 0;
   loss_ = {};
   step_seconds_ = wait_seconds_ = exchange_seconds_ = 0;
@@ -227,7 +228,6 @@ COHORT_CORE_INLINE void tensorboard_listener::on_end(training& run) {
     if (!file_) return;
     file_->end_run();
     file_->flush();
-    has_ended_ = true;
   });
 }
 
