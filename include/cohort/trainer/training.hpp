@@ -66,12 +66,12 @@ class training {
   /// of a layer, such as "dense_1". It is the gradient that the updater received: before normalisation,
   /// clipping and penalties of the settings. For listeners (on_step), and between two steps.
   ///
-  /// Shapes    canonical order, as in training_loop::gradients.
-  ///           Elements of running statistics and frozen layers are not gradients.
+  /// Shapes    canonical order, as in training_loop::gradients. Elements of running statistics and frozen
+  ///           layers are not gradients.
   /// Units     gradient of the mean loss: over the examples of all ranks if the strategy exchanges gradients,
   ///           otherwise over those of this rank. If threshold_sharing or top_k_sharing exchanges gradients,
-  ///           it is the exchanged part; with `max_staleness`, this part is from an earlier step. Changes that
-  ///           were made through a training_loop are included.
+  ///           it is the exchanged part; with `max_staleness`, this part is from an earlier step. Changes
+  ///           that were made through a training_loop are included.
   /// Before    the last step has updated the parameters (step_report::updated); no training_loop is between
   ///           forward and step.
   /// Errors    setting_error for an unknown name, with the known names; before the first step of this object.
