@@ -47,7 +47,7 @@ struct tensorboard_settings {
 /// Errors    setting_error unless `every` ≥ 1, `histograms_every` ≥ 0 and the hyperparameters are
 ///           finite. If a file cannot be written, the listener logs the error and writes nothing more;
 ///           training continues.
-/// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, 24 bytes
+/// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, 12 bytes
 ///           for each element of the largest tensor, and the time of some passes over them. See
 ///           docs/monitoring.md for measurements.
 class tensorboard_listener final : public listener {

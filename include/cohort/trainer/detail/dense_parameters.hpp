@@ -16,8 +16,18 @@ class dense_parameters {
   dense_parameters(parameter_set const& all, std::int64_t step);
 
   std::int64_t step() const { return step_; }
-  /// Returns the numbers of one parameter.
-  std::vector<double> of(parameter const& one) const;
+  /// Calls f with the numbers of one parameter: a span of float or double.
+  template <class F>
+  decltype(auto) visit(parameter const& one, F f) const {
+    return with_real(type_, [&]<class T>(T*) -> decltype(auto) {
+      return f(std::span<T const>(reinterpret_cast<T const*>(values_.data()) + one.first,
+                                  static_cast<std::size_t>(one.spec.dims.elements())));
+    });
+  }
+  /// The norm of one parameter: the square root of the sum of squares.
+  double norm_of(parameter const& one) const;
+  /// The change of one parameter since `before`, which holds the same parameters.
+  std::vector<double> change_of(parameter const& one, dense_parameters const& before) const;
 
  private:
   std::int64_t step_ = -1;
@@ -27,9 +37,6 @@ class dense_parameters {
 
 /// The square root of the sum of squares.
 double euclidean_norm(std::span<double const> numbers);
-
-/// Differences of two arrays of equal size, now − before.
-std::vector<double> difference(std::span<double const> now, std::span<double const> before);
 
 }  // namespace cohort::detail
 

@@ -261,12 +261,9 @@ COHORT_CORE_INLINE void html_report_listener::add_ratios(training& run, std::int
   detail::dense_parameters const now(run.parameters(), step);
   for (parameter const& one : run.parameters().table()) {
     if (!one.trains() || one.spec.role != parameter_role::weights) continue;
-    std::vector<double> const old = before_.of(one);
-    double const norm = detail::euclidean_norm(old);
-    if (norm > 0)
+    if (double const norm = before_.norm_of(one); norm > 0)
       detail::curve_named(ratios_, one.name)
-          .add(static_cast<double>(step),
-               detail::euclidean_norm(detail::difference(now.of(one), old)) / norm);
+          .add(static_cast<double>(step), detail::euclidean_norm(now.change_of(one, before_)) / norm);
   }
 }
 

@@ -154,16 +154,17 @@ COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, st
   bool const has_update = before_.step() == step - 1;
   for (parameter const& one : run.parameters().table()) {
     if (!one.trains()) continue;
-    std::vector<double> const numbers = now.of(one);
-    file_->histogram("parameters/" + one.name, step, io::histogram_of(std::span(numbers)));
+    now.visit(one, [&](auto numbers) {
+      file_->histogram("parameters/" + one.name, step, io::histogram_of(numbers));
+    });
     if (done.updated) {
       std::vector<double> const gradient = run.last_gradient(one.name);
       file_->histogram("gradients/" + one.name, step, io::histogram_of(std::span(gradient)));
     }
     if (!has_update || !done.updated) continue;
-    std::vector<double> const old = before_.of(one), update = detail::difference(numbers, old);
+    std::vector<double> const update = now.change_of(one, before_);
     file_->histogram("updates/" + one.name, step, io::histogram_of(std::span(update)));
-    if (double const norm = detail::euclidean_norm(old); norm > 0)
+    if (double const norm = before_.norm_of(one); norm > 0)
       file_->scalar("update_ratio/" + one.name, step, detail::euclidean_norm(update) / norm);
   }
   write_filters(run, now);
@@ -186,7 +187,8 @@ COHORT_CORE_INLINE void tensorboard_listener::write_filters(training& run,
   int const rows = (dims[0] + columns - 1) / columns;
   int const height = rows * (dims[2] + 1) + 1, width = columns * (dims[3] + 1) + 1;
   if (std::int64_t{height} * width > std::int64_t{1} << 20) return;
-  std::vector<double> const weights = now.of(*found);
+  std::vector<double> const weights =
+      now.visit(*found, [](auto numbers) { return std::vector<double>(numbers.begin(), numbers.end()); });
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(height) * static_cast<std::size_t>(width)
                                    * static_cast<std::size_t>(channels));
   auto const [low, high] = std::ranges::minmax(weights);

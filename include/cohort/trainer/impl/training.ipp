@@ -82,10 +82,12 @@ COHORT_CORE_INLINE std::vector<double> training::last_gradient(std::string_view 
     for (int p = which.first; p < which.last; ++p) {
       dense.resize(static_cast<std::size_t>(all.table()[static_cast<std::size_t>(p)].spec.dims.elements()));
       std::size_t const begin = sum.size();
-      sum.resize(begin + dense.size());
       for (std::byte const* part : state_->workers->gradients().all()) {
         all.read(p, part, reinterpret_cast<std::byte*>(dense.data()));
-        for (std::size_t i = 0; i < dense.size(); ++i) sum[begin + i] += static_cast<double>(dense[i]);
+        if (sum.size() == begin)
+          sum.insert(sum.end(), dense.begin(), dense.end());
+        else
+          for (std::size_t i = 0; i < dense.size(); ++i) sum[begin + i] += static_cast<double>(dense[i]);
       }
     }
   });
