@@ -99,6 +99,8 @@ struct training_state {
 
   /// Finishes the buckets that the last step left pending. Thread-safe.
   void finish_pending();
+  /// The batch size of the running fit; 0 outside fit.
+  int batch_of_fit() const;
 
   /// Calls f, which runs the workers. A worker that misses its deadline may still use the group, the
   /// strategy, the updaters and `data`. These objects are then never destroyed.

@@ -118,6 +118,10 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   state.active_fit = this;
 }
 
+COHORT_CORE_INLINE int training_state::batch_of_fit() const {
+  return active_fit ? active_fit->batch_size() : 0;
+}
+
 COHORT_CORE_INLINE fit_loop::~fit_loop() { state_.active_fit = enclosing_; }
 
 COHORT_CORE_INLINE std::optional<std::uint64_t> fit_loop::fingerprint() const try {

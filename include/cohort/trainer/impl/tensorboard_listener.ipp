@@ -7,7 +7,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/summary.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/tensorboard_listener.hpp>
 #include <cohort/trainer/training.hpp>
@@ -24,7 +23,7 @@ COHORT_CORE_INLINE std::string code_block(std::string const& text) {
 /// step of fit.
 COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& run, int examples) {
   training_settings const& s = run.settings();
-  fit_loop const* const fit = run.state().active_fit;
+  int const batch = run.state().batch_of_fit();
   rate_schedule const& rate = s.updater.rate();
   double warm_up = 0;
   std::vector<named_number> others;
@@ -39,7 +38,7 @@ COHORT_CORE_INLINE std::vector<io::hyperparameter> hyperparameters_of(training& 
           {"warm_up", warm_up},
           {"l1", s.l1},
           {"l2", s.l2},
-          {"batch_per_rank", static_cast<double>(fit ? fit->batch_size() : examples)},
+          {"batch_per_rank", static_cast<double>(batch > 0 ? batch : examples)},
           {"ranks", static_cast<double>(run.world().size())},
           {"workers", static_cast<double>(s.workers)},
           {"seed", static_cast<double>(s.seed)},
