@@ -3,7 +3,6 @@
 # tools: clang++
 """A program compiles in each mode with clang++, with warnings as errors. In the preset full, all public headers together do so
 header-only."""
-import os
 import unittest
 
 import headers_test
@@ -16,7 +15,7 @@ class programs(headers_test.compilation):
             flags = [*self.flags, *mode, "-fsyntax-only", "-Wno-pragma-clang-attribute"]
             self.assertEqual(headers_test.complaint("clang++", flags, program), "")
 
-    @unittest.skipUnless(os.environ.get("COHORT_LONG_TESTS") == "1", "only in the preset full")
+    @unittest.skipUnless(headers_test.LONG, "only in the preset full")
     def test_may_include_all_public_headers(self):
         self.assertEqual(self.complaint_of_all("clang++", "-Wno-pragma-clang-attribute"), "")
 

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 import compile_time  # noqa: E402
 
 LONGEST = 280  # seconds a header may take
+LONG = os.environ.get("COHORT_LONG_TESTS") == "1"
 
 
 # Headers that many others include, from the smallest to the largest. A header that includes some of them is
@@ -70,9 +71,6 @@ class compilation(unittest.TestCase):
         self.assertGreater(len(names), 100)
         includes = [flag for name in (reversed(names) if backwards else names) for flag in ("-include", name)]
         return complaint(compiler, [*self.flags, *flags, "-fsyntax-only", *includes, "-x", "c++"], "/dev/null")
-
-
-LONG = os.environ.get("COHORT_LONG_TESTS") == "1"
 
 
 class headers(compilation):

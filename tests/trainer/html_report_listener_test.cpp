@@ -315,6 +315,16 @@ TEST(html_report, of_a_resumed_run_counts_from_its_first_step) {
   });
 }
 
+TEST(html_report, shows_no_bytes_a_step_after_the_first_step_alone) {
+  scratch_folder const folder;
+  training run = made();
+  run.fit(examples(), {.batch = 2});
+  html_report_listener report(folder / "run.html", {.seconds = 0});
+  report.on_step(run, {.step = 0, .examples = 1, .step_seconds = 1, .bytes_sent = 300, .ranks = 2});
+  report.on_epoch(run, {.epochs = 1});  // the other ranks have made further steps
+  EXPECT_EQ(report.page().find("rank 0 sent"), std::string::npos) << report.page();
+}
+
 TEST(html_report, shows_weighted_losses_and_the_speed_of_all_ranks) {
   scratch_folder const folder;
   training run = made();

@@ -99,12 +99,17 @@ TEST(tensorboard_listener, compares_each_step_with_the_one_before_it) {
   }
 }
 
-TEST(tensorboard_listener, writes_no_gradients_of_a_step_that_changed_nothing) {
-  scratch_folder const folder;
+training trained_in_one_step() {
   auto run = trainer<reference<float>>(tiny);
   std::array const inputs{0.F, 1.F};
   std::array const labels{1};
   run.fit(arrays(inputs, {2}, labels, 2));
+  return run;
+}
+
+TEST(tensorboard_listener, writes_no_gradients_of_a_step_that_changed_nothing) {
+  scratch_folder const folder;
+  training run = trained_in_one_step();
   tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 1});
   board.on_step(run, {.step = 0, .updated = false});
   board.on_step(run, {.step = 1, .updated = true});
@@ -157,10 +162,7 @@ TEST(tensorboard_listener, writes_the_speed_of_all_ranks_and_the_rate_of_each_pe
 
 TEST(tensorboard_listener, relates_an_update_to_the_tensor_before_it) {
   scratch_folder const folder;
-  auto run = trainer<reference<float>>(tiny);
-  std::array const inputs{0.F, 1.F};
-  std::array const labels{1};
-  run.fit(arrays(inputs, {2}, labels, 2));
+  training run = trained_in_one_step();
   tensorboard_listener board(folder.path(), {.every = 1, .histograms_every = 2});
   for (std::int64_t const step : {0, 1}) {
     std::vector<float> const values(6, step == 0 ? 3.F : 3.3F);

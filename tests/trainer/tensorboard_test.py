@@ -63,7 +63,7 @@ class tensorboard(unittest.TestCase):
         self.assertEqual(list(self.curve("validation/loss")), [6, 12])
         self.assertTrue(all(0 <= value <= 1 for value in self.curve("validation/accuracy").values()))
 
-    def test_histograms_of_parameters_and_updates(self):
+    def test_histograms_of_parameters_gradients_and_updates(self):
         for kind in ("parameters", "gradients", "updates"):
             for name in TENSORS:
                 events = self.read.Histograms(f"{kind}/{name}")

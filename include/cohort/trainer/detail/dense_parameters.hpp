@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cmath>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,14 @@
 #include <vector>
 
 namespace cohort::detail {
+
+/// The square root of the sum of squares.
+template <class T>
+double euclidean_norm(std::span<T const> numbers) {
+  double sum = 0;
+  for (double const one : numbers) sum += one * one;
+  return std::sqrt(sum);
+}
 
 /// All parameters of a run at one step, as dense tensors in canonical order.
 class dense_parameters {
@@ -24,8 +33,9 @@ class dense_parameters {
                                   static_cast<std::size_t>(one.spec.dims.elements())));
     });
   }
-  /// The norm of one parameter: the square root of the sum of squares.
-  double norm_of(parameter const& one) const;
+  double norm_of(parameter const& one) const {
+    return visit(one, [](auto numbers) { return euclidean_norm(numbers); });
+  }
   /// The change of one parameter since `before`, which holds the same parameters.
   std::vector<double> change_of(parameter const& one, dense_parameters const& before) const;
 
@@ -34,9 +44,6 @@ class dense_parameters {
   element_type type_ = element_type::f32;
   std::vector<std::byte> values_{};
 };
-
-/// The square root of the sum of squares.
-double euclidean_norm(std::span<double const> numbers);
 
 }  // namespace cohort::detail
 

@@ -261,15 +261,17 @@ COHORT_CORE_INLINE void html_report_listener::add_ratios(training& run, std::int
   detail::dense_parameters const now(run.parameters(), step);
   for (parameter const& one : run.parameters().table()) {
     if (!one.trains() || one.spec.role != parameter_role::weights) continue;
-    if (double const norm = before_.norm_of(one); norm > 0)
-      detail::curve_named(ratios_, one.name)
-          .add(static_cast<double>(step), detail::euclidean_norm(now.change_of(one, before_)) / norm);
+    double const norm = before_.norm_of(one);
+    if (!(norm > 0)) continue;
+    std::vector<double> const update = now.change_of(one, before_);
+    detail::curve_named(ratios_, one.name)
+        .add(static_cast<double>(step), detail::euclidean_norm(std::span(update)) / norm);
   }
 }
 
 COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
   std::int64_t const steps = step_ - first_step_;
-  if (ranks_ < 2 || steps < 1) return;
+  if (ranks_ < 2 || measured_steps_ < 1) return;
   std::vector<measurement> const measured = run.exchange_report();
   std::string rows;
   for (measurement const& one : measured)

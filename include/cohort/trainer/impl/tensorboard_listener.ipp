@@ -164,7 +164,7 @@ COHORT_CORE_INLINE void tensorboard_listener::write_parameters(training& run, st
     std::vector<double> const update = now.change_of(one, before_);
     file_->histogram("updates/" + one.name, step, io::histogram_of(std::span(update)));
     if (double const norm = before_.norm_of(one); norm > 0)
-      file_->scalar("update_ratio/" + one.name, step, detail::euclidean_norm(update) / norm);
+      file_->scalar("update_ratio/" + one.name, step, detail::euclidean_norm(std::span(update)) / norm);
   }
   write_filters(run, now);
   file_->flush();
