@@ -175,7 +175,7 @@ constexpr char const* after_data = R"(
   --every N        steps between two averages of parameters (5)
   --outer NAME     outer optimiser applied to the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
   --overlap        overlaps averaging with training; the mean is applied one period later
-  --density X      fraction of elements that sharing and top-k send per step (0.001)
+  --density X      fraction of elements that sharing and top-k send per step (0.01)
   --threshold X    fixed threshold of sharing; default: chosen by the density
   --share NAME     what sharing and top-k exchange: gradient, or update (the ranks' updater steps) (gradient)
   --group NAME     senders of messages: process (its ranks sum their arrays first), or each rank (process)

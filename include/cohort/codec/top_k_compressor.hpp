@@ -13,7 +13,7 @@ namespace cohort {
 
 /// Settings of a top_k_compressor: the share `density` of the elements is sent.
 struct top_k_compression {
-  double density = 1e-3;
+  double density = 1e-2;
 };
 
 /// Sends the k = ⌈density·n⌉ largest elements of r + x unchanged, and keeps the others in r.

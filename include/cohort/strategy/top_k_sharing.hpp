@@ -14,7 +14,7 @@ namespace cohort {
 /// Errors    setting_error for a density out of (0, 1]. Otherwise as sharing_by.
 /// Source    Aji and Heafield, EMNLP 2017.
 struct top_k_sharing {
-  double density = 1e-3;
+  double density = 1e-2;
   sharing_settings settings{};
 
   /// Returns the strategy of this rank.  Order: collective.
