@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/detail/combine.hpp>
+#include <cohort/communicator/detail/memory_link.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/tcp/detail/frame.hpp>
-#include <cohort/tcp/detail/memory_ring.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -40,18 +40,10 @@ class tcp_receiver {
   void connect(secure_stream stream);
   bool is_connected() const { return stream_.has_value(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
-  /// The ring of the other process, which is used after a frame to_ring.
-  void attach(memory_ring ring) { ring_ = std::move(ring); }
-  bool reads_ring() const { return reads_ring_; }
-  /// Gives the ring up, because its connection has ended.
-  void detach() {
-    reads_ring_ = false;
-    ring_.reset();
-  }
-  /// Marks the ring: this process is going to sleep, or is awake. Returns whether there is nothing to read.
-  bool sleeps(bool now) { return !has_more_ && (!reads_ring_ || ring_->reader_sleeps(now)); }
-  /// Whether the other process waits until it can write; the answer is true once.
-  bool must_wake_writer() { return reads_ring_ && ring_->must_wake_writer(); }
+  /// The memory that this process shares with the other one; it is read after a frame to_ring.
+  memory_reader& memory() { return memory_; }
+  /// As memory_reader::sleeps; false if bytes of the connection are left.
+  bool sleeps(bool now) { return !has_more_ && memory_.sleeps(now); }
 
   /// Begins a receive. `how`: its elements are combined with those of `into`.
   void receive(ticket one, channel on, std::uint32_t tag, elements into, std::optional<reduction> how,
@@ -124,8 +116,8 @@ class tcp_receiver {
   void fold(message& one);
 
   std::optional<secure_stream> stream_;
-  std::optional<memory_ring> ring_;
-  bool reads_ring_ = false, has_more_ = false;
+  memory_reader memory_;
+  bool has_more_ = false;
   std::string failure_;
   std::vector<std::byte> staged_;  // made with the connection: most pairs of ranks never have one
   std::vector<std::byte> fold_;    // bytes of elements that are not combined yet; made with the first ones

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/communicator/detail/memory_link.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/tcp/detail/frame.hpp>
-#include <cohort/tcp/detail/memory_ring.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ class tcp_sender {
   /// Whether bytes wait until the socket is writable.
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
   /// Whether it waits for the socket.
-  bool waits_for_socket() const { return wants_to_write() && !writes_ring_; }
+  bool waits_for_socket() const { return wants_to_write() && !memory_.is_used(); }
   /// Whether it waits for bytes of the handshake.
   bool waits_for_bytes() const { return stream_.waits_for_bytes(); }
   /// Sockets so far. A closed socket's descriptor may be that of another connection.
@@ -50,9 +50,8 @@ class tcp_sender {
   void offer_ring();
   /// The other process has mapped the ring: later frames are written there.
   void use_ring();
-  /// Marks the ring: this process is going to sleep, or is awake. Returns whether it has nothing to write, or
-  /// no space in the ring. In the latter case the other process wakes this one.
-  bool sleeps(bool now) { return !writes_ring_ || ring_->writer_waits(now && has_bytes()) || !has_bytes(); }
+  /// As memory_writer::sleeps.
+  bool sleeps(bool now) { return memory_.sleeps(now, has_bytes()); }
   /// Confirms that this process has mapped the ring of the other one.
   void confirm_ring();
   /// Ends the sleep of the other process.
@@ -115,8 +114,8 @@ class tcp_sender {
   std::deque<control_message> control_kinds_;
   std::deque<message> messages_;
   bool awaits_[4] = {};  // an acknowledgement of failure and farewell
-  std::optional<memory_ring> ring_;
-  bool writes_ring_ = false, goes_to_ring_ = false;
+  memory_writer memory_;
+  bool goes_to_ring_ = false;
 };
 
 }  // namespace cohort::detail

@@ -69,13 +69,13 @@ COHORT_TCP_INLINE bool tcp_receiver::advance(events& of) {
 
 COHORT_TCP_INLINE bool tcp_receiver::advance_ring(events& of) {
   bool moved = false;
-  for (std::size_t received = 0; reads_ring_ && received < most_per_call;) {
-    std::span<std::byte const> const bytes = ring_->readable();
+  for (std::size_t received = 0; memory_.is_used() && received < most_per_call;) {
+    std::span<std::byte const> const bytes = memory_.readable();
     if (bytes.empty()) break;
     moved = true;
     std::size_t const now = std::min(bytes.size(), most_at_once);
     use(bytes.first(now), of);
-    ring_->consume(now);
+    memory_.consume(now);
     received += now;
   }
   return moved;
@@ -90,7 +90,7 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
     }
     // A large part of a message is received in its memory, without a copy.
     std::span<std::byte> direct{};
-    if (!reads_ring_ && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more)
+    if (!memory_.is_used() && frame_left_ >= least_direct && frame_ && frame_->is <= frame_header::kind::more)
       direct = destination();
     std::optional<std::size_t> const moved =
         stream_->receive(direct.empty() ? std::span<std::byte>(staged_) : direct);
@@ -100,7 +100,7 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
     }
     if (*moved == 0) return true;
     received += *moved;
-    if (reads_ring_) continue;  // it only wakes
+    if (memory_.is_used()) continue;  // it only wakes
     if (direct.empty())
       use(std::span<std::byte const>(staged_).first(*moved), of);
     else
@@ -109,8 +109,8 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
 }
 
 COHORT_TCP_INLINE void tcp_receiver::use(std::span<std::byte const> bytes, events& of) {
-  bool const from_ring = reads_ring_;
-  while (!bytes.empty() && reads_ring_ == from_ring) {  // the bytes after to_ring only wake
+  bool const from_ring = memory_.is_used();
+  while (!bytes.empty() && memory_.is_used() == from_ring) {  // the bytes after to_ring only wake
     if (!frame_) {
       std::size_t const taken = std::min(bytes.size(), frame_header::bytes - head_.size());
       head_.insert(head_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(taken));
@@ -226,10 +226,9 @@ COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
   if (ended.is == frame_header::kind::control) return of.control(ended.what, control_);
   if (ended.is == frame_header::kind::acknowledgement) return of.acknowledged(ended.what);
   if (ended.is == frame_header::kind::to_ring) {
-    if (!ring_ || reads_ring_)
+    if (!memory_.begin())
       throw communicator_error(
           {.what = "a message is damaged", .expected = "a ring that is mapped", .got = "none"});
-    reads_ring_ = true;
     return;
   }
   if (ended.is > frame_header::kind::acknowledgement) return of.other(ended.is, control_);

@@ -66,13 +66,12 @@ COHORT_TCP_INLINE void tcp_sender::acknowledge(control_message what) {
 }
 
 COHORT_TCP_INLINE void tcp_sender::offer_ring() {
-  ring_ = memory_ring::create();
-  if (ring_)
-    add_control({.is = frame_header::kind::ring}, ring_->location().encoded(), control_message::beat);
+  if (std::optional<ring_location> const where = memory_.offer())
+    add_control({.is = frame_header::kind::ring}, where->encoded(), control_message::beat);
 }
 
 COHORT_TCP_INLINE void tcp_sender::use_ring() {
-  if (ring_) add_control({.is = frame_header::kind::to_ring}, {}, control_message::beat);
+  if (memory_.is_offered()) add_control({.is = frame_header::kind::to_ring}, {}, control_message::beat);
 }
 
 COHORT_TCP_INLINE void tcp_sender::confirm_ring() {
@@ -80,7 +79,7 @@ COHORT_TCP_INLINE void tcp_sender::confirm_ring() {
 }
 
 COHORT_TCP_INLINE void tcp_sender::wake() {
-  if (!writes_ring_) return add_control({.is = frame_header::kind::wake}, {}, control_message::beat);
+  if (!memory_.is_used()) return add_control({.is = frame_header::kind::wake}, {}, control_message::beat);
   static constexpr std::byte any{0};
   stream_.send(std::span(&any, 1));  // if the socket is full, other bytes wake the process
 }
@@ -94,7 +93,7 @@ COHORT_TCP_INLINE bool tcp_sender::is_sending(control_message what) const {
 /// Copies a header and the begin of its frame, so that small messages need one call of the system.
 COHORT_TCP_INLINE void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
   auto const begin = header.encoded();
-  std::size_t const copied = writes_ring_ ? 0 : std::min(payload.size(), most_copied - frame_header::bytes);
+  std::size_t const copied = memory_.is_used() ? 0 : std::min(payload.size(), most_copied - frame_header::bytes);
   staged_.insert(staged_.end(), begin.begin(), begin.end());
   staged_.insert(staged_.end(), payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(copied));
   direct_ = payload.subspan(copied);
@@ -132,9 +131,9 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
   std::span<std::byte const> const bytes =
       from_staged ? std::span<std::byte const>(staged_).subspan(begin_) : direct_;
   std::optional<std::size_t> moved;
-  if (writes_ring_) {
-    moved = ring_->write(bytes);
-    if (*moved > 0 && ring_->must_wake_reader()) wake();
+  if (memory_.is_used()) {
+    moved = memory_.write(bytes);
+    if (*moved > 0 && memory_.must_wake_reader()) wake();
   } else {
     moved = stream_.send(bytes);
   }
@@ -173,7 +172,7 @@ COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& se
       if (!send_bytes()) return moved;
       moved = true;
     }
-    if (std::exchange(goes_to_ring_, false)) writes_ring_ = true;
+    if (std::exchange(goes_to_ring_, false)) memory_.begin();
     if (std::exchange(ends_message_, false)) {
       ticket const ended = messages_.front().its;
       messages_.pop_front();

@@ -65,10 +65,7 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
     throw communicator_error({.what = "a message is damaged",
                               .expected = {ring_location::bytes, " bytes"},
                               .got = {bytes.size()}});
-  std::optional<memory_ring> ring =
-      memory_ring::map(ring_location::decoded(bytes.first<ring_location::bytes>()));
-  if (!ring || receiver.reads_ring()) return;
-  receiver.attach(*std::move(ring));
+  if (!receiver.memory().map(ring_location::decoded(bytes.first<ring_location::bytes>()))) return;
   over.has_rings_ = true;
   sender.confirm_ring();
 }
@@ -369,10 +366,10 @@ COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
 }
 
 COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
-  if (!one.receiver.reads_ring() || one.closed) return;
+  if (!one.receiver.memory().is_used() || one.closed) return;
   try {
     if (one.receiver.advance_ring(one)) ++moves_;
-    if (one.receiver.must_wake_writer()) one.sender.wake();
+    if (one.receiver.memory().must_wake_writer()) one.sender.wake();
   } catch (communicator_error const& damaged) {
     end_connection(one, damaged.what());
   }
@@ -380,7 +377,7 @@ COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
 
 COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::string const& why) {
   one.closed = true;
-  one.receiver.detach();
+  one.receiver.memory().end();
   ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.receiver.descriptor(), nullptr);
   monitor_.report_lost(one.rank, why.empty() ? std::string("has closed its connection")
                                              : text_of({"has lost its connection (", why, ")"}));

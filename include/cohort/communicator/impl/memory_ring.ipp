@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <fcntl.h>
-#include <openssl/rand.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
+#include <cohort/communicator/detail/memory_ring.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/tcp/detail/frame.hpp>
-#include <cohort/tcp/detail/memory_ring.hpp>
 #include <cstring>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE std::array<std::byte, ring_location::bytes> ring_location::encoded() const {
-  std::array<std::byte, bytes> made{};
-  put_number(made.data(), process);
-  put_number(made.data() + 4, descriptor);
-  std::ranges::copy(number, made.begin() + 8);
-  return made;
+static_assert(sizeof(ring_location) == ring_location::bytes);
+
+COHORT_CORE_INLINE std::array<std::byte, ring_location::bytes> ring_location::encoded() const {
+  return std::bit_cast<std::array<std::byte, bytes>>(*this);
 }
 
-COHORT_TCP_INLINE ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
-  ring_location made{number_at<std::uint32_t>(from.data()), number_at<std::uint32_t>(from.data() + 4)};
-  std::copy_n(from.begin() + 8, made.number.size(), made.number.begin());
+COHORT_CORE_INLINE ring_location ring_location::decoded(std::span<std::byte const, bytes> from) {
+  ring_location made;
+  std::memcpy(&made, from.data(), bytes);
   return made;
 }
 
@@ -62,17 +59,17 @@ struct memory_ring::mapping {
   void* at;
 };
 
-COHORT_TCP_INLINE memory_ring::memory_ring(std::shared_ptr<mapping> memory, ring_location const& where)
+COHORT_CORE_INLINE memory_ring::memory_ring(std::shared_ptr<mapping> memory, ring_location const& where)
     : memory_(std::move(memory)), where_(where) {}
 
-COHORT_TCP_INLINE memory_ring::header& memory_ring::head() const {
+COHORT_CORE_INLINE memory_ring::header& memory_ring::head() const {
   return *static_cast<header*>(memory_->at);
 }
-COHORT_TCP_INLINE std::byte* memory_ring::data() const {
+COHORT_CORE_INLINE std::byte* memory_ring::data() const {
   return static_cast<std::byte*>(memory_->at) + mapping::data_at;
 }
 
-COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::create() {
+COHORT_CORE_INLINE std::optional<memory_ring> memory_ring::create() {
   int const file = ::memfd_create("cohort", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return std::nullopt;
   // Sealed, so that the reader can rely on the memory: a shorter file would end it by SIGBUS.
@@ -86,15 +83,12 @@ COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::create() {
   if (!memory) return std::nullopt;
   auto* const at = new (memory->at) header;
   ring_location where{static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(file)};
-  if (::RAND_bytes(reinterpret_cast<unsigned char*>(where.number.data()),
-                   static_cast<int>(where.number.size()))
-      != 1)
-    return std::nullopt;
+  if (::getentropy(where.number.data(), where.number.size()) != 0) return std::nullopt;
   at->number = where.number;
   return memory_ring(std::move(memory), where);
 }
 
-COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::map(ring_location const& at) {
+COHORT_CORE_INLINE std::optional<memory_ring> memory_ring::map(ring_location const& at) {
   std::string const path = text_of({"/proc/", at.process, "/fd/", at.descriptor});
   int const file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return std::nullopt;
@@ -111,12 +105,12 @@ COHORT_TCP_INLINE std::optional<memory_ring> memory_ring::map(ring_location cons
   return memory_ring(std::move(memory), at);
 }
 
-COHORT_TCP_INLINE std::uint64_t memory_ring::difference() const {
+COHORT_CORE_INLINE std::uint64_t memory_ring::difference() const {
   std::uint64_t const read = head().read.load(std::memory_order_acquire);
   return head().written.load(std::memory_order_acquire) - read;
 }
 
-COHORT_TCP_INLINE std::size_t memory_ring::used() const {
+COHORT_CORE_INLINE std::size_t memory_ring::used() const {
   std::uint64_t const bytes = difference();
   if (bytes > capacity)
     throw communicator_error({.what = "the memory shared with another process is damaged",
@@ -125,7 +119,7 @@ COHORT_TCP_INLINE std::size_t memory_ring::used() const {
   return bytes;
 }
 
-COHORT_TCP_INLINE std::size_t memory_ring::write(std::span<std::byte const> bytes) {
+COHORT_CORE_INLINE std::size_t memory_ring::write(std::span<std::byte const> bytes) {
   std::size_t const count = std::min(bytes.size(), capacity - used());
   std::uint64_t const from = head().written.load(std::memory_order_relaxed);
   std::size_t const at = from % capacity, first = std::min(count, capacity - at);
@@ -135,32 +129,32 @@ COHORT_TCP_INLINE std::size_t memory_ring::write(std::span<std::byte const> byte
   return count;
 }
 
-COHORT_TCP_INLINE std::span<std::byte const> memory_ring::readable() const {
+COHORT_CORE_INLINE std::span<std::byte const> memory_ring::readable() const {
   std::size_t const at = head().read.load(std::memory_order_relaxed) % capacity;
   return {data() + at, std::min(used(), capacity - at)};
 }
 
-COHORT_TCP_INLINE void memory_ring::consume(std::size_t count) {
+COHORT_CORE_INLINE void memory_ring::consume(std::size_t count) {
   head().read.store(head().read.load(std::memory_order_relaxed) + count, std::memory_order_release);
 }
 
 // Each side sets its flag, then looks at the position of the other side. The other side moves its position,
 // then looks at the flag. All four in one total order: one of them sees the other.
-COHORT_TCP_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
+COHORT_CORE_INLINE bool memory_ring::reader_sleeps(bool sleeps) {
   head().reader_sleeps.store(sleeps ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return difference() == 0;
 }
-COHORT_TCP_INLINE bool memory_ring::writer_waits(bool waits) {
+COHORT_CORE_INLINE bool memory_ring::writer_waits(bool waits) {
   head().writer_waits.store(waits ? 1 : 0);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return difference() == capacity;
 }
-COHORT_TCP_INLINE bool memory_ring::must_wake_reader() {
+COHORT_CORE_INLINE bool memory_ring::must_wake_reader() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return head().reader_sleeps.load(std::memory_order_relaxed) != 0 && head().reader_sleeps.exchange(0) != 0;
 }
-COHORT_TCP_INLINE bool memory_ring::must_wake_writer() {
+COHORT_CORE_INLINE bool memory_ring::must_wake_writer() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return head().writer_waits.load(std::memory_order_relaxed) != 0 && head().writer_waits.exchange(0) != 0;
 }

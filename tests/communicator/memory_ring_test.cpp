@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/tcp/detail/memory_ring.hpp>
+#include <cohort/communicator/detail/memory_ring.hpp>
 #include <thread>
 #include <vector>
 

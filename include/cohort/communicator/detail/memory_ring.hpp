@@ -74,6 +74,6 @@ class memory_ring {
 
 }  // namespace cohort::detail
 
-#ifndef COHORT_TCP_COMPILED
-#include <cohort/tcp/impl/memory_ring.ipp>
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/memory_ring.ipp>
 #endif
