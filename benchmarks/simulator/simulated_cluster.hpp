@@ -6,6 +6,7 @@
 #include <cohort/communicator/detail/message_communicator.hpp>
 #include <cohort/communicator/detail/ring_allgather.hpp>
 #include <cohort/communicator/detail/ring_allgatherv.hpp>
+#include <cohort/communicator/detail/virtual_time.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <queue>
 #include <span>
 #include <string>
 #include <utility>
@@ -98,10 +98,8 @@ class simulated_cluster {
     }
     payload_.reset(new std::byte[most]);  // not initialised: only small sums access it
     for (int r = 0; r < size(); ++r) resume(r);
-    while (!events_.empty()) {
-      event const next = events_.top();
-      events_.pop();
-      now_ = next.time;
+    while (time_.has_events()) {
+      event const next = time_.next();
       if (next.message < 0)
         resume(next.rank);
       else
@@ -228,14 +226,9 @@ class simulated_cluster {
     /// receiver has processed it.
     enum class stage { link, tail, end };
 
-    double time;
-    std::uint64_t number;
     int rank;
     int message;  // −1: the rank's compute has ended
     stage at = stage::link;
-    bool operator<(event const& other) const {  // for a queue whose top is the earliest
-      return time != other.time ? time > other.time : number > other.number;
-    }
   };
 
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -249,11 +242,11 @@ class simulated_cluster {
       id = unused_.back();
       unused_.pop_back();
     }
-    messages_[static_cast<std::size_t>(id)] = {network_.begin(now_, from, to, bytes), key};
+    messages_[static_cast<std::size_t>(id)] = {network_.begin(time_.now(), from, to, bytes), key};
     add_event(id, messages_[static_cast<std::size_t>(id)].first.head, event::stage::link);
   }
   void add_event(int message, double time, event::stage at) {
-    events_.push({time, ++events_made_, messages_[static_cast<std::size_t>(message)].first.to, message, at});
+    time_.add(time, {messages_[static_cast<std::size_t>(message)].first.to, message, at});
   }
   void handle(event const& what) {
     transit& one_message = messages_[static_cast<std::size_t>(what.message)].first;
@@ -282,17 +275,17 @@ class simulated_cluster {
     while (one.repeats > 0) {
       if (one.next == one.todo->size()) {
         one.next = 0;
-        if (--one.repeats == 0) one.ended = now_;
+        if (--one.repeats == 0) one.ended = time_.now();
         continue;
       }
       action const& now = (*one.todo)[one.next];
       auto const operation = static_cast<std::size_t>(now.operation);
       if (now.what == action::kind::wait) {
         if (!one.operations[operation].done()) {
-          if (one.blocked_at < 0) one.blocked_at = now_;
+          if (one.blocked_at < 0) one.blocked_at = time_.now();
           return;
         }
-        if (one.blocked_at >= 0) one.waited += now_ - std::exchange(one.blocked_at, -1);
+        if (one.blocked_at >= 0) one.waited += time_.now() - std::exchange(one.blocked_at, -1);
       } else if (now.what == action::kind::start) {
         one.operations[operation] = start(one, now);
         one.pending.push_back(now.operation);
@@ -302,7 +295,7 @@ class simulated_cluster {
         ++one.next;
         double const time =
             now.seconds * (now.what == action::kind::compute ? one.factor : speed_.codec_factor);
-        return events_.push({now_ + time, ++events_made_, rank, -1});
+        return time_.add(time_.now() + time, {rank, -1});
       }
       ++one.next;
     }
@@ -368,9 +361,7 @@ class simulated_cluster {
 
   network_model network_;
   speeds speed_;
-  double now_ = 0;
-  std::uint64_t events_made_ = 0;
-  std::priority_queue<event> events_;
+  cohort::detail::virtual_time<double, event> time_;
   std::vector<std::pair<transit, std::uint64_t>> messages_;
   std::vector<int> unused_;
   std::unique_ptr<std::byte[]> payload_;

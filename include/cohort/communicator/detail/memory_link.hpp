@@ -28,8 +28,8 @@ class memory_writer {
   std::size_t write(std::span<std::byte const> bytes) { return ring_->write(bytes); }
   /// Whether the reader must be woken after a write; the answer is true once.
   bool must_wake_reader() { return ring_->must_wake_reader(); }
-  /// Marks the ring: this process is going to sleep, or is awake. `has_bytes`: to write. Returns whether there
-  /// are none, or no space for them. In the latter case the reader wakes this process.
+  /// Marks the ring: this process is going to sleep, or is awake. `has_bytes`: to write. Returns whether it
+  /// has none, or there is no space for them. In the latter case the reader wakes this process.
   bool sleeps(bool now, bool has_bytes) {
     return !is_used_ || ring_->writer_waits(now && has_bytes) || !has_bytes;
   }

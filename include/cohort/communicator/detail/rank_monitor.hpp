@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
+#include <cohort/communicator/detail/time_source.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/error/detail/text.hpp>
@@ -75,7 +76,7 @@ class rank_monitor {
  protected:
   static constexpr std::size_t longest_text = 4096;
 
-  rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat);
+  rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat, time_source& time = system_time());
 
   /// Receives the messages of a rank that have arrived, and calls handle for each.
   virtual void receive(int from) = 0;
@@ -153,6 +154,7 @@ class rank_monitor {
   /// silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported together.
   void detect_lost_ranks();
 
+  time_source& time_;
   std::chrono::milliseconds heartbeat_;
   int rank_ = 0;
   std::vector<peer> peers_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/detail/time_source.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +67,8 @@ class transport {
   /// Returns the first such message with this channel and tag, from one rank or from any (−1).
   virtual std::optional<waiting> probe(int from, channel on, std::uint32_t tag) = 0;
 
+  /// The time in which deadlines are measured.
+  virtual time_source& time() { return system_time(); }
   /// Returns whether only a dedicated thread makes progress, because one thread alone may call the library.
   /// message_communicator then runs such a thread. Otherwise the callers of done() and wait() make progress.
   virtual bool needs_progress_thread() const = 0;

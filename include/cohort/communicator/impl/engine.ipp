@@ -37,12 +37,12 @@ COHORT_CORE_INLINE bool engine::done(task& one) {
 COHORT_CORE_INLINE void engine::await(task& one) {
   if (done(one)) return;
   begin_wait(one);
-  auto const begin = clock::now();
+  auto const begin = wire->time().now();
   std::chrono::milliseconds const slow = std::max(std::chrono::milliseconds(1000), settings.deadline / 10);
   bool slowly = false;
   std::string late;
   while (!done(one)) {
-    auto const waited = clock::now() - begin;
+    auto const waited = wire->time().now() - begin;
     if (waited >= settings.deadline) {
       fail_at_deadline(one);
     } else if (!slowly && waited >= slow) {
@@ -53,7 +53,7 @@ COHORT_CORE_INLINE void engine::await(task& one) {
     }
   }
   end_wait();
-  if (slowly) report(clock::now() - begin, late);
+  if (slowly) report(wire->time().now() - begin, late);
 }
 
 COHORT_CORE_INLINE void engine::fail(std::string why) noexcept try {
@@ -161,7 +161,7 @@ COHORT_CORE_INLINE void engine::make_progress() {
         active_[kept++] = one;
         continue;
       }
-      one->ended_at = clock::now();
+      one->ended_at = wire->time().now();
       one->ended.store(true, std::memory_order_release);  // from here on, the task may be reused
     }
     if (kept == active_.size()) return;
@@ -191,6 +191,8 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   if (threaded_) {
     std::unique_lock lock(state_mutex_);
     changed_.wait_until(lock, limit, [&] { return one.ended.load() || poisoned(); });
+  } else if (wire->time().is_virtual()) {
+    wire->wait_for_event(std::chrono::milliseconds(1));
   } else if (waited < spinning && !oversubscribed_) {
     pause_core();
   } else if (waited < yielding) {
@@ -206,8 +208,8 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
     t.advance = query_all_ranks;
     t.patience = wait;
   });
-  auto const limit = clock::now() + wait + patience;
-  while (!done(*question) && clock::now() < limit) pause(*question, wait, limit);
+  auto const limit = wire->time().now() + wait + patience;
+  while (!done(*question) && wire->time().now() < limit) pause(*question, wait, limit);
   return question->ended.load() ? std::move(question->standings) : std::vector<rank_status>();
 }
 
@@ -285,7 +287,7 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
   // A thread that waits for an operation leaves its processor to this one, and a message may be near. Waking
   // this thread costs the sender more than the polls.
   constexpr auto polling = std::chrono::microseconds(100);
-  auto last_move = clock::now();
+  auto last_move = wire->time().now();
   for (bool leaving = false; !leaving;) {
     make_progress();
     std::unique_lock lock(state_mutex_);
@@ -293,7 +295,7 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
     std::uint64_t const now_moved = moves + wire->moves();
     bool const moved = std::exchange(last_moves, now_moved) != now_moved;
     polls.after_poll(moved, is_awaited);
-    if (wire->can_wake() && moved) last_move = clock::now();
+    if (wire->can_wake() && moved) last_move = wire->time().now();
     bool const is_idle = poisoned() || active_.empty();
     if (is_idle) polls.idle();
     auto const nap = is_idle ? longest_sleep : polls.nap(is_awaited);
@@ -304,7 +306,7 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
     if (nap.count() == 0 || has_work()) continue;
     if (wire->can_wake()) {
       lock.unlock();
-      if (is_awaited && !is_idle && !oversubscribed_ && clock::now() - last_move < polling) {
+      if (is_awaited && !is_idle && !oversubscribed_ && wire->time().now() - last_move < polling) {
         std::this_thread::yield();  // the sender may wait for this processor
         continue;
       }

@@ -5,7 +5,6 @@
 #include <cohort/communicator/detail/stall_report.hpp>
 #include <cohort/detail/config.hpp>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 namespace cohort::detail {
@@ -13,11 +12,13 @@ namespace cohort::detail {
 /// Time between two polls of a thread that waits.
 inline constexpr std::chrono::microseconds time_between_polls{200};
 
-COHORT_CORE_INLINE rank_monitor::rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat)
-    : heartbeat_(heartbeat),
+COHORT_CORE_INLINE rank_monitor::rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat,
+                                              time_source& time)
+    : time_(time),
+      heartbeat_(heartbeat),
       rank_(rank),
       peers_(static_cast<std::size_t>(size)),
-      last_round_(clock::now()),
+      last_round_(time_.now()),
       next_beat_(last_round_),
       last_beat_to_(rank) {}
 
@@ -50,22 +51,22 @@ COHORT_CORE_INLINE std::optional<std::string> rank_monitor::trouble() const {
 }
 
 COHORT_CORE_INLINE void rank_monitor::wait_for_delivery() const {
-  auto const end = clock::now() + longest_delivery;
-  while (!delivered() && !stopped_ && clock::now() < end) std::this_thread::sleep_for(time_between_polls);
+  auto const end = time_.now() + longest_delivery;
+  while (!delivered() && !stopped_ && time_.now() < end) time_.let_pass(time_between_polls);
 }
 
 COHORT_CORE_INLINE void rank_monitor::make_progress() {
-  if (clock::now() - last_round_ >= poll_interval) poll_once();
+  if (time_.now() - last_round_ >= poll_interval) poll_once();
 }
 
 COHORT_CORE_INLINE std::vector<rank_status> rank_monitor::query_ranks(std::chrono::milliseconds patience) {
-  auto const end = clock::now() + patience;
+  auto const end = time_.now() + patience;
   poll_once();
   for (int r = 0; r < size(); ++r) at(r).answers = r == rank_ || patience.count() == 0;
   if (patience.count() > 0) guard([this] { send_to_all(control_message::question, progress_table()); });
   auto const answered = [](peer const& one) { return one.answers || one.left; };
-  while (!std::all_of(peers_.begin(), peers_.end(), answered) && clock::now() < end) {
-    std::this_thread::sleep_for(time_between_polls);
+  while (!std::all_of(peers_.begin(), peers_.end(), answered) && time_.now() < end) {
+    time_.let_pass(time_between_polls);
     poll_once();
   }
   std::vector<rank_status> all;
@@ -81,9 +82,9 @@ COHORT_CORE_INLINE void rank_monitor::leave() noexcept {
 }
 
 COHORT_CORE_INLINE bool rank_monitor::wait_for_farewells(std::chrono::milliseconds limit) {
-  auto const end = clock::now() + limit;
-  for (; !finished(); std::this_thread::sleep_for(poll_interval)) {
-    if (clock::now() >= end || trouble()) stop();
+  auto const end = time_.now() + limit;
+  for (; !finished(); time_.let_pass(poll_interval)) {
+    if (time_.now() >= end || trouble()) stop();
     if (stopped_) return false;
     make_progress();
   }
@@ -106,7 +107,7 @@ COHORT_CORE_INLINE void rank_monitor::poll_once() noexcept {
 }
 
 COHORT_CORE_INLINE void rank_monitor::exchange() {
-  auto const now = clock::now();
+  auto const now = time_.now();
   listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
   last_round_ = now;
   // A rank is silent since the time when it began to exchange messages with this one.
@@ -171,8 +172,7 @@ COHORT_CORE_INLINE std::vector<std::byte> rank_monitor::progress_table() {
   return bytes;
 }
 
-COHORT_CORE_INLINE void rank_monitor::send_to_all(control_message what,
-                                                  std::span<std::byte const> bytes) {
+COHORT_CORE_INLINE void rank_monitor::send_to_all(control_message what, std::span<std::byte const> bytes) {
   for (int r = 0; r < size(); ++r)
     if (r != rank_) send_once(r, what, bytes);
 }

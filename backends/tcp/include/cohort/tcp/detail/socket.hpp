@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/tcp/detail/endpoint.hpp>
+#include <cohort/tcp/detail/socket_api.hpp>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -26,20 +27,23 @@ struct port_range {
 class tcp_socket {
  public:
   tcp_socket() = default;
-  explicit tcp_socket(int descriptor) : descriptor_(descriptor) {}
-  tcp_socket(tcp_socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  explicit tcp_socket(int descriptor, socket_api& by = system_sockets())
+      : by_(&by), descriptor_(descriptor) {}
+  tcp_socket(tcp_socket&& other) noexcept
+      : by_(other.by_), descriptor_(std::exchange(other.descriptor_, -1)) {}
   tcp_socket& operator=(tcp_socket&& other) noexcept {
+    std::swap(by_, other.by_);
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
   ~tcp_socket() { close(); }
 
   /// Listens on the first free port of the range.
-  static tcp_socket listening(endpoint const& at, port_range ports);
+  static tcp_socket listening(endpoint const& at, port_range ports, socket_api& by = system_sockets());
   /// Listens on a port of `at`; nullopt if another socket does so already.
-  static std::optional<tcp_socket> listening_alone(endpoint const& at);
+  static std::optional<tcp_socket> listening_alone(endpoint const& at, socket_api& by = system_sockets());
   /// Begins to connect. The connection exists when the socket is writable and failure() is 0.
-  static tcp_socket connecting(endpoint const& to);
+  static tcp_socket connecting(endpoint const& to, socket_api& by = system_sockets());
 
   int descriptor() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
@@ -62,6 +66,7 @@ class tcp_socket {
   std::optional<std::size_t> receive(std::span<std::byte> bytes) noexcept;
 
  private:
+  socket_api* by_ = nullptr;
   int descriptor_ = -1;
 };
 

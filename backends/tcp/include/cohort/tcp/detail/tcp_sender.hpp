@@ -28,7 +28,7 @@ class tcp_sender {
   /// `addresses`: of the other rank, which are tried one after the other, each for `time_to_connect` with the
   /// handshake.
   tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
-             std::chrono::milliseconds time_to_connect);
+             std::chrono::milliseconds time_to_connect, socket_api& by = system_sockets());
 
   bool is_open() const { return opened_; }
   /// The descriptor of the socket; −1 while there is none.
@@ -95,6 +95,7 @@ class tcp_sender {
   void stage(frame_header header, std::span<std::byte const> payload);
   void add_control(frame_header header, std::span<std::byte const> payload, control_message counts_as);
 
+  socket_api* by_;
   std::vector<endpoint> addresses_;
   std::size_t next_address_ = 0;
   greeting hello_;

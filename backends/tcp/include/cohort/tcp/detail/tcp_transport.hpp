@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/epoll.h>
-
 #include <array>
 #include <atomic>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/detail/rank_monitor.hpp>
 #include <cohort/communicator/detail/transport.hpp>
+#include <cohort/tcp/detail/socket_api.hpp>
 #include <cohort/tcp/detail/tcp_receiver.hpp>
 #include <cohort/tcp/detail/tcp_sender.hpp>
 #include <cstddef>
@@ -37,10 +36,11 @@ struct tcp_membership {
 class tcp_transport final : public transport {
  public:
   /// Begins with a socket that listens on the addresses of this rank. `last_trouble`: receives trouble() in
-  /// the destructor, which may find out that a rank is lost; or null.
+  /// the destructor, which may find out that a rank is lost; or null. `by`: outlives this transport.
   tcp_transport(std::vector<tcp_socket> listening, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
-                std::shared_ptr<std::optional<std::string>> last_trouble = {});
+                std::shared_ptr<std::optional<std::string>> last_trouble = {},
+                socket_api& by = system_sockets());
   /// Waits for the other ranks to leave, because their messages may arrive until then.
   ~tcp_transport() override;
 
@@ -55,7 +55,9 @@ class tcp_transport final : public transport {
   bool done(ticket one) override;
   std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override;
 
-  bool needs_progress_thread() const override { return true; }
+  time_source& time() override { return time_; }
+  /// In a simulation all ranks share one thread.
+  bool needs_progress_thread() const override { return !time_.is_virtual(); }
   void make_progress() override;
   std::uint64_t moves() const override { return moves_; }
   void wait_for_event(std::chrono::microseconds longest) override;
@@ -81,15 +83,15 @@ class tcp_transport final : public transport {
   static constexpr auto longest_delivery = std::chrono::milliseconds(800);
   /// Connections that are accepted in a row, and further ones per second.
   static constexpr double burst_per_rank = 4, burst = 64, accepted_per_second = 100;
-  /// Ids of events that are not those of a rank: a listening socket; a waiting sender or wake(); from
-  /// `first_unknown` on, connections whose rank is not known.
-  static constexpr std::uint64_t listening_event = std::uint64_t{1} << 32, other_event = listening_event + 1,
+  /// Ids of events that are not those of a rank: a listening socket; a waiting sender; from `first_unknown`
+  /// on, connections whose rank is not known.
+  static constexpr std::uint64_t listening_event = std::uint64_t{1} << 32, sender_event = listening_event + 1,
                                  first_unknown = listening_event + 2;
 
   /// Control messages over the connections.
   class monitor final : public rank_monitor {
    public:
-    monitor(tcp_transport& over, std::chrono::milliseconds heartbeat);
+    explicit monitor(tcp_transport& over);
     using rank_monitor::finished;
     using rank_monitor::guard;
     using rank_monitor::handle;
@@ -128,11 +130,11 @@ class tcp_transport final : public transport {
     int rank;
     tcp_sender sender;
     tcp_receiver receiver{};
-    bool closed = false;       // the connection from this rank
-    bool reported = false;     // a failure to send
-    bool offered = false;      // this process has told where its ring is, if it is one of the same host
-    int watched = -1;          // the descriptor of the sender, while it is awaited
-    std::uint32_t events = 0;  // for which it is awaited
+    bool closed = false;    // the connection from this rank
+    bool reported = false;  // a failure to send
+    bool offered = false;   // this process has told where its ring is, if it is one of the same host
+    int watched = -1;       // the descriptor of the sender, while it is awaited
+    socket_events::interest watched_for{};
     std::size_t attempts = 0;  // of the sender, when it was awaited
   };
 
@@ -168,17 +170,16 @@ class tcp_transport final : public transport {
   void offer_ring(other_rank& one);
   /// Marks all rings, see tcp_receiver::sleeps. Returns whether this process may sleep.
   bool announce_sleep(bool sleeps);
-  /// Reports when a descriptor can be read. `id`: of the events.
-  void watch(int descriptor, std::uint64_t id, int how = EPOLL_CTL_ADD);
   /// Reports when the sockets of waiting senders can be written.
   void watch_senders();
 
+  socket_api& by_;
+  time_source& time_;
   tcp_membership members_;
   tls_identity identity_;
   communicator_settings settings_;
   std::vector<tcp_socket> listening_;
-  tcp_socket readable_;  // a descriptor of epoll
-  tcp_socket waker_;     // an eventfd
+  std::unique_ptr<socket_events> events_;
   std::atomic<bool> sleeps_ = false, woken_ = false;
   std::vector<std::unique_ptr<other_rank>> peers_;
   std::deque<unknown> unknown_;

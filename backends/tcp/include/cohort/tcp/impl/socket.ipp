@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <fcntl.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <cohort/detail/config.hpp>
@@ -44,93 +39,57 @@ COHORT_TCP_INLINE std::string port_range::text() const {
       {.what = what, .where = where.text(), .expected = std::move(expected), .got = std::strerror(reason)});
 }
 
-COHORT_TCP_INLINE void set_option(int descriptor, int level, int name, int value) {
-  ::setsockopt(descriptor, level, name, &value, sizeof value);
-}
-
-COHORT_TCP_INLINE tcp_socket new_socket(endpoint const& of) {
-  tcp_socket made(::socket(of.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+COHORT_TCP_INLINE tcp_socket new_socket(endpoint const& of, socket_api& by) {
+  tcp_socket made(by.open(of.family()), by);
   if (!made.is_open()) refuse_socket("cannot make a socket", of, "a free descriptor", errno);
   return made;
 }
 
-/// Small messages are sent at once.
-COHORT_TCP_INLINE void prepare_connection(int descriptor) {
-  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
-}
-
 COHORT_TCP_INLINE void tcp_socket::close() noexcept {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  if (descriptor_ >= 0) by_->close(std::exchange(descriptor_, -1));
 }
 
-/// Binds and listens. Returns the system's number of the error.
-COHORT_TCP_INLINE int bind_and_listen(tcp_socket const& one, endpoint const& at) {
-  set_option(one.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(one.descriptor(), at.address(), at.bytes()) != 0) return errno;
-  return ::listen(one.descriptor(), SOMAXCONN) == 0 ? 0 : errno;
-}
-
-COHORT_TCP_INLINE tcp_socket tcp_socket::listening(endpoint const& at, port_range ports) {
+COHORT_TCP_INLINE tcp_socket tcp_socket::listening(endpoint const& at, port_range ports, socket_api& by) {
   int reason = 0;
   for (int port = ports.first; port <= ports.last; ++port) {
-    tcp_socket made = new_socket(at);
-    reason = bind_and_listen(made, at.with_port(static_cast<std::uint16_t>(port)));
+    tcp_socket made = new_socket(at, by);
+    reason = by.listen(made.descriptor(), at.with_port(static_cast<std::uint16_t>(port)));
     if (reason == 0) return made;
     if (reason != EADDRINUSE && reason != EACCES) break;
   }
   refuse_socket("cannot listen", at, {"a free port in the range ", ports.text()}, reason);
 }
 
-COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::listening_alone(endpoint const& at) {
-  tcp_socket made = new_socket(at);
-  int const reason = bind_and_listen(made, at);
+COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::listening_alone(endpoint const& at, socket_api& by) {
+  tcp_socket made = new_socket(at, by);
+  int const reason = by.listen(made.descriptor(), at);
   if (reason == EADDRINUSE) return std::nullopt;
   if (reason != 0) refuse_socket("cannot listen", at, "a port that this process may use", reason);
   return made;
 }
 
-COHORT_TCP_INLINE tcp_socket tcp_socket::connecting(endpoint const& to) {
-  tcp_socket made = new_socket(to);
-  prepare_connection(made.descriptor());
-  if (::connect(made.descriptor(), to.address(), to.bytes()) != 0 && errno != EINPROGRESS)
-    refuse_socket("cannot connect", to, "a process that listens there, and no firewall in between", errno);
+COHORT_TCP_INLINE tcp_socket tcp_socket::connecting(endpoint const& to, socket_api& by) {
+  tcp_socket made = new_socket(to, by);
+  if (int const reason = by.connect(made.descriptor(), to); reason != 0)
+    refuse_socket("cannot connect", to, "a process that listens there, and no firewall in between", reason);
   return made;
 }
 
 COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept(endpoint* from) {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof address;
-  int const made =
-      ::accept4(descriptor_, reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  endpoint peer;
+  int const made = by_->accept(descriptor_, peer);
   if (made < 0) return std::nullopt;
-  if (from) *from = endpoint(address);
-  prepare_connection(made);
-  return tcp_socket(made);
+  if (from) *from = peer;
+  return tcp_socket(made, *by_);
 }
 
 COHORT_TCP_INLINE bool tcp_socket::has_no_descriptor() noexcept {
   return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
 }
 
-COHORT_TCP_INLINE int tcp_socket::failure() const {
-  int reason = 0;
-  socklen_t bytes = sizeof reason;
-  return ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &reason, &bytes) == 0 ? reason : errno;
-}
-
-COHORT_TCP_INLINE endpoint tcp_socket::local() const {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof address;
-  ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &bytes);
-  return endpoint(address);
-}
-
-COHORT_TCP_INLINE endpoint tcp_socket::remote() const {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof address;
-  ::getpeername(descriptor_, reinterpret_cast<sockaddr*>(&address), &bytes);
-  return endpoint(address);
-}
+COHORT_TCP_INLINE int tcp_socket::failure() const { return by_->failure(descriptor_); }
+COHORT_TCP_INLINE endpoint tcp_socket::local() const { return by_->local(descriptor_); }
+COHORT_TCP_INLINE endpoint tcp_socket::remote() const { return by_->remote(descriptor_); }
 
 COHORT_TCP_INLINE std::optional<std::size_t> moved_bytes(ssize_t result, bool zero_is_end) noexcept {
   if (result > 0) return static_cast<std::size_t>(result);
@@ -145,12 +104,12 @@ COHORT_TCP_INLINE std::optional<std::size_t> moved_bytes(ssize_t result, bool ze
 
 COHORT_TCP_INLINE std::optional<std::size_t> tcp_socket::send(std::span<std::byte const> bytes) noexcept {
   if (bytes.empty()) return 0;
-  return moved_bytes(::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL), false);
+  return moved_bytes(by_->send(descriptor_, bytes), false);
 }
 
 COHORT_TCP_INLINE std::optional<std::size_t> tcp_socket::receive(std::span<std::byte> bytes) noexcept {
   if (bytes.empty()) return 0;
-  return moved_bytes(::recv(descriptor_, bytes.data(), bytes.size(), 0), true);
+  return moved_bytes(by_->receive(descriptor_, bytes), true);
 }
 
 }  // namespace cohort::detail

@@ -12,8 +12,9 @@ namespace cohort::detail {
 
 COHORT_TCP_INLINE tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeting const& hello,
                                          tls_identity const& identity,
-                                         std::chrono::milliseconds time_to_connect)
-    : addresses_(std::move(addresses)),
+                                         std::chrono::milliseconds time_to_connect, socket_api& by)
+    : by_(&by),
+      addresses_(std::move(addresses)),
       hello_(hello),
       identity_(identity),
       time_to_connect_(time_to_connect) {}
@@ -28,9 +29,9 @@ COHORT_TCP_INLINE void tcp_sender::open() {
 /// Begins to connect to the next address. Returns false if there is none left.
 COHORT_TCP_INLINE bool tcp_sender::connect() {
   while (next_address_ < addresses_.size()) try {
-      stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++]),
+      stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++], *by_),
                               secure_stream::role::client, identity_);
-      connect_limit_ = clock::now() + time_to_connect_;
+      connect_limit_ = by_->time().now() + time_to_connect_;
       return true;
     } catch (communicator_error const& refused) {
       failure_ = refused.what();
@@ -93,7 +94,8 @@ COHORT_TCP_INLINE bool tcp_sender::is_sending(control_message what) const {
 /// Copies a header and the begin of its frame, so that small messages need one call of the system.
 COHORT_TCP_INLINE void tcp_sender::stage(frame_header header, std::span<std::byte const> payload) {
   auto const begin = header.encoded();
-  std::size_t const copied = memory_.is_used() ? 0 : std::min(payload.size(), most_copied - frame_header::bytes);
+  std::size_t const copied =
+      memory_.is_used() ? 0 : std::min(payload.size(), most_copied - frame_header::bytes);
   staged_.insert(staged_.end(), begin.begin(), begin.end());
   staged_.insert(staged_.end(), payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(copied));
   direct_ = payload.subspan(copied);
@@ -152,7 +154,7 @@ COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& se
   if (!opened_ || !failure_.empty()) return false;
   while (!ready_) {
     secure_stream::progress const now = stream_.advance();
-    bool const late = now == secure_stream::progress::waits && clock::now() >= connect_limit_;
+    bool const late = now == secure_stream::progress::waits && by_->time().now() >= connect_limit_;
     if (now == secure_stream::progress::waits && !late) return false;
     if (now == secure_stream::progress::ready) {
       ready_ = true;

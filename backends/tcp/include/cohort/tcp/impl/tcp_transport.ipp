@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_transport.hpp>
-#include <cstring>
-#include <thread>
 #include <utility>
 
 namespace cohort::detail {
 
-COHORT_TCP_INLINE tcp_transport::monitor::monitor(tcp_transport& over, std::chrono::milliseconds heartbeat)
-    : rank_monitor(over.rank(), over.size(), heartbeat), over_(over) {}
+COHORT_TCP_INLINE tcp_transport::monitor::monitor(tcp_transport& over)
+    : rank_monitor(over.rank(), over.size(), over.settings_.heartbeat, over.time_), over_(over) {}
 
 COHORT_TCP_INLINE void tcp_transport::monitor::send(int to, control_message what,
                                                     std::span<std::byte const> bytes) {
@@ -72,17 +66,19 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
 
 COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
                                                tls_identity identity, communicator_settings const& settings,
-                                               std::shared_ptr<std::optional<std::string>> last_trouble)
-    : members_(std::move(members)),
+                                               std::shared_ptr<std::optional<std::string>> last_trouble,
+                                               socket_api& by)
+    : by_(by),
+      time_(by.time()),
+      members_(std::move(members)),
       identity_(std::move(identity)),
       settings_(settings),
       listening_(std::move(listening)),
-      readable_(::epoll_create1(EPOLL_CLOEXEC)),
-      waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      events_(by.events()),
       may_accept_(burst_per_rank * size() + burst),
-      may_accept_at_(clock::now()),
+      may_accept_at_(time_.now()),
       last_trouble_(std::move(last_trouble)),
-      monitor_(*this, settings.heartbeat) {
+      monitor_(*this) {
   for (int r = 0; r < size(); ++r) {
     greeting const hello{.token = members_.token,
                          .from = static_cast<std::uint32_t>(rank()),
@@ -91,24 +87,15 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
     peers_.push_back(
         std::make_unique<other_rank>(*this, r,
                                      tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_,
-                                                std::max(least_time_to_connect, settings_.heartbeat))));
+                                                std::max(least_time_to_connect, settings_.heartbeat), by_)));
   }
-  for (tcp_socket const& one : listening_) watch(one.descriptor(), listening_event);
-  watch(waker_.descriptor(), other_event);
+  for (tcp_socket const& one : listening_) events_->watch(one.descriptor(), listening_event);
 }
 
 COHORT_TCP_INLINE void tcp_transport::offer_ring(other_rank& one) {
   if (std::exchange(one.offered, true)) return;
   auto const host_of = [&](int r) { return members_.hosts[static_cast<std::size_t>(r)]; };
   if (host_of(one.rank) == host_of(rank())) one.sender.offer_ring();
-}
-
-COHORT_TCP_INLINE void tcp_transport::watch(int descriptor, std::uint64_t id, int how) {
-  epoll_event what{};
-  what.events = EPOLLIN;
-  what.data.u64 = id;
-  if (::epoll_ctl(readable_.descriptor(), how, descriptor, &what) != 0)
-    throw communicator_error({.what = "cannot wait for a socket", .got = std::strerror(errno)});
 }
 
 COHORT_TCP_INLINE tcp_transport::~tcp_transport() {
@@ -189,10 +176,8 @@ COHORT_TCP_INLINE void tcp_transport::wait_for_event(std::chrono::microseconds l
   sleeps_ = true;
   if (!woken_.exchange(false) && announce_sleep(true)) {
     watch_senders();
-    auto const milliseconds = std::chrono::ceil<std::chrono::milliseconds>(longest);
-    epoll_event ready;
-    int const limit = static_cast<int>(milliseconds.count());
-    ::epoll_wait(readable_.descriptor(), &ready, 1, limit);  // bounded: longest
+    auto const limit = std::chrono::ceil<std::chrono::milliseconds>(longest);
+    events_->wait(limit);
   }
   announce_sleep(false);
   polls_ = -1U;  // the next poll asks the system
@@ -213,25 +198,21 @@ COHORT_TCP_INLINE bool tcp_transport::announce_sleep(bool sleeps) {
 
 COHORT_TCP_INLINE void tcp_transport::wake() noexcept {
   woken_ = true;
-  if (!sleeps_) return;
-  std::uint64_t const one = 1;
-  if (::write(waker_.descriptor(), &one, sizeof one) < 0) return;  // it is awake already
+  if (sleeps_) events_->wake();
 }
 
 COHORT_TCP_INLINE void tcp_transport::watch_senders() {
   for (std::unique_ptr<other_rank> const& one : peers_) {
     int const wanted = one->sender.waits_for_socket() ? one->sender.descriptor() : -1;
-    std::uint32_t const events = one->sender.waits_for_bytes() ? EPOLLIN : EPOLLOUT;
+    auto const wanted_for =
+        one->sender.waits_for_bytes() ? socket_events::interest::readable : socket_events::interest::writable;
     // Closing a socket has ended its events; another connection may have its descriptor now.
     if (std::exchange(one->attempts, one->sender.attempts()) != one->sender.attempts()) one->watched = -1;
-    if (wanted == one->watched && events == one->events) continue;
-    if (one->watched >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one->watched, nullptr);
+    if (wanted == one->watched && wanted_for == one->watched_for) continue;
+    if (one->watched >= 0) events_->ignore(one->watched);
     one->watched = wanted;
-    one->events = events;
-    epoll_event what{};
-    what.events = events;
-    what.data.u64 = other_event;
-    if (wanted >= 0) ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_ADD, wanted, &what);
+    one->watched_for = wanted_for;
+    if (wanted >= 0) events_->watch(wanted, sender_event, wanted_for);
   }
 }
 
@@ -246,24 +227,17 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
 }
 
 COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
-  epoll_event ready[64];
-  int const count = ::epoll_wait(readable_.descriptor(), ready, 64, 0);  // bounded: returns at once
-  for (int k = 0; k < count; ++k) {
-    std::uint64_t const id = ready[k].data.u64;
+  std::uint64_t ids[64];
+  for (std::uint64_t const id : events_->ready(ids))
     if (id < static_cast<std::uint64_t>(size())) {
       ++moves_;
       receive_from(at(static_cast<int>(id)));
     } else if (id == listening_event) {
       accept_connections();
-    } else if (id == other_event) {
-      std::uint64_t times = 0;
-      while (::read(waker_.descriptor(), &times, sizeof times) > 0) {
-      }
-    } else {
+    } else if (id != sender_event) {  // exchange_bytes advances senders
       continue_unknown(id);
     }
-  }
-  while (!unknown_.empty() && clock::now() >= unknown_.front().limit) {
+  while (!unknown_.empty() && time_.now() >= unknown_.front().limit) {
     refuse(unknown_.front(), "it has sent no greeting within 10 s");
     unknown_.pop_front();
   }
@@ -286,16 +260,16 @@ COHORT_TCP_INLINE void tcp_transport::accept_connections() {
         refuse(unknown_.front(), "there are too many connections of unknown processes");
         unknown_.pop_front();
       }
-      watch(made->descriptor(), next_unknown_);
+      events_->watch(made->descriptor(), next_unknown_);
       unknown_.push_back({.id = next_unknown_++,
                           .stream = secure_stream(*std::move(made), secure_stream::role::server, identity_),
-                          .limit = clock::now() + time_to_greet,
+                          .limit = time_.now() + time_to_greet,
                           .from = from});
     }
 }
 
 COHORT_TCP_INLINE void tcp_transport::limit_rate() {
-  auto const now = clock::now();
+  auto const now = time_.now();
   double const seconds = std::chrono::duration<double>(now - std::exchange(may_accept_at_, now)).count();
   may_accept_ = std::min(burst_per_rank * size() + burst, may_accept_ + seconds * accepted_per_second);
   bool const listens = may_accept_ >= 1;
@@ -303,9 +277,9 @@ COHORT_TCP_INLINE void tcp_transport::limit_rate() {
   listens_ = listens;
   for (tcp_socket const& one : listening_)
     if (listens)
-      watch(one.descriptor(), listening_event);
+      events_->watch(one.descriptor(), listening_event);
     else
-      ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.descriptor(), nullptr);
+      events_->ignore(one.descriptor());
 }
 
 COHORT_TCP_INLINE void tcp_transport::continue_unknown(std::uint64_t id) {
@@ -333,7 +307,7 @@ COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
       std::string const why = greeting::refusal(one.bytes, expected, from);
       if (!why.empty()) return refused(why);
       if (at(from).receiver.is_connected()) return refused(text_of({"rank ", from, " is connected already"}));
-      watch(one.stream.socket().descriptor(), static_cast<std::uint64_t>(from), EPOLL_CTL_MOD);
+      events_->watch(one.stream.socket().descriptor(), static_cast<std::uint64_t>(from));
       at(from).receiver.connect(std::move(one.stream));
       receive_from(at(from));  // TLS may have received more than the greeting
       return true;
@@ -378,7 +352,7 @@ COHORT_TCP_INLINE void tcp_transport::read_ring(other_rank& one) {
 COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::string const& why) {
   one.closed = true;
   one.receiver.memory().end();
-  ::epoll_ctl(readable_.descriptor(), EPOLL_CTL_DEL, one.receiver.descriptor(), nullptr);
+  events_->ignore(one.receiver.descriptor());
   monitor_.report_lost(one.rank, why.empty() ? std::string("has closed its connection")
                                              : text_of({"has lost its connection (", why, ")"}));
 }
@@ -398,8 +372,8 @@ COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
     one->sender.abandon();
     one->receiver.abandon();
   }
-  for (auto const end = clock::now() + longest_delivery; !monitor_.delivered() && clock::now() < end;) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  for (auto const end = time_.now() + longest_delivery; !monitor_.delivered() && time_.now() < end;) {
+    time_.let_pass(std::chrono::microseconds(200));
     monitor_.make_progress();
   }
 }

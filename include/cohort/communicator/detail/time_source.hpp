@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/build_check.hpp>
+#include <cohort/detail/chrono.hpp>
+
+namespace cohort::detail {
+
+/// Time as a rank sees it: that of the system, or that of a simulation.
+class time_source {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  virtual ~time_source() = default;
+  virtual clock::time_point now() = 0;
+  /// Blocks the calling thread for this duration.
+  virtual void let_pass(clock::duration time) = 0;
+  /// Whether time passes only in let_pass and in waits: a loop without either would never reach its deadline.
+  virtual bool is_virtual() const { return false; }
+};
+
+/// The time of std::chrono::steady_clock.
+time_source& system_time();
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/time_source.ipp>
+#endif
