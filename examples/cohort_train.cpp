@@ -464,7 +464,7 @@ int main(int argc, char** argv) {
   } catch (usage_error const& mistake) {
     return print_error(mistake, 2);
   } catch (cohort::communicator_error const& problem) {
-    return print_error(problem, cohort::communicator_exit_status);
+    return print_error(problem, problem.exit_status());
   } catch (std::exception const& problem) {
     return print_error(problem, 1);
   }

@@ -66,9 +66,9 @@ int main(int argc, char** argv) {
       world->abort(problem.what());  // the other ranks report this text
       throw;
     }
-  } catch (cohort::communicator_error const& lost) {
-    std::fprintf(stderr, "%s\n", lost.what());
-    std::_Exit(cohort::communicator_exit_status);  // without MPI_Finalize, which would wait for lost ranks
+  } catch (cohort::communicator_error const& failed) {
+    std::fprintf(stderr, "%s\n", failed.what());
+    std::_Exit(failed.exit_status());  // without MPI_Finalize, which would wait for lost ranks
   } catch (std::exception const& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
     std::_Exit(1);

@@ -584,7 +584,7 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
     return 2;
   } catch (cohort::communicator_error const& problem) {
     print_error(problem);
-    return cohort::communicator_exit_status;
+    return problem.exit_status();
   } catch (std::exception const& problem) {
     print_error(problem);
     return 1;

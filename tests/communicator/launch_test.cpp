@@ -52,6 +52,39 @@ TEST(launch, rethrows_a_ranks_exception_and_notifies_the_others) {
   }
 }
 
+TEST(launch, rethrows_the_lost_rank_that_is_the_cause_of_another_exception) {
+  try {
+    launch<threads>(2, [&](communicator& world) {
+      if (world.rank() == 1) throw communicator_error({.what = "its GPU is lost"});
+      try {
+        world.barrier();
+      } catch (communicator_error const&) {
+        throw std::runtime_error("cannot finish");
+      }
+    });
+    FAIL() << "nothing thrown";
+  } catch (communicator_error const& e) {
+    EXPECT_EQ(e.exit_status(), 75);
+    EXPECT_STREQ(e.what(), "its GPU is lost");
+  }
+}
+
+TEST(launch, gives_the_errors_of_the_other_ranks_the_status_of_the_cause) {
+  std::vector<int> statuses(3);
+  EXPECT_THROW(launch<threads>(3,
+                               [&](communicator& world) {
+                                 if (world.rank() == 2) throw std::runtime_error("disk full");
+                                 try {
+                                   world.barrier();
+                                 } catch (communicator_error const& e) {
+                                   statuses[static_cast<std::size_t>(world.rank())] = e.exit_status();
+                                   throw;
+                                 }
+                               }),
+               std::runtime_error);
+  EXPECT_EQ(statuses, (std::vector{1, 1, 0}));
+}
+
 TEST(launch, reports_exceptions_not_derived_from_std_exception) {
   try {
     launch<threads>(2, [&](communicator& world) {
@@ -116,7 +149,7 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
                 if (world.rank() == 2) throw std::runtime_error("disk full");
                 world.barrier();
               }),
-              testing::ExitedWithCode(75),
+              testing::ExitedWithCode(1),
               "rank 2 failed: disk full\nrank 0: rank 2 failed.*\nrank 1 has not ended.*\nrank "
               "2: disk full");
 }

@@ -93,10 +93,14 @@ TEST(rank_monitor, passes_progress_on_in_heartbeats) {
 
 TEST(rank_monitor, announces_a_failure_to_all_ranks) {
   three_ranks ranks;
-  ranks[1].announce("the disk is full");
+  ranks[1].announce({"the disk is full", 1});
   EXPECT_FALSE(ranks[1].delivered());
   ranks.run(20ms);
-  for (auto& one : ranks.all) EXPECT_EQ(one->trouble(), "the disk is full") << one->rank();
+  for (auto& one : ranks.all) {
+    ASSERT_TRUE(one->trouble()) << one->rank();
+    EXPECT_EQ(*one->trouble(), "the disk is full") << one->rank();
+    EXPECT_EQ(one->trouble()->exit_status, 1) << one->rank();
+  }
   EXPECT_TRUE(ranks[1].delivered());
   EXPECT_TRUE(ranks[0].another_rank_failed());
   EXPECT_FALSE(ranks[1].another_rank_failed());
@@ -110,6 +114,7 @@ TEST(rank_monitor, reports_a_silent_rank_with_its_last_progress) {
   ASSERT_TRUE(ranks[0].trouble());
   EXPECT_EQ(ranks[0].trouble()->find("rank 2 has sent no heartbeat for 0."), 0U) << *ranks[0].trouble();
   EXPECT_NE(ranks[0].trouble()->find("it was last at step 3"), std::string::npos) << *ranks[0].trouble();
+  EXPECT_EQ(ranks[0].trouble()->exit_status, cohort::communicator_exit_status);
   EXPECT_TRUE(ranks[0].delivered()) << "the lost rank need not receive the announcement";
 }
 

@@ -56,11 +56,11 @@ class with_a_thread final : public cohort::detail::transport {
     check();
     return real_->query_ranks(patience);
   }
-  void announce(std::string const& why) noexcept override {
+  void announce(cohort::detail::failure_report const& why) noexcept override {
     std::lock_guard const lock(mutex_);
     if (!said_) said_ = why;
   }
-  std::optional<std::string> trouble() const override {
+  std::optional<cohort::detail::failure_report> trouble() const override {
     if (auto heard = real_->trouble()) return heard;
     std::lock_guard const lock(mutex_);
     return said_;
@@ -79,5 +79,5 @@ class with_a_thread final : public cohort::detail::transport {
   std::unique_ptr<transport> real_;
   std::atomic<std::thread::id> mover_{};
   mutable std::mutex mutex_;
-  std::optional<std::string> said_;
+  std::optional<cohort::detail::failure_report> said_;
 };

@@ -46,7 +46,9 @@ class counting_communicator final : public cohort::communicator {
   cohort::arrival wait_for_message(int from, int tag) override { return real_.wait_for_message(from, tag); }
   std::unique_ptr<communicator> split(int color, int order) override { return real_.split(color, order); }
   std::unique_ptr<communicator> duplicate() override { return real_.duplicate(); }
-  void abort(std::string const& why) noexcept override { real_.abort(why); }
+  int abort(std::string const& why, int exit_status) noexcept override {
+    return real_.abort(why, exit_status);
+  }
   void note(cohort::rank_progress here) noexcept override { real_.note(here); }
   cohort::traffic sent() const override { return real_.sent(); }
 

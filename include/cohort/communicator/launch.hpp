@@ -56,7 +56,7 @@ class rank_body {
 /// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
 ///           once with a communicator_error that reports it. If a rank then neither ends nor makes progress
 ///           for the deadline plus 2 s, the process prints all reasons to the standard error stream. It then
-///           exits with communicator_exit_status.
+///           exits with the exit_status() of these errors.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {

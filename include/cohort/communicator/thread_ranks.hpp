@@ -65,14 +65,14 @@ struct thread_hub {
   std::vector<rank_state> places;
   std::atomic<bool> lost{false};
   std::mutex mutex;  // guards `why`
-  std::string why;
+  failure_report why;
 
   rank_state& of(int rank) { return places[static_cast<std::size_t>(rank)]; }
 
   void wake(rank_state& one);
 
-  void announce(std::string const& reason);
-  std::optional<std::string> trouble();
+  void announce(failure_report const& reason);
+  std::optional<failure_report> trouble();
 };
 
 /// Messages between threads. When a receiver checks whether its receives are done, it copies or combines the
@@ -100,8 +100,8 @@ class thread_transport final : public transport {
   void note(rank_progress here) noexcept override;
   void note_wait(int waits_for) noexcept override { own_state_.waits_for.store(waits_for); }
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override;
-  void announce(std::string const& why) noexcept override { hub_->announce(why); }
-  std::optional<std::string> trouble() const override { return hub_->trouble(); }
+  void announce(failure_report const& why) noexcept override { hub_->announce(why); }
+  std::optional<failure_report> trouble() const override { return hub_->trouble(); }
 
   void abandon() noexcept override;
   void leave() noexcept override;
@@ -158,7 +158,7 @@ class thread_ranks {
   /// operation.
   std::chrono::steady_clock::time_point last_activity(int rank) const;
   /// The reason why the ranks have failed; nullopt if they have not failed.
-  std::optional<std::string> trouble() const { return hub_->trouble(); }
+  std::optional<detail::failure_report> trouble() const { return hub_->trouble(); }
 
  private:
   communicator_settings settings_;

@@ -70,12 +70,12 @@ class run:
 
 
 class bad_ranks(unittest.TestCase):
-    def others_say(self, done, sentence):
+    def others_say(self, done, sentence, status=75):
         for rank in set(range(RANKS)) - {BAD}:
             said = [at for at, line in done.lines if re.search(f"^rank {rank}: {sentence}", line)]
             self.assertEqual(len(said), 1, f"rank {rank} should say once: {sentence}\n{done.text()}")
             self.assertLess(said[0], DEADLINE + 2, done.text())
-            self.assertEqual(done.statuses.get(rank), 75, done.text())
+            self.assertEqual(done.statuses.get(rank), status, done.text())
 
     def test_all_goes_well_without_one(self):
         done = run("nothing")
@@ -110,7 +110,7 @@ class bad_ranks(unittest.TestCase):
 
     def test_what_a_rank_throws_is_said_by_all(self):
         done = run("throws", *OTHERS_LIVE)
-        self.others_say(done, "rank 1 failed: the shelf is empty$")
+        self.others_say(done, "rank 1 failed: the shelf is empty$", status=1)
         self.assertIn("rank 1: the shelf is empty", done.text())
         self.assertEqual(done.statuses.get(BAD), 1, done.text())
 
@@ -121,7 +121,12 @@ class bad_ranks(unittest.TestCase):
 
     def test_the_others_hear_of_a_rank_that_gives_up_and_returns(self):
         done = run("gives up", *OTHERS_LIVE)
-        self.others_say(done, "rank 1 failed: enough$")
+        self.others_say(done, "rank 1 failed: enough$", status=1)
+        self.assertEqual(done.statuses.get(BAD), 1, done.text())
+
+    def test_an_error_that_follows_from_another_rank_s_does_not_change_the_status(self):
+        done = run("fails by itself, others wrap it", *OTHERS_LIVE)
+        self.others_say(done, "no answer: rank 1 failed: my own ranks are lost$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
     def test_a_program_that_finalises_mpi_too_early_is_told_so(self):

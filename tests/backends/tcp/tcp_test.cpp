@@ -242,14 +242,37 @@ TEST(launch_of_tcp, returns_when_all_ranks_have_returned) {
   EXPECT_EQ(statuses(3, [](communicator& world) { world.barrier(); }), (std::vector{0, 0, 0}));
 }
 
-TEST(launch_of_tcp, exits_with_the_status_of_a_failed_rank) {
+TEST(launch_of_tcp, exits_on_every_rank_with_the_status_of_the_first_failure) {
+  for (int const failed : {0, 1, 2})
+    EXPECT_EQ(statuses(3,
+                       [failed](communicator& world) {
+                         world.barrier();
+                         if (world.rank() == failed) throw std::runtime_error("the disk is full");
+                         world.barrier();
+                       }),
+              (std::vector{1, 1, 1}))
+        << failed;
   EXPECT_EQ(statuses(3,
                      [](communicator& world) {
                        world.barrier();
-                       if (world.rank() == 1) throw std::runtime_error("the disk is full");
-                       world.barrier();
+                       if (world.rank() == 1) throw communicator_error({.what = "other ranks are lost"});
+                       try {
+                         world.barrier();
+                       } catch (communicator_error const& first) {
+                         throw std::runtime_error(first.what());  // as an error of its own
+                       }
                      }),
-            (std::vector{75, 1, 75}));
+            (std::vector{75, 75, 75}));
+}
+
+TEST(launch_of_tcp, exits_with_one_status_if_all_ranks_fail_at_once) {
+  for (int k = 0; k < 5; ++k)
+    EXPECT_EQ(statuses(4,
+                       [](communicator& world) {
+                         world.barrier();
+                         throw std::runtime_error("the loss is not finite");
+                       }),
+              (std::vector{1, 1, 1, 1}));
 }
 
 TEST(launch_of_tcp, reports_a_killed_rank_before_the_heartbeat) {

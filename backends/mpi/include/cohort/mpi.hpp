@@ -21,9 +21,9 @@ bool mpi_started();
 ///           s, whichever is longer. If a rank ends while MPI starts, the other ranks of its host report it
 ///           and exit at once.
 /// After     returns 0 if all ranks have returned. Otherwise exits the process without MPI_Finalize and
-///           prints the reason to the standard error stream. The exit status is communicator_exit_status if
-///           other ranks are lost or have failed, and 1 if this rank's body has thrown an exception other
-///           than communicator_error. The other ranks receive the text of that exception.
+///           prints the reason to the standard error stream. The exit status of every rank is that of the
+///           first failure: communicator_exit_status if a rank is lost, and 1 if a rank's body has thrown an
+///           exception other than communicator_error. The other ranks receive the text of that exception.
 /// Errors    setting_error for a deadline or heartbeat out of range, before MPI is initialised; for an MPI
 ///           without MPI_THREAD_MULTIPLE, or with fewer than 2²³ tags.
 struct mpi {

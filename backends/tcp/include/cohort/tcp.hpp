@@ -62,9 +62,9 @@ std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicato
 /// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are those of the environment.
 ///
 /// After     returns 0 if all ranks have returned. Otherwise prints the reason to the standard error stream
-///           and exits the process: with communicator_exit_status if other ranks are lost or have failed, and
-///           with 1 if this rank's body has thrown an exception other than communicator_error. The other
-///           ranks receive the text of that exception.
+///           and exits the process, on every rank with the status of the first failure:
+///           communicator_exit_status if a rank is lost, and 1 if a rank's body has thrown an exception other
+///           than communicator_error. The other ranks receive the text of that exception.
 struct tcp {
   template <class Body>
   static int launch(Body&& body) {

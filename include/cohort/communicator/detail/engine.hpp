@@ -30,7 +30,7 @@ class engine final : public port {
   /// Starts an operation; `describe` fills in its task.
   template <class Describe>
   std::shared_ptr<task> start(std::size_t scratch_bytes, Describe describe) {
-    if (poisoned()) throw_stall_report();
+    if (poisoned()) throw_failure();
     std::shared_ptr<task> one;
     {
       std::lock_guard const lock(state_mutex_);
@@ -49,13 +49,18 @@ class engine final : public port {
   void await(task& one);
 
   /// Announces a failure of this rank to all ranks.
-  void fail(std::string why) noexcept;
+  void fail(failure_report why) noexcept;
 
   /// Blocks until the transport is abandoned, at most for a second.
   ///
   /// Before    the engine is poisoned.
   /// After     the callers' memory is no longer accessed.
   void wait_until_abandoned();
+
+  /// The first failure of a rank.
+  ///
+  /// Before    the engine is poisoned.
+  failure_report failure();
 
   /// The first context that no communicator of this rank uses.
   std::uint32_t next_context();
@@ -85,10 +90,10 @@ class engine final : public port {
 
   /// Poisons the engine. The reason may still change until the transport is abandoned, so that all ranks
   /// report the transport's last reason.
-  void set_failure(std::string const& why);
+  void set_failure(failure_report const& why);
 
   /// Throws the error of a poisoned engine.  After: the callers' memory is no longer accessed.
-  [[noreturn, gnu::cold]] void throw_stall_report();
+  [[noreturn, gnu::cold]] void throw_failure();
 
   /// Adds the newly started tasks, and advances all active tasks once.
   void make_progress();
@@ -160,7 +165,7 @@ class engine final : public port {
   std::vector<std::shared_ptr<task>> tasks_;
   std::vector<task*> new_tasks_;
   std::uint32_t next_context_ = 1;
-  std::string stall_report_;
+  failure_report failure_;
   bool abandoned_ = false;
   bool ending_ = false;
   bool ended_ = false;

@@ -47,7 +47,7 @@ class message_communicator final : public communicator {
   std::unique_ptr<communicator> split(int color, int order) override;
   std::unique_ptr<communicator> duplicate() override { return split(0, rank()); }
 
-  void abort(std::string const& why) noexcept override;
+  int abort(std::string const& why, int exit_status) noexcept override;
   void note(rank_progress here) noexcept override { engine_->wire->note(here); }
   traffic sent() const override;
 

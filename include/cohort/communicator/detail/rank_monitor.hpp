@@ -18,8 +18,8 @@ namespace cohort::detail {
 /// Control messages between ranks.
 ///
 /// A *beat* (heartbeat) contains the sender's table of the progress of all ranks; the latest entry of each
-/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* contains the reason
-/// as a text. A *farewell* is a rank's last message.
+/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* contains a
+/// failure_report: one byte for its exit status, and its text. A *farewell* is a rank's last message.
 enum class control_message : std::uint8_t { beat, question, failure, farewell };
 
 /// Heartbeats, progress, failures and farewells of the ranks of a transport, which sends and receives their
@@ -42,8 +42,8 @@ class rank_monitor {
 
   void note(rank_progress here) noexcept;
   void note_wait(int waits_for) noexcept;
-  void announce(std::string const& why) noexcept;
-  std::optional<std::string> trouble() const;
+  void announce(failure_report const& why) noexcept;
+  std::optional<failure_report> trouble() const;
   /// Returns whether the announcement has reached every rank that must receive it.
   bool delivered() const { return delivered_; }
   /// Waits until delivered(), at most a second.
@@ -149,7 +149,7 @@ class rank_monitor {
 
   /// Sends the announcement, and checks its delivery.
   void announce_failure();
-  void set_trouble(std::string why);
+  void set_trouble(failure_report why);
   /// Announces ranks whose silence exceeds heartbeat_ as lost. If there is one, also announces ranks whose
   /// silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported together.
   void detect_lost_ranks();
@@ -168,8 +168,8 @@ class rank_monitor {
   rank_progress here_;
   std::atomic<std::int64_t> note_count_ = 0;
   std::atomic<int> waits_for_ = rank_status::nobody;
-  std::optional<std::string> announcement_;
-  std::optional<std::string> trouble_;
+  std::optional<failure_report> announcement_;
+  std::optional<failure_report> trouble_;
   std::atomic<bool> delivered_ = true;
   std::atomic<bool> another_rank_failed_ = false;
 

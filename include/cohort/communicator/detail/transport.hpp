@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/detail/failure_report.hpp>
 #include <cohort/communicator/detail/time_source.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -95,9 +95,9 @@ class transport {
   /// Announces a failure of this rank to every rank. On every rank, trouble() returns this reason from then
   /// on, unless the rank already has another one. If two ranks fail at once, ranks may thus have different
   /// reasons.
-  virtual void announce(std::string const& why) noexcept = 0;
+  virtual void announce(failure_report const& why) noexcept = 0;
   /// The reason of a failure, if there is one: the announcement of a rank, or a missing heartbeat.
-  virtual std::optional<std::string> trouble() const = 0;
+  virtual std::optional<failure_report> trouble() const = 0;
   /// Gives up all pending sends and receives; they never end.
   ///
   /// After     their memory is no longer accessed. An announcement has been sent, if possible.

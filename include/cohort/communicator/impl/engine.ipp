@@ -30,7 +30,7 @@ COHORT_CORE_INLINE bool engine::done(task& one) {
   if (one.ended.load(std::memory_order_acquire)) return true;
   if (!threaded_) make_progress();
   if (one.ended.load(std::memory_order_acquire)) return true;
-  if (poisoned()) throw_stall_report();
+  if (poisoned()) throw_failure();
   return false;
 }
 
@@ -56,7 +56,7 @@ COHORT_CORE_INLINE void engine::await(task& one) {
   if (slowly) report(wire->time().now() - begin, late);
 }
 
-COHORT_CORE_INLINE void engine::fail(std::string why) noexcept try {
+COHORT_CORE_INLINE void engine::fail(failure_report why) noexcept try {
   wire->announce(why);
   set_failure(wire->trouble().value_or(std::move(why)));
 } catch (...) {
@@ -68,6 +68,11 @@ COHORT_CORE_INLINE void engine::wait_until_abandoned() {
   std::unique_lock lock(state_mutex_);
   changed_.wait_for(lock, patience,
                     [&] { return abandoned_; });  // set by the progress thread, unless it hangs
+}
+
+COHORT_CORE_INLINE failure_report engine::failure() {
+  std::lock_guard const lock(state_mutex_);
+  return failure_;
 }
 
 COHORT_CORE_INLINE std::uint32_t engine::next_context() {
@@ -94,8 +99,8 @@ COHORT_CORE_INLINE double engine::progress_seconds() {
 COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
   bool const unwinding = std::uncaught_exceptions() > 0;
   if (unwinding && !one->poisoned())
-    one->fail(
-        text_of({"rank ", one->wire->rank(), " failed: its communicator was destroyed by an exception"}));
+    one->fail({text_of({"rank ", one->wire->rank(), " failed: its communicator was destroyed by an exception"}),
+               own_error_status});
   try {
     while (std::shared_ptr<task> const last = one->pending_task()) one->await(*last);
   } catch (...) {  // poisoned now
@@ -125,19 +130,19 @@ COHORT_CORE_INLINE void engine::end_wait() noexcept {
   if (--waiters_ == 0) wire->note_wait(rank_status::nobody);
 }
 
-COHORT_CORE_INLINE void engine::set_failure(std::string const& why) {
+COHORT_CORE_INLINE void engine::set_failure(failure_report const& why) {
   std::lock_guard const lock(state_mutex_);
-  if (!abandoned_) stall_report_ = why;
+  if (!abandoned_) failure_ = why;
   poisoned_.store(true, std::memory_order_release);
   work_.notify_all();
   wire->wake();
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE void engine::throw_stall_report() {
+COHORT_CORE_INLINE void engine::throw_failure() {
   wait_until_abandoned();
-  std::lock_guard const lock(state_mutex_);
-  throw communicator_error({.what = stall_report_});
+  failure_report const why = failure();
+  throw communicator_error({.what = why}, why.exit_status);
 }
 
 COHORT_CORE_INLINE void engine::make_progress() {
@@ -221,7 +226,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   std::string const who = all.empty() ? text_of({"the transport of rank ", wire->rank(), " does not respond"})
                                       : describe_stall(all, members, awaited);
   fail(text_of({who, " (", name, ", after ", in_seconds(settings.deadline), " s)"}));
-  throw_stall_report();
+  throw_failure();
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string engine::describe_late(task& one) {

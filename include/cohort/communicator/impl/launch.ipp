@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/exit_at_once.hpp>
+#include <cohort/communicator/detail/failure_report.hpp>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
@@ -29,18 +30,8 @@ struct outcome {
   std::vector<std::exception_ptr> failures;
   std::vector<bool> ended;
   std::size_t missing = 0;
-  std::exception_ptr cause;  // the first failure that is not a communicator_error
+  std::exception_ptr cause;  // the first failure that is not a communicator_error, nor follows from a lost rank
 };
-
-[[gnu::cold]] COHORT_CORE_INLINE std::string text_of(std::exception_ptr const& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (std::exception const& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is not derived from std::exception";
-  }
-}
 
 [[gnu::cold]] COHORT_CORE_INLINE bool is_communicator_error(std::exception_ptr const& thrown) {
   try {
@@ -62,25 +53,30 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure) world->abort(text_of(failure));
+  int first = own_error_status;  // status of the first failure of a rank
+  if (failure) {
+    failure_report const why = failure_of(failure);
+    first = world->abort(why, why.exit_status);
+  }
   world.reset();
   std::lock_guard const lock(all.mutex);
   all.failures[rank] = failure;
-  if (failure && !all.cause && !is_communicator_error(failure)) all.cause = failure;
+  if (failure && !all.cause && first == own_error_status && !is_communicator_error(failure)) all.cause = failure;
   all.ended[rank] = true;
   --all.missing;
   all.changed.notify_all();
 }
 
-/// Logs the ranks that hang and the exceptions of the others, then exits the process.
-COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
+/// Logs the ranks that hang and the exceptions of the others, then exits the process with the status of the
+/// first failure.
+COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all, int status) {
   sink const say = stderr_sink();
   for (std::size_t rank = 0; rank < all.failures.size(); ++rank)
     if (!all.ended[rank])
       say(text_of({"rank ", rank, " has not ended; exiting the process"}));
     else if (all.failures[rank])
-      say(text_of({"rank ", rank, ": ", text_of(all.failures[rank])}));
-  exit_at_once(communicator_exit_status);
+      say(text_of({"rank ", rank, ": ", failure_of(all.failures[rank])}));
+  exit_at_once(status);
 }
 
 /// Waits until all ranks have ended, or exits the process if a rank hangs after another one failed.
@@ -101,7 +97,7 @@ COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
     if (!std::exchange(said, true)) stderr_sink()(*trouble);
     for (std::size_t rank = 0; rank < all.ended.size(); ++rank)
       if (!all.ended[rank] && now >= std::max(begin, hub.last_activity(static_cast<int>(rank))) + longest)
-        exit_with_hung_ranks(all);
+        exit_with_hung_ranks(all, trouble->exit_status);
   }
 }
 
@@ -133,9 +129,9 @@ COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, d
   for (std::thread& one : running) one.join();  // bounded: returns soon, the bodies have ended
   if (all.cause) std::rethrow_exception(all.cause);
   for (std::exception_ptr const& one : all.failures)
-    if (one) std::rethrow_exception(one);
+    if (one && detail::is_communicator_error(one)) std::rethrow_exception(one);
   if (auto const why = hub.trouble())
-    throw communicator_error({.what = *why});  // failure while a rank closed its communicator
+    throw communicator_error({.what = *why}, why->exit_status);
   return 0;
 }
 

@@ -116,13 +116,14 @@ COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int
   return std::make_unique<message_communicator>(engine_, its);
 }
 
-COHORT_CORE_INLINE void message_communicator::abort(std::string const& why) noexcept {
+COHORT_CORE_INLINE int message_communicator::abort(std::string const& why, int exit_status) noexcept {
   try {
-    engine_->fail(text_of({"rank ", engine_->wire->rank(), " failed: ", why}));
+    engine_->fail({text_of({"rank ", engine_->wire->rank(), " failed: ", why}), exit_status});
   } catch (...) {
     engine_->fail({});
   }
   engine_->wait_until_abandoned();
+  return engine_->failure().exit_status;
 }
 
 COHORT_CORE_INLINE traffic message_communicator::sent() const {

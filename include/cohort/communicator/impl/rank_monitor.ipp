@@ -23,7 +23,7 @@ COHORT_CORE_INLINE rank_monitor::rank_monitor(int rank, int size, std::chrono::m
       last_beat_to_(rank) {}
 
 COHORT_CORE_INLINE std::size_t rank_monitor::longest_message() const {
-  return std::max(longest_text, peers_.size() * sizeof(rank_entry));
+  return std::max(1 + longest_text, peers_.size() * sizeof(rank_entry));
 }
 
 COHORT_CORE_INLINE void rank_monitor::note(rank_progress here) noexcept {
@@ -37,15 +37,15 @@ COHORT_CORE_INLINE void rank_monitor::note_wait(int waits_for) noexcept {
   ++note_count_;
 }
 
-COHORT_CORE_INLINE void rank_monitor::announce(std::string const& why) noexcept {
+COHORT_CORE_INLINE void rank_monitor::announce(failure_report const& why) noexcept {
   std::lock_guard const hold(mutex_);
   if (announcement_) return;
-  announcement_ = why.substr(0, longest_text);
+  announcement_.emplace(why.substr(0, longest_text), why.exit_status);
   if (!trouble_) trouble_ = announcement_;
   delivered_ = false;
 }
 
-COHORT_CORE_INLINE std::optional<std::string> rank_monitor::trouble() const {
+COHORT_CORE_INLINE std::optional<failure_report> rank_monitor::trouble() const {
   std::lock_guard const hold(mutex_);
   return trouble_;
 }
@@ -139,8 +139,10 @@ COHORT_CORE_INLINE void rank_monitor::handle(int from, control_message what,
   one.answers = true;
   if (what == control_message::failure) {
     one.announced = another_rank_failed_ = true;
-    set_trouble(std::string(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
-    return;
+    if (bytes.empty()) return set_trouble({text_of({"rank ", from, " has sent an empty report of a failure"})});
+    std::span const text = bytes.subspan(1);
+    return set_trouble({std::string(reinterpret_cast<char const*>(text.data()), text.size()),
+                        std::to_integer<int>(bytes[0])});
   }
   for (std::size_t i = 0; i < std::min(peers_.size(), bytes.size() / sizeof(rank_entry)); ++i) {
     rank_entry there{};
@@ -189,7 +191,7 @@ COHORT_CORE_INLINE void rank_monitor::announce_failure() {
     std::string why;
     {
       std::lock_guard const hold(mutex_);
-      why = *announcement_;
+      why = static_cast<char>(announcement_->exit_status) + *announcement_;
     }
     send_to_all(control_message::failure, std::as_bytes(std::span(why)));
   }
@@ -199,7 +201,7 @@ COHORT_CORE_INLINE void rank_monitor::announce_failure() {
   delivered_ = !waits;
 }
 
-COHORT_CORE_INLINE void rank_monitor::set_trouble(std::string why) {
+COHORT_CORE_INLINE void rank_monitor::set_trouble(failure_report why) {
   std::lock_guard const hold(mutex_);
   if (!trouble_) trouble_ = std::move(why);
 }

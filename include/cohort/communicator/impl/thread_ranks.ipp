@@ -19,7 +19,7 @@ COHORT_CORE_INLINE void thread_hub::wake(rank_state& one) {
   one.changed.notify_all();
 }
 
-COHORT_CORE_INLINE void thread_hub::announce(std::string const& reason) {
+COHORT_CORE_INLINE void thread_hub::announce(failure_report const& reason) {
   {
     std::lock_guard const lock(mutex);
     if (lost.load()) return;
@@ -29,7 +29,7 @@ COHORT_CORE_INLINE void thread_hub::announce(std::string const& reason) {
   for (rank_state& one : places) wake(one);
 }
 
-COHORT_CORE_INLINE std::optional<std::string> thread_hub::trouble() {
+COHORT_CORE_INLINE std::optional<failure_report> thread_hub::trouble() {
   if (!lost.load()) return std::nullopt;
   std::lock_guard const lock(mutex);
   return why;

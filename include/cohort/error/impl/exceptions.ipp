@@ -15,6 +15,10 @@ namespace cohort {
 [[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE error::error(refusal why)
     : std::runtime_error(message(why)), why_(std::move(why)) {}
 
+[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE communicator_error::communicator_error(refusal why,
+                                                                                       int exit_status)
+    : error(std::move(why)), exit_status_(exit_status) {}
+
 COHORT_CORE_INLINE std::string error::message(refusal const& r) {
   bool const has_expected = !r.expected.empty();
   return detail::text_of({r.what, r.where.empty() ? "" : " (", r.where, r.where.empty() ? "" : ")",

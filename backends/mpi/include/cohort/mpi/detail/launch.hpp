@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <boost/mpi/environment.hpp>
+#include <cohort/communicator/detail/failure_report.hpp>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -39,13 +40,10 @@ class mpi_process {
       launch_scope const launched(world_.ranks->size());
       body(*world_.ranks);
       world_.ranks.reset();  // leaves, and waits for the other ranks
-      if (auto const why = world_.control->trouble()) throw communicator_error({.what = *why});
-    } catch (communicator_error const& error) {
-      fail(error.what(), communicator_exit_status);
-    } catch (std::exception const& error) {
-      fail(error.what(), 1);
+      if (auto const why = world_.control->trouble())
+        throw communicator_error({.what = *why}, why->exit_status);
     } catch (...) {
-      fail("an exception that is not derived from std::exception", 1);
+      fail(failure_of(std::current_exception()));
     }
     watchdog const limit(std::max(settings_.deadline, time_for_mpi),
                          text_of({"MPI_Finalize returned on rank ", rank_}));
@@ -57,13 +55,12 @@ class mpi_process {
   /// Lower bound of the time limits for starting and ending MPI, because both are slow on a busy machine.
   static constexpr std::chrono::milliseconds time_for_mpi{10'000};
   static constexpr auto no_limit = std::chrono::hours(24 * 365);
-  /// mpirun reports the exit status of the first process that ends. This delay lets the failed rank end
-  /// first.
+  /// mpirun names the first process that ends. This delay lets the failed rank end first.
   static constexpr auto secondary_failure_delay = std::chrono::milliseconds(250);
 
-  /// Logs the reason, announces it to the other ranks, and exits the process. Does not call MPI_Finalize,
-  /// which would wait for lost ranks.
-  [[noreturn, gnu::cold]] void fail(std::string const& why, int status);
+  /// Logs the reason, announces it to the other ranks, and exits the process with the status of the first
+  /// failure of a rank. Does not call MPI_Finalize, which would wait for lost ranks.
+  [[noreturn, gnu::cold]] void fail(failure_report const& why);
 
   communicator_settings settings_;
   roll_call ranks_of_host_;

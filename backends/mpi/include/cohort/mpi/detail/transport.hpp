@@ -44,8 +44,8 @@ class mpi_transport final : public transport {
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override {
     return control_->query_ranks(patience);
   }
-  void announce(std::string const& why) noexcept override { control_->announce(why); }
-  std::optional<std::string> trouble() const override { return control_->trouble(); }
+  void announce(failure_report const& why) noexcept override { control_->announce(why); }
+  std::optional<failure_report> trouble() const override { return control_->trouble(); }
   /// Cancels receives. Operations that cannot be cancelled (a partly received message, a send to a lost rank)
   /// may still end while the announcement is sent. If one is still pending afterwards, MPI is never called
   /// again, so that MPI does not access its memory.

@@ -78,9 +78,10 @@ COHORT_NCCL_INLINE std::unique_ptr<communicator> nccl::duplicate() {
   return std::unique_ptr<nccl>(new nccl(over_->duplicate(), family_, why_not_));
 }
 
-COHORT_NCCL_INLINE void nccl::abort(std::string const& why) noexcept {
-  over_->abort(why);  // makes a thread that starts a sum release the mutex
+COHORT_NCCL_INLINE int nccl::abort(std::string const& why, int exit_status) noexcept {
+  int const first = over_->abort(why, exit_status);  // makes a thread that starts a sum release the mutex
   if (std::lock_guard const lock(mutex_); ranks_) ranks_->abort();
+  return first;
 }
 
 COHORT_NCCL_INLINE traffic nccl::sent() const {

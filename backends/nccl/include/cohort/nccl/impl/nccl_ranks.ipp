@@ -193,7 +193,7 @@ COHORT_NCCL_INLINE void nccl_ranks::fail_at_deadline(char const* doing) {
 
 COHORT_NCCL_INLINE void nccl_ranks::fail(std::string const& why) {
   check_other_ranks();  // another rank may have announced the reason
-  over_->abort(why);
+  over_->abort(why, communicator_exit_status);
   abort();
   over_->barrier();  // throws the reason that all ranks receive
   throw communicator_error({.what = why});

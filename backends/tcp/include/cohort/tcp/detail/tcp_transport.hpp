@@ -39,7 +39,7 @@ class tcp_transport final : public transport {
   /// the destructor, which may find out that a rank is lost; or null. `by`: outlives this transport.
   tcp_transport(std::vector<tcp_socket> listening, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
-                std::shared_ptr<std::optional<std::string>> last_trouble = {},
+                std::shared_ptr<std::optional<failure_report>> last_trouble = {},
                 socket_api& by = system_sockets());
   /// Waits for the other ranks to leave, because their messages may arrive until then.
   ~tcp_transport() override;
@@ -69,8 +69,8 @@ class tcp_transport final : public transport {
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override {
     return monitor_.query_ranks(patience);
   }
-  void announce(std::string const& why) noexcept override { monitor_.announce(why); }
-  std::optional<std::string> trouble() const override { return monitor_.trouble(); }
+  void announce(failure_report const& why) noexcept override { monitor_.announce(why); }
+  std::optional<failure_report> trouble() const override { return monitor_.trouble(); }
   void abandon() noexcept override;
   void leave() noexcept override { monitor_.leave(); }
 
@@ -193,7 +193,7 @@ class tcp_transport final : public transport {
   clock::time_point may_accept_at_{};
   bool listens_ = true;
   std::int64_t refused_ = 0, next_count_ = 100;
-  std::shared_ptr<std::optional<std::string>> last_trouble_;
+  std::shared_ptr<std::optional<failure_report>> last_trouble_;
   monitor monitor_;
 };
 

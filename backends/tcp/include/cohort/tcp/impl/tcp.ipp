@@ -93,7 +93,7 @@ COHORT_TCP_INLINE std::string address_from_launcher() {
 /// As cohort::make_tcp. `last_trouble`: see tcp_transport.
 COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(
     tcp_settings const& settings, communicator_settings how,
-    std::shared_ptr<std::optional<std::string>> last_trouble) {
+    std::shared_ptr<std::optional<failure_report>> last_trouble) {
   check_settings(how);
   tcp_start start;
   join(start, from_environment(settings), how);
@@ -168,25 +168,19 @@ COHORT_TCP_INLINE int tcp::run(tcp_settings const& where, communicator_settings 
                                detail::rank_body body) {
   std::unique_ptr<communicator> world;
   int rank = -1;
-  auto const fail = [&](std::string const& why, int status) {
-    if (world) world->abort(why);
-    stderr_sink()(rank < 0 ? why : detail::text_of({"rank ", rank, ": ", why}));
-    detail::exit_at_once(status);
-  };
   try {
-    auto const last_trouble = std::make_shared<std::optional<std::string>>();
+    auto const last_trouble = std::make_shared<std::optional<detail::failure_report>>();
     world = detail::make_tcp(where, settings, last_trouble);
     rank = world->rank();
     detail::launch_scope const launched(world->size());
     body(*world);
     world.reset();  // leaves, and waits for the other ranks
-    if (*last_trouble) throw communicator_error({.what = **last_trouble});
-  } catch (communicator_error const& error) {
-    fail(error.what(), communicator_exit_status);
-  } catch (std::exception const& error) {
-    fail(error.what(), 1);
+    if (auto const& why = *last_trouble) throw communicator_error({.what = *why}, why->exit_status);
   } catch (...) {
-    fail("an exception that is not derived from std::exception", 1);
+    detail::failure_report const why = detail::failure_of(std::current_exception());
+    int const status = world ? world->abort(why, why.exit_status) : why.exit_status;
+    stderr_sink()(rank < 0 ? std::string(why) : detail::text_of({"rank ", rank, ": ", why}));
+    detail::exit_at_once(status);
   }
   return 0;
 }

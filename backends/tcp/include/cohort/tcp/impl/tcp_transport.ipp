@@ -66,7 +66,7 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
 
 COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
                                                tls_identity identity, communicator_settings const& settings,
-                                               std::shared_ptr<std::optional<std::string>> last_trouble,
+                                               std::shared_ptr<std::optional<failure_report>> last_trouble,
                                                socket_api& by)
     : by_(by),
       time_(by.time()),
