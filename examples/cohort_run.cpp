@@ -56,14 +56,16 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
   --help             shows this text
 
 The output of each rank is printed line by line, after its number in brackets. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
-SIGUSR2 are passed to all processes. If one process fails, the others have 15 seconds to end; then they are terminated.
+SIGUSR2 are passed to all processes. After a second SIGINT, SIGTERM or SIGHUP they have 10 seconds to end; a third one
+kills them. If one process fails, the others have 15 seconds to end; then they are terminated. If cohort-run itself is
+killed, its processes on all hosts receive SIGTERM, and SIGKILL after 15 seconds.
 The exit status is that of the first process that failed for a reason of its own, otherwise 75 if ranks were lost, or 0.
 A process is lost if it exits with status 75, if a signal ends it, or if ssh loses its connection (status 255).
 )";
 
 constexpr int lost = 75;                             // cohort::communicator_exit_status
-constexpr auto grace = std::chrono::seconds(15);     // after a process failed
-constexpr auto patience = std::chrono::seconds(10);  // after SIGTERM
+constexpr auto grace = std::chrono::seconds(15);     // after a process failed, or cohort-run was killed
+constexpr auto patience = std::chrono::seconds(10);  // after SIGTERM, or a second interrupt
 using clock_type = std::chrono::steady_clock;
 
 struct usage_error : std::runtime_error {
@@ -273,10 +275,68 @@ class signal_source {
   int descriptor_ = -1;
 };
 
+/// A process that ends the process groups of this host if cohort-run is killed. It reads their numbers from a pipe,
+/// which ends when cohort-run does.
+class watchdog {
+ public:
+  watchdog() {
+    int ends[2];
+    pid_t const id = ::pipe2(ends, O_CLOEXEC) == 0 ? ::fork() : -1;
+    if (id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
+    if (id == 0) watch(ends);
+    ::close(ends[0]);
+    pipe_ = ends[1];
+  }
+  watchdog(watchdog const&) = delete;
+  ~watchdog() { ::close(pipe_); }
+
+  /// Called by the leader of the group before it executes a program: cohort-run may be killed after the fork.
+  void add(pid_t group) const { write(group); }
+  void remove(pid_t group) const { write(-group); }
+
+ private:
+  void write(pid_t one) const {
+    if (::write(pipe_, &one, sizeof one) < 0) return;  // the watchdog was killed: PR_SET_PDEATHSIG remains
+  }
+
+  [[noreturn]] static void watch(int const (&ends)[2]) {
+    // Whoever ends or kills cohort-run by its terminal, group or name does not reach this process.
+    ::setsid();
+    ::prctl(PR_SET_NAME, "cohort-watchdog");
+    sigset_t all;
+    sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
+    int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int const one : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, one);
+    constexpr int pipe = STDERR_FILENO + 1;
+    ::dup2(ends[0], pipe);
+    ::close_range(pipe + 1, ~0U, 0);
+    if (::chdir("/") != 0) ::_exit(1);
+    std::vector<pid_t> groups;
+    pid_t one = 0;
+    while (::read(pipe, &one, sizeof one)
+           == static_cast<ssize_t>(sizeof one))  // bounded: until cohort-run ends
+      if (one > 0)
+        groups.push_back(one);
+      else
+        std::erase(groups, -one);
+    auto const send = [&](int signal) {
+      std::erase_if(groups, [&](pid_t group) { return ::kill(-group, signal) != 0; });
+    };
+    send(SIGTERM);
+    for (auto const end = clock_type::now() + grace; !groups.empty() && clock_type::now() < end; send(0))
+      ::usleep(50'000);
+    send(SIGKILL);
+    ::_exit(0);
+  }
+
+  int pipe_ = -1;
+};
+
 class run {
  public:
-  run(command const& given, int restart, signal_source const& signals)
-      : given_(given), restart_(restart), signals_(signals) {}
+  run(command const& given, int restart, signal_source const& signals, watchdog const& guard)
+      : given_(given), restart_(restart), signals_(signals), guard_(guard) {}
 
   /// Starts all ranks, and returns the exit status of the job.
   int all() {
@@ -320,17 +380,19 @@ class run {
     if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0
         || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
       throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
+    std::string const script = one.remote ? script_of(variables, local, on.ranks, secret) : "";
     one.id = ::fork();
     if (one.id < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
     if (one.id == 0) {
       ::setpgid(0, 0);  // the terminal's signals reach only cohort-run, which passes them on
+      guard_.add(::getpid());
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
       ::signal(SIGPIPE, SIG_DFL);
       ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
-      one.remote ? exec_remote(on) : exec_here(variables, local, on.ranks);
+      one.remote ? exec_remote(on, script.size()) : exec_here(variables, local, on.ranks);
     }
     ::setpgid(one.id, one.id);  // also here: a signal may be sent before the process has run
     ::close(out[1]);
@@ -339,7 +401,6 @@ class run {
     if (one.remote) {
       ::close(in[0]);
       one.input = in[1];
-      std::string const script = script_of(variables, local, on.ranks, secret);
       if (::write(one.input, script.data(), script.size()) != static_cast<ssize_t>(script.size()))
         throw std::runtime_error("cannot send the command to " + on.name);
     }
@@ -377,10 +438,11 @@ class run {
     for (std::size_t k = begin_of(local); k < begin_of(local + 1); ++k) CPU_SET(all[k], &set);
     ::sched_setaffinity(0, sizeof set, &set);
   }
-  [[noreturn]] void exec_remote(host const& on) const {
+  /// The shell reads only the bytes of its script: the names of signals, which may have arrived, are behind it.
+  [[noreturn]] void exec_remote(host const& on, std::size_t bytes_of_script) const {
     std::vector<std::string> words = given_.ssh;
     words.push_back(on.name);
-    words.push_back("sh -s");
+    words.push_back("sh -c 'eval \"$(dd bs=1 count=" + std::to_string(bytes_of_script) + " 2>/dev/null)\"'");
     exec(words);
   }
   [[noreturn]] static void exec(std::vector<std::string> const& words) {
@@ -392,28 +454,39 @@ class run {
     ::_exit(127);
   }
 
+  /// Whether a shell can export a variable of this name.
+  static bool is_name(std::string_view name) {
+    return !name.empty() && std::ranges::all_of(name, [](char one) {
+      return one == '_' || (one >= 'A' && one <= 'Z') || (one >= 'a' && one <= 'z')
+             || (one >= '0' && one <= '9');
+    });
+  }
+
   /// The script that a shell on another host reads from ssh. It then reads the names of signals, and ends the
-  /// program if ssh ends. A secret is written to a file that only this user can read.
+  /// program if ssh ends. A secret is written to a file that only this user can read, and removed at the end.
   std::string script_of(std::vector<std::pair<std::string, std::string>> const& variables, int local,
                         int ranks, std::string const& secret) const {
     std::string made = "cd " + quoted(std::filesystem::current_path().string()) + " || exit 127\n";
     for (char** one = ::environ; *one; ++one) {
       std::string_view const all = *one;
       std::size_t const equals = all.find('=');
-      if (!all.starts_with("COHORT_") || equals == std::string_view::npos) continue;
+      if (!all.starts_with("COHORT_") || !is_name(all.substr(0, equals))) continue;
       made += "export " + std::string(all.substr(0, equals)) + "="
               + quoted(std::string(all.substr(equals + 1))) + "\n";
     }
     for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
     made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
             + ")); echo $((n > 0 ? n : 1)))}\n";
+    // This shell lives as long as the program. Its traps do not apply to the program.
+    made += "secret= setsid=\ntrap : HUP INT TERM\ntrap '[ -z \"$secret\" ] || rm -f \"$secret\"' EXIT\n";
     if (!secret.empty())
       made +=
-          "COHORT_SECRET_FILE=$(mktemp) || exit 127; export COHORT_SECRET_FILE\n"  // only its owner may read it
-          "trap 'rm -f \"$COHORT_SECRET_FILE\"' EXIT\n"
-          "cat > \"$COHORT_SECRET_FILE\" <<'END'\n"
-          + secret + "\nEND\n";
-    std::string words;
+          "secret=$(mktemp) || exit 127\n"  // only its owner may read it
+          "cat > \"$secret\" <<'END'\n"
+          + secret + "\nEND\nCOHORT_SECRET_FILE=$secret; export COHORT_SECRET_FILE\n";
+    made +=
+        "command -v setsid > /dev/null && setsid=setsid\n";  // signals then also reach the program's children
+    std::string words = " $setsid";
     if (given_.binds) {
       // As bind(), if the shell may use all processors. nproc reads OMP_NUM_THREADS.
       std::string const k = std::to_string(local), of = std::to_string(ranks);
@@ -425,13 +498,20 @@ class run {
     // The program replaces a shell in the foreground: a shell lets programs in the background ignore SIGINT.
     made +=
         "exec 3<&0\n"
-        "sh -c 'program=$$ shell=$1; shift\n"
-        "(while read -r name; do kill -s \"$name\" $program; done; kill -0 $shell && kill $program) <&3 "
-        "2>/dev/null >/dev/null &\n"
-        "exec 3<&-; exec \"$@\" < /dev/null' sh $$"
+        "sh -c 'program=$$ shell=$1 secret=$2; shift 2\n"
+        "send() { kill -s \"$1\" -- -$program || kill -s \"$1\" $program; }\n"
+        "(trap \"\" HUP INT TERM\n"
+        "while read -r name; do send \"$name\"; done\n"
+        "[ -z \"$secret\" ] || rm -f \"$secret\"\n"
+        "kill -0 $shell || exit\n"
+        "send TERM; n=0\n"
+        "while [ $n -lt "
+        + std::to_string(grace.count())
+        + " ] && kill -0 $shell; do sleep 1; n=$((n + 1)); done\n"
+          "kill -0 $shell && send KILL) <&3 2>/dev/null >/dev/null &\n"
+          "exec 3<&-; exec \"$@\" < /dev/null' sh $$ \"$secret\""
         + words + "\nexit $?\n";
-    // sh reads its script from the same stream: it must have read the whole script before the program begins.
-    return "{\n" + made + "}\n";
+    return made;
   }
 
   bool has_ended() const {
@@ -512,9 +592,19 @@ class run {
   void handle_signals() {
     while (int const signal = signals_.next()) {
       if (signal == SIGCHLD) continue;
-      if (signal_source::ends_job(signal)) interrupted_ = true;
+      if (signal_source::ends_job(signal)) interrupt();
       for (process const& one : processes_) send(one, signal);
     }
+  }
+  /// Counts the user's signals. Launchers send one signal to a process and its group: they count once.
+  void interrupt() {
+    auto const now = clock_type::now();
+    bool const repeated = interrupted_ && now - last_interrupt_ < std::chrono::milliseconds(500);
+    interrupted_ = true;
+    if (repeated) return;
+    last_interrupt_ = now;
+    if (++interrupts_ == 2) kill_at_ = std::min(kill_at_, now + patience);
+    if (interrupts_ > 2) kill_at_ = std::min(kill_at_, now);
   }
 
   /// A process that a signal has ended is lost, as its host may be. A shell adds 128 to the signal; ssh exits
@@ -529,6 +619,7 @@ class run {
       int status = 0;
       if (one.status || ::waitpid(one.id, &status, WNOHANG) != one.id) continue;
       one.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      guard_.remove(one.id);
       if (one.input >= 0) ::close(std::exchange(one.input, -1));
       if (WIFSIGNALED(status))
         std::fprintf(stderr, "cohort-run: rank %d%s was ended by the signal %s\n", one.rank, one.on.c_str(),
@@ -541,52 +632,64 @@ class run {
       else if (*one.status != 0)
         std::fprintf(stderr, "cohort-run: rank %d%s has exited with status %d\n", one.rank, one.on.c_str(),
                      *one.status);
-      if (*one.status != 0 && !first_failure_) first_failure_ = clock_type::now();
+      if (*one.status != 0 && !failed_) {
+        failed_ = true;
+        terminate_at_ = clock_type::now() + grace;
+        kill_at_ = std::min(kill_at_, terminate_at_ + patience);
+      }
       if (!is_lost(one, *one.status) && *one.status != 0 && !cause_) cause_ = *one.status;
     }
   }
 
-  /// Ends the processes that are left some time after one has failed.
+  /// Ends the processes that are left some time after one has failed, or after the user's second interrupt.
   void end_others() {
-    if (!first_failure_) return;
-    auto const waited = clock_type::now() - *first_failure_;
-    if (killed_ && waited >= grace + 2 * patience)  // a host does not answer: only its ssh can be ended
-      for (process const& one : processes_)
-        if (one.remote && !one.status) ::kill(one.id, SIGKILL);
-    if (waited < grace || (terminated_ && waited < grace + patience) || killed_) return;
-    bool const kills = terminated_;
-    for (process const& one : processes_) {
-      if (one.status) continue;
-      std::fprintf(stderr, "cohort-run: rank %d%s has not ended: %s\n", one.rank, one.on.c_str(),
-                   kills ? "SIGKILL" : "SIGTERM");
-      send(one, kills ? SIGKILL : SIGTERM);
-    }
-    (kills ? killed_ : terminated_) = true;
+    auto const now = clock_type::now();
+    auto const end = [&](clock_type::time_point& at, int signal) {
+      if (now < at) return false;
+      at = never;
+      for (process const& one : processes_) {
+        if (one.status) continue;
+        std::fprintf(stderr, "cohort-run: rank %d%s has not ended: SIG%s\n", one.rank, one.on.c_str(),
+                     ::sigabbrev_np(signal));
+        send(one, signal);
+      }
+      return true;
+    };
+    end(terminate_at_, SIGTERM);
+    if (end(kill_at_, SIGKILL)) end_ssh_at_ = now + patience;
+    if (now < end_ssh_at_) return;  // a host does not answer: only its ssh can be ended
+    for (process const& one : processes_)
+      if (one.remote && !one.status) ::kill(-one.id, SIGKILL);
   }
 
   int status() const {
     if (cause_) return *cause_;
-    return first_failure_ ? lost : 0;
+    return failed_ ? lost : 0;
   }
 
   command const& given_;
   int restart_;
   signal_source const& signals_;
+  watchdog const& guard_;
   std::vector<process> processes_;
-  std::optional<clock_type::time_point> first_failure_, all_ended_;
+  static constexpr auto never = clock_type::time_point::max();
+  clock_type::time_point terminate_at_ = never, kill_at_ = never, end_ssh_at_ = never, last_interrupt_{};
+  std::optional<clock_type::time_point> all_ended_;
   std::optional<int> cause_;  // the first status that is neither 0 nor `lost`
-  bool interrupted_ = false, terminated_ = false, killed_ = false;
+  int interrupts_ = 0;
+  bool failed_ = false, interrupted_ = false;
 };
 
 int run_with_restarts(command given) {
   divide(given);
   if (!given.output.empty()) std::filesystem::create_directories(given.output);
   ::signal(SIGPIPE, SIG_IGN);
+  watchdog const guard;
   signal_source const signals;
   auto delay = std::chrono::seconds(1);
   constexpr auto longest_delay = std::chrono::seconds(60);
   for (int restart = 0;; ++restart) {
-    run job(given, restart, signals);
+    run job(given, restart, signals, guard);
     int const status = job.all();
     if (status != lost || restart == given.restarts || job.interrupted()) return status;
     std::fprintf(stderr, "cohort-run: ranks were lost: start %d of %d in %lld s\n", restart + 2,

@@ -140,18 +140,103 @@ class cohort_run(unittest.TestCase):
                 on = " on a" if flags else ""
                 self.assertIn(f"rank 0{on} has exited with status 7\n", job.stderr.read())
 
+    def alive(self, numbers):
+        """Those of the processes that have not ended."""
+        def lives(number):
+            try:
+                return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            except OSError:
+                return False
+        return [number for number in numbers if lives(number)]
+
+    def wait_for_end(self, numbers, seconds):
+        end = time.monotonic() + seconds
+        while self.alive(numbers) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(self.alive(numbers), [])
+
     def test_ends_the_processes_if_it_is_killed(self):
-        script = "echo $$ > pid.$COHORT_RANK; echo ready; exec sleep 60"
+        # The second process of each rank is its child; those of rank 1 ignore SIGTERM.
+        script = ('[ $COHORT_RANK = 0 ] || trap "" TERM; echo "$COHORT_SECRET_FILE" > secret.$COHORT_RANK; '
+                  'sleep 60 & echo $$ $! > pid.$COHORT_RANK; echo ready; wait')
         for flags in ((), self.remote("--hosts", "a,b")):
             with subprocess.Popen(self.command("-n", 2, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
                 for _ in range(2):
                     job.stdout.readline()
+                numbers = [[int(one) for one in (self.folder / f"pid.{rank}").read_text().split()] for rank in range(2)]
+                self.assertEqual(len(self.alive(numbers[0] + numbers[1])), 4)
                 job.kill()
-            numbers = [int((self.folder / f"pid.{rank}").read_text()) for rank in range(2)]
-            end = time.monotonic() + 20
-            while any(pathlib.Path(f"/proc/{number}").exists() for number in numbers) and time.monotonic() < end:
-                pass
-            self.assertFalse([number for number in numbers if pathlib.Path(f"/proc/{number}").exists()])
+            self.wait_for_end(numbers[0], 10)
+            self.wait_for_end(numbers[1], LONGEST)
+            for rank in range(2):
+                secret = (self.folder / f"secret.{rank}").read_text().strip()
+                end = time.monotonic() + 10
+                while flags and os.path.exists(secret) and time.monotonic() < end:
+                    time.sleep(0.01)
+                self.assertFalse(os.path.exists(secret), secret)
+
+    def test_keeps_a_signal_that_arrives_while_ssh_connects(self):
+        slow = self.folder / "slow"
+        slow.write_text('#!/bin/sh\nshift\ntouch connecting\nwhile [ ! -e connected ]; do sleep 0.02; done\nexec sh -c "$*"\n')
+        slow.chmod(0o700)
+        with subprocess.Popen(self.command("-n", 1, "--ssh", slow, "--hosts", "a", script="exec sleep 60"), stderr=subprocess.PIPE,
+                              text=True, cwd=self.folder) as job:
+            while not (self.folder / "connecting").exists():
+                time.sleep(0.01)
+            job.send_signal(signal.SIGTERM)
+            time.sleep(0.5)  # cohort-run passes the signal on before the connection
+            (self.folder / "connected").touch()
+            self.assertEqual(job.wait(20), 75, job.stderr.read())
+
+    def test_repeated_interrupts_end_processes_that_ignore_them(self):
+        script = 'trap "" INT TERM; echo $$ > pid.$COHORT_RANK; echo ready; while :; do sleep 0.05; done'
+        for flags in ((), self.remote("--hosts", "a,b")):
+            for interrupts, least, most in ((2, 9, 16), (3, 0, 8)):
+                with self.subTest(flags=flags, interrupts=interrupts), subprocess.Popen(
+                        self.command("-n", 2, "--restarts", 3, *flags, script=script), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                        cwd=self.folder) as job:
+                    for _ in range(2):
+                        job.stdout.readline()
+                    numbers = [int((self.folder / f"pid.{rank}").read_text()) for rank in range(2)]
+                    for _ in range(interrupts):
+                        job.send_signal(signal.SIGINT)
+                        time.sleep(0.6)  # what follows within half a second is the same interrupt
+                    begin = time.monotonic()
+                    self.assertEqual(job.wait(LONGEST), 75)
+                    self.assertTrue(least <= time.monotonic() - begin <= most, time.monotonic() - begin)
+                    self.assertIn("has not ended: SIGKILL", job.stderr.read())
+                    self.wait_for_end(numbers, 5)
+
+    def test_waits_after_one_interrupt(self):
+        script = 'trap "sleep 12; echo saved; exit 75" INT; echo ready; while :; do sleep 0.05; done'
+        with subprocess.Popen(self.command("-n", 1, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
+            job.stdout.readline()
+            job.send_signal(signal.SIGINT)
+            job.send_signal(signal.SIGINT)  # as a launcher that sends to a process and to its group
+            self.assertEqual(job.communicate(timeout=LONGEST)[0], "saved\n")
+            self.assertEqual(job.returncode, 75)
+
+    def test_carries_no_commands_in_names_of_variables(self):
+        for name in ("COHORT_A;touch harm;B", "COHORT_$(touch harm)", "COHORT_\ntouch harm\nB", "COHORT_A b"):
+            environment = {**os.environ, name: "1", "COHORT_PORTS": "1-2"}
+            done = subprocess.run(self.command("-n", 1, *self.remote("--hosts", "a"), script="echo $COHORT_PORTS"), capture_output=True,
+                                  text=True, timeout=LONGEST, cwd=self.folder, env=environment)
+            self.assertEqual((done.returncode, done.stdout), (0, "1-2\n"), done.stderr)
+            self.assertFalse((self.folder / "harm").exists(), name)
+
+    def test_removes_the_secret_from_other_hosts(self):
+        secrets = self.folder / "secrets"
+        secrets.mkdir()
+        environment = {**os.environ, "TMPDIR": str(secrets)}
+        for script, sent in (("true", None), ("exit 3", None), ("kill -9 $$", None), ("echo ready; exec sleep 60", signal.SIGTERM)):
+            with subprocess.Popen(self.command("-n", 1, *self.remote("--hosts", "a"), script=script), stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, cwd=self.folder, env=environment) as job:
+                if sent:
+                    job.stdout.readline()
+                    self.assertEqual(len(list(secrets.iterdir())), 1)
+                    job.send_signal(sent)
+                job.wait(LONGEST)
+            self.assertEqual(list(secrets.iterdir()), [], script)
 
     def test_starts_ranks_on_other_hosts(self):
         script = 'echo "$COHORT_RANK $COHORT_LOCAL_RANK $COHORT_JOIN $PWD"; stat -c %a $COHORT_SECRET_FILE; cat $COHORT_SECRET_FILE'
