@@ -144,7 +144,8 @@ TEST(rank_monitor, ignores_damaged_tables) {
   three_ranks ranks;
   std::vector<std::byte> const bytes(1000, std::byte{0x7f});
   for (std::size_t size : {0, 1, 31, 33, 1000})
-    ranks.messages.boxes[0].push_back({1, control_message::beat, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}});
+    ranks.messages.boxes[0].push_back(
+        {1, control_message::beat, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}});
   ranks.run(10ms);
   EXPECT_FALSE(ranks[0].trouble());
   for (rank_status const& one : ranks[0].query_ranks(0ms)) {

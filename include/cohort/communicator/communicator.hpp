@@ -194,8 +194,8 @@ class communicator {
   /// Collective. Returns a communicator of the same ranks with separate messages.
   virtual std::unique_ptr<communicator> duplicate() = 0;
 
-  /// Announces to all ranks that this rank has failed, and why. Poisons the communicator. Never throws. Returns
-  /// the exit status of the first failure of a rank, with which this rank's process ends, too.
+  /// Announces to all ranks that this rank has failed, and why. Poisons the communicator. Never throws.
+  /// Returns the exit status of the first failure of a rank, with which this rank's process ends, too.
   ///
   /// Parameters  `exit_status` of this failure, 1 to 255: that of the errors that the other ranks throw.
   /// After     the memory of pending operations is no longer accessed. Returns within a second.

@@ -83,16 +83,17 @@ struct deadline_error : error {
   using error::error;
 };
 
-/// Exit status of a program that cannot finish because ranks were lost, or that was asked to stop and saved its
-/// state. The same command can be started again (EX_TEMPFAIL of sysexits.h).
+/// Exit status of a program that cannot finish because ranks were lost, or that was asked to stop and saved
+/// its state. The same command can be started again (EX_TEMPFAIL of sysexits.h).
 inline constexpr int communicator_exit_status = 75;
 
 /// A rank is lost, late or failed, and the others cannot continue.
 struct communicator_error : error {
   explicit communicator_error(refusal why, int exit_status = communicator_exit_status);
 
-  /// Returns the status with which the program ends, the same on every rank: communicator_exit_status if ranks
-  /// were lost or late; 1 if a rank has failed because of an error of its own, which a restart would repeat.
+  /// Returns the status with which the program ends, the same on every rank: communicator_exit_status if
+  /// ranks were lost or late; 1 if a rank has failed because of an error of its own, which a restart would
+  /// repeat.
   int exit_status() const { return exit_status_; }
 
  private:

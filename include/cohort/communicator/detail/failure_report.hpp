@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Why the ranks of a communicator cannot continue. Every rank receives the report of the first cause and ends
-/// with its exit status.
+/// Why the ranks of a communicator cannot continue. Every rank receives the report of the first cause and
+/// ends with its exit status.
 struct failure_report : std::string {
   failure_report() = default;
   failure_report(char const* why) : std::string(why) {}

@@ -99,8 +99,9 @@ COHORT_CORE_INLINE double engine::progress_seconds() {
 COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
   bool const unwinding = std::uncaught_exceptions() > 0;
   if (unwinding && !one->poisoned())
-    one->fail({text_of({"rank ", one->wire->rank(), " failed: its communicator was destroyed by an exception"}),
-               own_error_status});
+    one->fail(
+        {text_of({"rank ", one->wire->rank(), " failed: its communicator was destroyed by an exception"}),
+         own_error_status});
   try {
     while (std::shared_ptr<task> const last = one->pending_task()) one->await(*last);
   } catch (...) {  // poisoned now

@@ -30,7 +30,7 @@ struct outcome {
   std::vector<std::exception_ptr> failures;
   std::vector<bool> ended;
   std::size_t missing = 0;
-  std::exception_ptr cause;  // the first failure that is not a communicator_error, nor follows from a lost rank
+  std::exception_ptr cause;  // the first failure that is not a communicator_error and has no other cause
 };
 
 [[gnu::cold]] COHORT_CORE_INLINE bool is_communicator_error(std::exception_ptr const& thrown) {
@@ -61,7 +61,8 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
   world.reset();
   std::lock_guard const lock(all.mutex);
   all.failures[rank] = failure;
-  if (failure && !all.cause && first == own_error_status && !is_communicator_error(failure)) all.cause = failure;
+  if (failure && !all.cause && first == own_error_status && !is_communicator_error(failure))
+    all.cause = failure;
   all.ended[rank] = true;
   --all.missing;
   all.changed.notify_all();
@@ -130,8 +131,7 @@ COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, d
   if (all.cause) std::rethrow_exception(all.cause);
   for (std::exception_ptr const& one : all.failures)
     if (one && detail::is_communicator_error(one)) std::rethrow_exception(one);
-  if (auto const why = hub.trouble())
-    throw communicator_error({.what = *why}, why->exit_status);
+  if (auto const why = hub.trouble()) throw communicator_error({.what = *why}, why->exit_status);
   return 0;
 }
 

@@ -139,7 +139,8 @@ COHORT_CORE_INLINE void rank_monitor::handle(int from, control_message what,
   one.answers = true;
   if (what == control_message::failure) {
     one.announced = another_rank_failed_ = true;
-    if (bytes.empty()) return set_trouble({text_of({"rank ", from, " has sent an empty report of a failure"})});
+    if (bytes.empty())
+      return set_trouble({text_of({"rank ", from, " has sent an empty report of a failure"})});
     std::span const text = bytes.subspan(1);
     return set_trouble({std::string(reinterpret_cast<char const*>(text.data()), text.size()),
                         std::to_integer<int>(bytes[0])});
