@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -46,8 +47,8 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
                      and the folder must exist on all of them (this host)
   --join HOST:PORT   address at which the ranks meet; rank 0 must run on this host (the first host, port 29400; on one
                      host a free port)
-  --secret FILE      secret of the job, readable by its owner only, on every host; otherwise, with --hosts, each start
-                     uses a new secret, which ssh carries
+  --secret FILE      secret of the job, readable by its owner only, on every host; without this flag, and without
+                     COHORT_SECRET_FILE, certificates or COHORT_ENCRYPTION=off, each start uses a new secret
   --ssh COMMAND      command that takes a host and a shell command (ssh -o BatchMode=yes)
   --restarts N       number of starts after ranks were lost (exit status 75, or a signal): with --resume, the program
                      continues from its last checkpoint (0)
@@ -219,6 +220,35 @@ std::string random_secret() {
   return made;
 }
 
+/// Whether the environment decides how the connections of the job are protected.
+bool environment_has_protection() {
+  for (char const* name : {"COHORT_SECRET_FILE", "COHORT_CERTIFICATE", "COHORT_KEY", "COHORT_AUTHORITIES"})
+    if (char const* const value = std::getenv(name); value && *value) return true;
+  char const* const encryption = std::getenv("COHORT_ENCRYPTION");
+  return encryption && std::string_view(encryption) == "off";
+}
+
+/// A secret in the memory of this process, which processes of the same user read as a file. It ends with this
+/// process, however that ends.
+class secret_in_memory {
+ public:
+  explicit secret_in_memory(std::string const& secret) : descriptor_(::memfd_create("secret", MFD_CLOEXEC)) {
+    constexpr mode_t only_owner = S_IRUSR | S_IWUSR;
+    if (descriptor_ < 0 || ::fchmod(descriptor_, only_owner) != 0
+        || ::write(descriptor_, secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()))
+      throw std::runtime_error(std::string("cannot store the secret of the job: ") + std::strerror(errno));
+  }
+  secret_in_memory(secret_in_memory const&) = delete;
+  ~secret_in_memory() { ::close(descriptor_); }
+
+  std::string path() const {
+    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(descriptor_);
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
 /// One process: a rank of this host, or the ssh that runs a rank on another one.
 struct process {
   pid_t id = -1;
@@ -340,8 +370,9 @@ class run {
 
   /// Starts all ranks, and returns the exit status of the job.
   int all() {
-    std::string const secret =
-        given_.secret.empty() && !given_.hosts.front().name.empty() ? random_secret() : "";
+    std::string const secret = given_.secret.empty() && !environment_has_protection() ? random_secret() : "";
+    bool const is_here = given_.hosts.front().name.empty();
+    if (!secret.empty() && is_here) secret_here_.emplace(secret);
     std::string const join = address();
     int rank = 0;
     for (host const& one : given_.hosts)
@@ -374,6 +405,8 @@ class run {
           (job ? job : "cohort") + (restart_ > 0 ? " " + std::to_string(restart_) : std::string()));
     if (!given_.secret.empty())
       variables.emplace_back("COHORT_SECRET_FILE", std::filesystem::absolute(given_.secret).string());
+    else if (secret_here_)
+      variables.emplace_back("COHORT_SECRET_FILE", secret_here_->path());
     process one{
         .rank = rank, .remote = !on.name.empty(), .on = on.name.empty() ? std::string() : " on " + on.name};
     int out[2], err[2], in[2] = {-1, -1};
@@ -671,6 +704,7 @@ class run {
   int restart_;
   signal_source const& signals_;
   watchdog const& guard_;
+  std::optional<secret_in_memory> secret_here_;  // for the ranks of this host
   std::vector<process> processes_;
   static constexpr auto never = clock_type::time_point::max();
   clock_type::time_point terminate_at_ = never, kill_at_ = never, end_ssh_at_ = never, last_interrupt_{};

@@ -148,7 +148,9 @@ class _Task:
             port = task.allGather(str(port))[0]  # also waits until all partitions are written
             variables = {**os.environ, **self.environment, "COHORT_JOIN": f"{addresses[0]}:{port}", "COHORT_RANK": str(rank),
                          "COHORT_RANKS": str(len(addresses)), "COHORT_LOCAL_RANK": str(addresses[:rank].count(addresses[rank])),
-                         "COHORT_RESTARTS": str(self.start), "COHORT_SECRET_FILE": _secret_file(folder, self.secret)}
+                         "COHORT_RESTARTS": str(self.start)}
+            if variables.get("COHORT_ENCRYPTION") != "off" and not variables.get("COHORT_CERTIFICATE"):
+                variables["COHORT_SECRET_FILE"] = _secret_file(folder, self.secret)
             status, lines = self._program(variables, folder)
             kept = {}
             if rank == 0 and status == 0:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/cohort-run"
 LONGEST = 60  # seconds that a command may take
@@ -250,6 +251,22 @@ class cohort_run(unittest.TestCase):
         self.assertRegex(by_rank[0][2], "^[0-9a-f]{64}$")
         quoting = self.run_it("-n", 1, *self.remote("--hosts", "a"), script="echo \"it's\" '$HOME' \\\\ *")
         self.assertEqual(quoting.stdout, "it's $HOME \\ hosts ssh\n")
+
+    def test_makes_a_secret_for_ranks_of_this_host(self):
+        script = 'stat -L -c %a "$COHORT_SECRET_FILE"; sh -c "cat $COHORT_SECRET_FILE"'
+        starts = [self.run_it("-n", 3, script=script).stdout.splitlines() for _ in range(2)]
+        secrets = [{line[4:] for line in lines} - {"600"} for lines in starts]
+        for lines, secret in zip(starts, secrets):
+            self.assertEqual(len(lines), 6)
+            self.assertRegex("".join(secret), "^[0-9a-f]{64}$")  # the same one for all ranks
+        self.assertNotEqual(*secrets)
+
+    def test_leaves_the_protection_to_the_environment(self):
+        for name, value in (("COHORT_SECRET_FILE", "mine"), ("COHORT_CERTIFICATE", "c"), ("COHORT_ENCRYPTION", "off")):
+            with unittest.mock.patch.dict(os.environ, {name: value}):
+                for flags in ((), self.remote("--hosts", "a")):
+                    done = self.run_it("-n", 1, *flags, script=f'echo "${name}, $COHORT_SECRET_FILE"')
+                    self.assertEqual(done.stdout, f"{value}, {'mine' if value == 'mine' else ''}\n")
 
     def test_keeps_the_secret_of_the_user(self):
         secret = self.folder / "key"

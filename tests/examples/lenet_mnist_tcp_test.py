@@ -49,6 +49,15 @@ class processes(unittest.TestCase):
                 for same in ("checksum", "bytes_sent", "accuracy", "loss", "steps"):
                     self.assertEqual(made[same], threads[same], same)
 
+    def test_cannot_join_a_job_of_cohort_run_without_its_secret(self):
+        launcher = os.path.join(os.environ["COHORT_BUILD_DIR"], "examples", "cohort-run")
+        script = '[ "$COHORT_RANK" = 0 ] || unset COHORT_SECRET_FILE; exec "$@"'
+        done = subprocess.run([launcher, "-n", "2", "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--deadline", "4"],
+                              cwd=self.folder, text=True, capture_output=True, timeout=120)
+        self.assertNotEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"\[1\] (cannot join the rendezvous|not all processes of the job have joined)")
+        self.assertNotIn("accuracy", done.stdout)
+
     def test_report_flags_that_do_not_fit(self):
         ended, _ = self.start(1, "--ranks", "2")
         self.assertEqual(ended[0][1], 2)

@@ -115,6 +115,40 @@ TEST(tcp, needs_protection_between_hosts) {
                  {"neither encrypted nor authenticated", address, "COHORT_SECRET_FILE"});
 }
 
+TEST(tcp, does_not_ignore_a_secret_because_encryption_is_off) {
+  for (tcp_settings const& how : {tcp_settings{.secret_file = secret_file("given", "0123456789abcdef")},
+                                  tcp_settings{.certificate = "c", .key = "k", .authorities = "a"}}) {
+    tcp_settings off = how;
+    off.encryption = tcp_encryption::off;
+    expect_parts(refused<setting_error>([&] { detail::identity_of(off); }),
+                 {"a secret or certificates, and its encryption is off", "COHORT_ENCRYPTION", "both"});
+  }
+}
+
+TEST(tcp, reports_once_that_a_job_has_no_secret) {
+  std::mutex mutex;
+  auto const lines_of = [&](tcp_settings how) {
+    how.join = free_address();
+    how.ranks = 3;
+    std::vector<std::string> lines;
+    std::vector<std::thread> threads;
+    for (int k = 0; k < how.ranks; ++k)
+      threads.emplace_back([&] {
+        make_tcp(how, {.deadline = 20s, .log = [&](std::string_view line) {
+                         std::lock_guard const lock(mutex);
+                         lines.emplace_back(line);
+                       }});
+      });
+    for (std::thread& one : threads) one.join();
+    return lines;
+  };
+  std::vector<std::string> const open = lines_of({});
+  ASSERT_EQ(open.size(), 1U);
+  expect_parts(open[0], {"the job has no secret", "every user of this host", "COHORT_SECRET_FILE"});
+  EXPECT_EQ(lines_of({.secret_file = secret_file("used", "0123456789abcdef")}), std::vector<std::string>());
+  EXPECT_EQ(lines_of({.encryption = tcp_encryption::off}), std::vector<std::string>());
+}
+
 TEST(tcp, needs_protection_at_the_rendezvous) {
   for (detail::endpoint const& one : detail::local_addresses("")) {
     if (one.is_loopback() || one.is_v6()) continue;

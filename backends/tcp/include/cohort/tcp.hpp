@@ -12,7 +12,7 @@ namespace cohort {
 ///
 /// automatic     by the secret or the certificates, if there are any. Otherwise not, which is accepted only
 ///               if all addresses are those of the loopback interface.
-/// off           not encrypted and not authenticated.
+/// off           not encrypted and not authenticated; refused together with a secret or certificates.
 enum class tcp_encryption { automatic, off };
 
 /// Settings of ranks that are processes connected by TCP.

@@ -18,7 +18,12 @@ COHORT_TCP_INLINE tls_identity identity_of(tcp_settings const& from) {
   auto const refuse = [](char const* what, char const* expected, char const* got) {
     throw setting_error({.what = what, .where = "tcp_settings", .expected = expected, .got = got});
   };
-  if (from.encryption == tcp_encryption::off) return {};
+  if (from.encryption == tcp_encryption::off) {
+    if (has_certificates || !from.secret_file.empty())
+      refuse("a job has a secret or certificates, and its encryption is off",
+             "either of them: unset COHORT_ENCRYPTION, or COHORT_SECRET_FILE and the certificates", "both");
+    return {};
+  }
   if (has_certificates && !from.secret_file.empty())
     refuse("a job has a secret and certificates", "secret_file, or certificate, key and authorities", "both");
   if (has_certificates && (from.certificate.empty() || from.key.empty() || from.authorities.empty()))
@@ -129,6 +134,11 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
                                   [&] { host_rendezvous(start, meeting, from, how.log); });
   for (std::vector<endpoint> const& others : start.members.ranks)
     require_encryption(from, start.identity, others);
+  bool const is_open = !start.identity.encrypts() && from.encryption != tcp_encryption::off;
+  if (is_open && start.members.rank == 0 && from.ranks > 1 && how.log)
+    how.log(
+        "the job has no secret: every user of this host can join it, and receive its data and model; start it "
+        "by cohort-run, or set COHORT_SECRET_FILE");
 }
 
 }  // namespace cohort::detail
