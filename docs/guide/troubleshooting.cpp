@@ -76,7 +76,7 @@ void training() {
     training.evaluate(digits, {{"digits", &report}});
   });
   provoke("memory", [&] {
-    auto training = cohort::trainer<cohort::onednn>(net, {.max_bytes = 1 << 22});
+    auto training = cohort::trainer<cohort::onednn>(net, {.max_bytes = 1 << 20});
     training.fit(digits, {.batch = 20'000});
   });
 }
