@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers: the full network
-// is built, and the first update of the same network on small images equals the formulas.
+// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers: the page's network with
+// relu and drop probability 0.2 is built, and the first update of a reduced network on small images equals the
+// formulas. examples/cifar10_original_test.py tests the page's network itself.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,8 @@ namespace cifar_settings_test {
 
 using namespace cohort;
 
-/// The network of the page, on images of side × side, with one filter or unit per layer if `part`.
+/// The page's network with relu and drop probability 0.2, on images of side × side. Its layers have 1/part of the
+/// filters and units.
 constexpr tensor page(builder& net, int side, int part) {
   auto const conv = [&](int kernel, int filters) {
     return [=](tensor x) {
