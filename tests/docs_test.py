@@ -94,7 +94,7 @@ class pages(unittest.TestCase):
                     self.assertTrue(include + "\n" in COMPILED, f"{page}: not in pages_test.cpp: {include}")
 
     def test_name_in_the_place_of_others_options_only_what_is_there(self):
-        code = " ".join(sources("include/cohort/**/*.hpp", "backends/*/include/cohort/**/*.hpp").values())
+        code = " ".join(sources("include/cohort/**/*.hpp", "backends/*/include/cohort/**/*.hpp", "backends/tcp/**/impl/tcp.ipp").values())
         known = set(re.findall(r"\w+", re.sub(r"//.*", "", code)))
         flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
         cells = [cell for page in COMING_FROM.values() for cell in column(page, "Cohort")]
