@@ -130,6 +130,10 @@ has_python_headers() {
   python3 -c 'import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")' >/dev/null 2>&1
 }
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+has_tool_packages() {
+  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} \
+    python3 -c 'import PIL, jsonschema, kubernetes_validate, pyspark, tensorboard.plugins.hparams.metadata, yaml' >/dev/null 2>&1
+}
 has_onnx_packages() {
   PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import onnx.checker, onnxruntime' >/dev/null 2>&1
 }
@@ -205,6 +209,12 @@ if [ $with_tests = yes ]; then
   want xz-utils has_command xz
   want libonnx-testdata test -d /usr/share/libonnx-testdata
   want python3-dev has_python_headers
+  want default-jre-headless has_command java  # Spark
+  if [ "$(id -u)" -eq 0 ]; then  # a test starts a Slurm of this host, which only root can
+    want slurmctld test -x /usr/sbin/slurmctld
+    want slurmd test -x /usr/sbin/slurmd
+    want slurm-client has_command sbatch
+  fi
 fi
 if [ $with_clang = yes ]; then want clang has_command clang++; fi
 if [ $with_packages = yes ]; then want dpkg-dev has_command dpkg-shlibdeps; fi
@@ -368,6 +378,17 @@ if [ $with_tests = yes ] && ! has_onnx_packages; then
     onnxruntime==1.32.0 protobuf==7.36.2 ml_dtypes==0.6.0 typing_extensions==4.16.0 flatbuffers==25.12.19 packaging==26.4 \
     || fail "Python's onnx and onnxruntime, which the tests need, could not be installed with pip: please check the network."
   has_onnx_packages || fail "Python cannot import onnx and onnxruntime from $python_packages: please remove this folder and run cmake/setup.sh again."
+  did=something
+fi
+
+if [ $with_tests = yes ] && ! has_tool_packages; then
+  demand_pip
+  step "Getting TensorBoard, PySpark (0.4 GB) and validators of Kubernetes' files for the tests into $python_packages (pip install --target)" \
+    pip_quietly install --upgrade --no-deps --only-binary=:all: --no-binary=pyspark --target "$python_packages" \
+    tensorboard==2.21.0 absl-py==2.5.1 pillow==13.0.0 werkzeug==3.1.9 pyspark==4.0.1 py4j==0.10.9.9 kubernetes-validate==1.29.1 pyyaml==6.0.4 \
+    jsonschema==4.26.0 jsonschema-specifications==2025.9.1 referencing==0.37.0 rpds-py==2026.9.1 attrs==26.1.0 importlib-resources==7.1.0 \
+    || fail "Python's tensorboard, pyspark, kubernetes-validate and jsonschema, which the tests need, could not be installed with pip: please check the network."
+  has_tool_packages || fail "Python cannot import tensorboard, pyspark, kubernetes_validate and jsonschema from $python_packages: please remove this folder and run cmake/setup.sh again."
   did=something
 fi
 

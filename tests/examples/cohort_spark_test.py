@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The launcher for Spark clusters, in local mode: numbers, files, outputs, restarts, and a training run. Needs PySpark and Java;
-skipped without them."""
+"""The launcher for Spark clusters, in local mode: numbers, files, outputs, restarts, and a training run."""
 import json
 import os
 import pathlib
@@ -15,11 +14,7 @@ sys.path.insert(0, str(LAUNCHERS))
 os.environ["PYTHONPATH"] = f"{LAUNCHERS}:{os.environ.get('PYTHONPATH', '')}"
 os.environ["PYSPARK_PYTHON"] = sys.executable
 import cohort_spark  # noqa: E402
-
-try:
-    import pyspark
-except ImportError:
-    pyspark = None
+import pyspark  # noqa: E402
 
 DOCUMENT = {
     "version": 1,
@@ -45,7 +40,6 @@ class writers(unittest.TestCase):
                 cohort_spark.write_idx([([[1]], 0), ([[1, 2]], 0)], folder)
 
 
-@unittest.skipUnless(pyspark, "PySpark is not installed")
 class launcher(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

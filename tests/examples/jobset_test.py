@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example for Kubernetes has the fields of a JobSet (jobset.x-k8s.io/v1alpha2) and of a Job, and Cohort's variables. Needs
-PyYAML, jsonschema and kubernetes-validate; skipped without them."""
+"""The example for Kubernetes has the fields of a JobSet (jobset.x-k8s.io/v1alpha2) and of a Job, and Cohort's variables."""
 import os
 import pathlib
 import re
 import unittest
 
-try:
-    import jsonschema
-    import kubernetes_validate
-    import yaml
-except ImportError:
-    yaml = None
+import jsonschema
+import kubernetes_validate
+import yaml
 
 SOURCE = pathlib.Path(os.environ["COHORT_SOURCE_DIR"])
 
@@ -43,7 +39,6 @@ JOBSET = fields(
         replicatedJobs=array(fields(("name", "template"), name=TEXT, replicas=COUNT, groupName=TEXT, dependsOn=array(ANY), template=ANY))))
 
 
-@unittest.skipUnless(yaml, "PyYAML, jsonschema or kubernetes-validate is not installed")
 class jobset(unittest.TestCase):
     def setUp(self):
         self.set = yaml.safe_load((SOURCE / "examples/launchers/jobset.yaml").read_text())

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The script for Slurm, with programs of this test in place of Slurm's: numbers, secret, restarts, and the way back to the queue.
-With COHORT_SLURM=1 it also runs under a real Slurm, as sbatch."""
+Numbers, secret and restarts also under a Slurm of this host."""
+import contextlib
+import getpass
 import os
 import pathlib
-import shutil
+import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -84,15 +87,96 @@ class slurm(unittest.TestCase):
         self.assertEqual(program.returncode, 75, errors)
         self.assertEqual((self.folder / "requeued").read_text(), "12010\n")
 
-    @unittest.skipUnless(os.environ.get("COHORT_SLURM") and shutil.which("sbatch"), "no Slurm runs here")
-    def test_runs_under_slurm(self):
-        script = 'echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, $(stat -c %a "$COHORT_SECRET_FILE")"'
-        done = subprocess.run(["sbatch", "--wait", "--ntasks=3", "--output", self.folder / "log", SCRIPT, "sh", "-c", script],
-                              capture_output=True, text=True, timeout=120, cwd=self.folder)
-        log = (self.folder / "log").read_text()
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr + log)
-        for rank in range(3):
-            self.assertRegex(log, rf"{rank}: {rank} of 3 at [^ ]+:2\d{{4}}, 600")
+
+CONFIGURATION = """ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/none
+CredType=cred/none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/linear
+SlurmdParameters=config_overrides
+StateSaveLocation={folder}
+SlurmdSpoolDir={folder}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+NodeName={host} NodeAddr=127.0.0.1 CPUs=4
+PartitionName=all Nodes=ALL Default=YES
+"""
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as open_ones:
+        sockets = [open_ones.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@unittest.skipIf(os.geteuid(), "only root can start Slurm's daemons")
+class under_slurm(unittest.TestCase):
+    """A Slurm of this host alone, whose daemons the test starts."""
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        configuration = cls.folder / "slurm.conf"
+        configuration.write_text(CONFIGURATION.format(host=socket.gethostname().split(".")[0], ports=free_ports(2), user=getpass.getuser(),
+                                                      folder=cls.folder))
+        cls.environment = dict(os.environ, SLURM_CONF=str(configuration), PATH=f"{os.environ['PATH']}:/usr/sbin")
+        for name in ("slurmctld", "slurmd"):
+            daemon = subprocess.Popen([name, "-D"], env=cls.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            cls.addClassCleanup(cls.end, daemon)
+        end = time.monotonic() + 60
+        while "idle" not in cls.told("sinfo", "--noheader", "--format=%T"):
+            if time.monotonic() > end:
+                raise AssertionError("\n".join(log.read_text() for log in cls.folder.glob("*.log")))
+            time.sleep(0.1)
+
+    @staticmethod
+    def end(daemon):
+        daemon.terminate()
+        try:
+            daemon.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()
+
+    @classmethod
+    def told(cls, *command):
+        return subprocess.run(command, env=cls.environment, cwd=cls.folder, capture_output=True, text=True, timeout=30).stdout
+
+    def submit(self, script, expect, *flags):
+        """The lines that a job of three tasks prints."""
+        done = subprocess.run(["sbatch", "--wait", "--ntasks=3", f"--output={self.folder}/log-%j", *flags, SCRIPT, "sh", "-c", script],
+                              env=self.environment, capture_output=True, text=True, timeout=120, cwd=self.folder)
+        number = re.search(r"Submitted batch job (\d+)", done.stdout)
+        self.assertTrue(number, done.stderr)
+        log = (self.folder / f"log-{number.group(1)}").read_text()
+        self.assertEqual(done.returncode, expect, log)
+        return sorted(log.splitlines())
+
+    def test_numbers_ranks_and_shares_a_secret(self):
+        lines = self.submit('echo "$COHORT_RANK of $COHORT_RANKS at $COHORT_JOIN, $(stat -c %a "$COHORT_SECRET_FILE") $(md5sum < "$COHORT_SECRET_FILE")"', 0)
+        self.assertEqual(len(lines), 3, lines)
+        for rank, line in enumerate(lines):
+            self.assertRegex(line, rf"^{rank}: {rank} of 3 at [^ ]+:2\d{{4}}, 600 [0-9a-f]{{32}}  -$")
+        self.assertEqual(len({line.rsplit(" at ", 1)[1] for line in lines}), 1)
+
+    def test_starts_again_after_lost_ranks(self):
+        lines = self.submit('echo "$COHORT_JOIN"; [ -e done$COHORT_RANK ] || { touch done$COHORT_RANK; exit 75; }', 0)
+        self.assertEqual(len([line for line in lines if re.match(r"[012]: ", line)]), 6, lines)
+        self.assertIn("ranks were lost: start 2 in 1 s", lines)
+        self.submit("exit 3", 3)
 
 
 if __name__ == "__main__":
