@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Main function of the tests: like GoogleTest's, with three differences. A program whose filter selects no
-// test fails, unless the filter only excludes tests (-…). A test that is skipped for a reason not listed here
-// fails. The temporary folder is removed at the end.
-#include <gtest/gtest.h>
+// Main function of the tests: like GoogleTest's, with five differences. A program whose filter selects no
+// case fails. A case in which no assertion runs fails. A case that is skipped for a reason that
+// accepted_skips.inc does not list fails. If all cases are skipped, the status is 77, which CTest reports as
+// skipped. The temporary folder is removed at the end.
+#include "counted_assertions.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -16,34 +16,40 @@
 
 namespace {
 
-/// Reasons that a machine or a build may have for skipping a test.
-constexpr std::array<std::string_view, 6> accepted{
-    "bf16",                                   // the processor lacks these instructions
-    "the sanitizer has its own",              // operator new, by which allocations are counted
-    "COHORT_DATA names no folder",            // real images, which set-up does not download
-    "tar cannot unpack",                      // real images, too
-    "no address space",                       // for gradients above 2^32 elements
-    "reads these weights in another order"};  // another version of oneDNN
+constexpr std::string_view accepted[]{
+#include "accepted_skips.inc"
+};
 
-class skips_fail : public testing::EmptyTestEventListener {
+class strict : public testing::EmptyTestEventListener {
  public:
-  int unexpected() const { return unexpected_; }
+  int failures() const { return failures_; }
 
  private:
+  void OnTestStart(testing::TestInfo const&) override { before_ = counted_assertions::run; }
+
   void OnTestEnd(testing::TestInfo const& test) override {
-    if (!test.result()->Skipped()) return;
-    for (int p = 0; p < test.result()->total_part_count(); ++p) {
-      std::string const reason = test.result()->GetTestPartResult(p).summary();
-      if (std::any_of(accepted.begin(), accepted.end(),
-                      [&](auto one) { return reason.find(one) != reason.npos; }))
-        return;
+    testing::TestResult const& result = *test.result();
+    if (result.Skipped()) {
+      bool expected = false;
+      for (int p = 0; p < result.total_part_count(); ++p) {
+        if (!result.GetTestPartResult(p).skipped()) continue;
+        std::string const reason = result.GetTestPartResult(p).message();
+        std::printf("skipped: %s.%s: %s\n", test.test_suite_name(), test.name(), reason.c_str());
+        expected = std::ranges::any_of(accepted, [&](auto part) { return reason.find(part) != reason.npos; });
+      }
+      if (!expected) fail(test, "was skipped for a reason that tests/accepted_skips.inc does not list");
+    } else if (result.Passed() && before_ == counted_assertions::run) {
+      fail(test, "has checked nothing: no assertion has run");
     }
-    std::printf("%s.%s was skipped for a reason that tests/main.cpp does not list\n", test.test_suite_name(),
-                test.name());
-    ++unexpected_;
   }
 
-  int unexpected_ = 0;
+  void fail(testing::TestInfo const& test, char const* why) {
+    std::printf("%s.%s %s\n", test.test_suite_name(), test.name(), why);
+    ++failures_;
+  }
+
+  long before_ = 0;
+  int failures_ = 0;
 };
 
 }  // namespace
@@ -55,13 +61,15 @@ int main(int argc, char** argv) {
     temporary.emplace();
     for (char const* variable : {"TEST_TMPDIR", "TMPDIR"}) ::setenv(variable, temporary->path().c_str(), 1);
   }
-  auto* const skips = new skips_fail;  // GoogleTest deletes it
-  testing::UnitTest::GetInstance()->listeners().Append(skips);
+  testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  auto* const checks = new strict;  // GoogleTest deletes it
+  all.listeners().Append(checks);
   int const failed = RUN_ALL_TESTS();
-  bool const excludes = GTEST_FLAG_GET(filter).starts_with('-');
-  if (!excludes && testing::UnitTest::GetInstance()->test_to_run_count() == 0) {
+  if (!GTEST_FLAG_GET(list_tests) && all.test_to_run_count() == 0) {
     std::puts("no test was selected");
     return 1;
   }
-  return failed != 0 || skips->unexpected() > 0 ? 1 : 0;
+  if (failed != 0 || checks->failures() > 0) return 1;
+  constexpr int skipped = 77;
+  return all.skipped_test_count() > 0 && all.skipped_test_count() == all.test_to_run_count() ? skipped : 0;
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the tests and examples in build/tests and runs all tests except those of the preset full:
+# Builds the tests and examples in build/tests, runs all tests except those of the preset full, and prints the
+# number of skipped cases:
 #   bash tests/run.sh [flags of ctest]
 # The environment variable CXX selects the compiler.
 set -euo pipefail
@@ -12,4 +13,7 @@ step "Configuring build/tests" cmake --preset release -B build/tests -DCOHORT_BU
   || fail "Configuring failed."
 step "Building the tests and examples in build/tests" cmake --build build/tests \
   || fail "Building failed."
-exec ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 2 "$@"
+status=0
+ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 2 "$@" || status=$?
+python3 tests/skips.py build/tests || status=1
+exit "$status"

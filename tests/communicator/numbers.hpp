@@ -12,12 +12,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "../counted_assertions.hpp"
+
 /// Contributions of ranks in the conformance tests, and the expected results.
 namespace conformance {
 
 using namespace cohort;
 
 inline void require(bool holds, std::string const& what) {
+  counted_assertions::count();
   if (!holds) throw std::logic_error(what);
 }
 
@@ -128,6 +131,7 @@ inline std::string place(element_type type, std::size_t n, std::size_t i) {
 /// Requires bitwise equality in [first, last).
 inline void require_equal(numbers const& got, numbers const& expected, std::size_t first, std::size_t last,
                           std::string const& what) {
+  counted_assertions::count();
   std::size_t const size = bytes_of(got.type);
   for (std::size_t i = first; i < last; ++i)
     if (std::memcmp(got.memory.data() + i * size, expected.memory.data() + i * size, size) != 0)

@@ -447,10 +447,12 @@ TEST(loader, stops_waiting_at_its_deadline_and_reports_the_position) {
 
 TEST(loader, is_destroyed_in_time_while_its_thread_hangs) {
   auto const gate = std::make_shared<closed_gate>();
+  auto const beginning = std::chrono::steady_clock::now();
   {
     cohort::loader loader(gate, {.batch = 4, .prefetch = 2, .deadline = 20ms});
     loader.start(0);
   }
+  EXPECT_LT(std::chrono::steady_clock::now() - beginning, 10s);
   gate->open();  // the detached thread ends by itself
 }
 
@@ -458,7 +460,7 @@ TEST(loader, is_destroyed_with_unread_batches) {
   for (int taken : {0, 1, 5}) {
     cohort::loader loader(numbers(1000), {.batch = 4, .prefetch = 3});
     loader.start(0);
-    for (int i = 0; i < taken; ++i) loader.next();
+    for (int i = 0; i < taken; ++i) EXPECT_NE(loader.next(), nullptr);
   }
   cohort::loader const never_started(numbers(10), {.prefetch = 3});
 }

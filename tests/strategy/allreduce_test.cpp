@@ -15,6 +15,9 @@ class allreduce_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, allreduce_over_threads, testing::Values(1, 2, 3, 4));
 
+class allreduce_over_several_threads : public allreduce_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, allreduce_over_several_threads, testing::Values(2, 3, 4));
+
 TEST_P(allreduce_over_threads, equals_one_rank_with_the_whole_batch) { on_all(allreduce_equals_one_rank<>); }
 TEST_P(allreduce_over_threads, is_bitwise_equal_on_all_ranks_after_each_step) {
   on_all(ranks_hold_the_same_bits_after_each_step<>);
@@ -29,17 +32,19 @@ TEST_P(allreduce_over_threads, trains_on_fewer_examples_than_ranks) {
 TEST_P(allreduce_over_threads, skips_a_step_whose_examples_have_weight_zero) {
   on_all([](communicator& world) { a_step_without_weight_is_left_out(world, allreduce{}); });
 }
-TEST_P(allreduce_over_threads, counts_no_steps_without_examples) {
+TEST_P(allreduce_over_several_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) { steps_without_examples_do_not_count(world, allreduce{}); });
 }
-TEST_P(allreduce_over_threads, trains_on_rank_local_examples) {
+TEST_P(allreduce_over_several_threads, trains_on_rank_local_examples) {
   on_all([](communicator& world) { ranks_train_on_examples_of_their_own(world, allreduce{}); });
 }
-TEST_P(allreduce_over_threads, evaluates_rank_local_examples) {
+TEST_P(allreduce_over_several_threads, evaluates_rank_local_examples) {
   on_all(examples_of_their_own_are_evaluated_together);
 }
-TEST_P(allreduce_over_threads, refuses_data_sets_that_differ) { on_all(data_sets_that_differ_are_refused); }
-TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
+TEST_P(allreduce_over_several_threads, refuses_data_sets_that_differ) {
+  on_all(data_sets_that_differ_are_refused);
+}
+TEST_P(allreduce_over_several_threads, trains_on_streams_of_different_lengths) {
   on_all(ranks_without_data_and_with_fewer_batches_train_on<>);
 }
 TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
@@ -54,13 +59,15 @@ TEST_P(allreduce_over_threads, adds_up_several_passes_in_one_report) {
 TEST_P(allreduce_over_threads, fails_an_evaluation_on_all_ranks_or_none) {
   on_all(an_evaluation_that_fails_on_one_rank_fails_on_all);
 }
-TEST_P(allreduce_over_threads, stops_all_ranks_for_a_non_finite_number) {
+TEST_P(allreduce_over_several_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, false); });
 }
 TEST_P(allreduce_over_threads, stops_all_ranks_if_one_requests_it) {
   on_all([](communicator& world) { one_rank_stops_all(world, false); });
 }
-TEST_P(allreduce_over_threads, refuses_ranks_that_disagree) { on_all(ranks_that_disagree_refuse_to_begin); }
+TEST_P(allreduce_over_several_threads, refuses_ranks_that_disagree) {
+  on_all(ranks_that_disagree_refuse_to_begin);
+}
 TEST_P(allreduce_over_threads, evaluates_in_shards) { on_all(evaluation_is_that_of_one_rank); }
 
 TEST(allreduce, is_bitwise_neutral_for_one_rank) {

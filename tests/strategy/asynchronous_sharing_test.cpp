@@ -21,16 +21,19 @@ class unbounded_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, unbounded_over_threads, testing::Values(1, 2, 3, 4));
 
+class unbounded_over_several_threads : public unbounded_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, unbounded_over_several_threads, testing::Values(2, 3, 4));
+
 TEST_P(unbounded_over_threads, is_bitwise_equal_on_all_ranks_at_the_end_of_epochs) {
   on_all(unbounded_sharing_ends_epochs_with_the_same_bits);
 }
 TEST_P(unbounded_over_threads, learns_like_dense_exchange) {
   on_all([](communicator& world) { sharing_learns_what_dense_learns(world, unbounded_sharing()); });
 }
-TEST_P(unbounded_over_threads, trains_on_uneven_data) {
+TEST_P(unbounded_over_several_threads, trains_on_uneven_data) {
   on_all([](communicator& world) { sharing_trains_on_uneven_data(world, unbounded_sharing()); });
 }
-TEST_P(unbounded_over_threads, counts_no_steps_without_examples) {
+TEST_P(unbounded_over_several_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) { steps_without_examples_do_not_count(world, unbounded_sharing()); });
 }
 TEST_P(unbounded_over_threads, stops_all_ranks_if_one_requests_it) {
@@ -201,6 +204,56 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
       EXPECT_EQ(largest, longest_lead);
     }
   });
+}
+
+/// Every step of a rank is 2⁻⁴ · (1, 2): the mean absolute error has this gradient far below the target.
+/// Rank 1 sends its fourth message when rank 0 has continued as far as it can, and the next one after rank
+/// 0 has looked.
+TEST(unbounded_sharing, divides_a_step_by_its_age_if_slower_if_stale) {
+  constexpr int late = 3, due = late + longest_lead, steps = 50;
+  struct at_gates final : listener {
+    std::binary_semaphore may_send{0}, has_looked{0};
+    std::vector<double> before, applied;
+    void on_step(training& run, step_report const& done) override {
+      if (run.world().rank() == 1) {
+        if (done.step == late - 1 || done.step == late) {
+          ASSERT_TRUE((done.step == late ? has_looked : may_send).try_acquire_for(seconds(60)));
+        }
+        return;
+      }
+      if (done.step == due - 1) {
+        before = parameters_of(run);
+        may_send.release();
+      } else if (done.step == due) {
+        applied = parameters_of(run);
+        for (std::size_t i = 0; i < applied.size(); ++i) applied[i] -= before[i];
+        has_looked.release();
+      }
+    }
+  };
+  constexpr auto line = network<[](builder& b) {
+    return b.input({2}) | dense{.units = 1, .bias = false} | mean_absolute_error{};
+  }>();
+  std::vector<float> inputs, targets(2 * steps, 1e6F);
+  for (int k = 0; k < 2 * steps; ++k) inputs.insert(inputs.end(), {1, 2});
+  dataset const data =
+      arrays({{.values = {inputs.data(), {2 * steps, 2}}}}, {{.values = {targets.data(), {2 * steps, 1}}}});
+  for (bool const slower : {false, true}) {
+    at_gates watching;  // of both ranks
+    launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
+      threshold_sharing const how{.threshold = threshold::fixed{1e-12},
+                                  .settings = {.share = share::update,
+                                               .group = sharing_group::rank,
+                                               .max_staleness = unbounded,
+                                               .slower_if_stale = slower}};
+      training made = trainer<wide>(line, world, how, {.updater = sgd{.rate = 0x1p-4}});
+      made.fit(data, {.batch = 1, .epochs = 1, .listeners = {&watching}});
+    });
+    double const step = 0x1p-4 * (1 + (slower ? 1.0 / longest_lead : 1));
+    ASSERT_EQ(watching.applied.size(), 2U);
+    for (int const i : {0, 1})  // messages are rounded to 16 significant bits
+      EXPECT_NEAR(watching.applied[static_cast<std::size_t>(i)], (1 + i) * step, 1e-5 * step) << slower;
+  }
 }
 
 TEST(unbounded_sharing, is_bitwise_equal_on_eight_ranks_at_the_end_of_epochs) {

@@ -14,6 +14,9 @@ class outer_steps_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_threads, testing::Values(1, 2, 3, 4));
 
+class outer_steps_over_several_threads : public outer_steps_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_several_threads, testing::Values(2, 3, 4));
+
 TEST_P(outer_steps_over_threads, agree_with_hand_computation) { on_all(outer_steps_are_those_by_hand); }
 TEST_P(outer_steps_over_threads, are_bitwise_equal_on_all_ranks) {
   on_all(every_kind_of_averaging_has_the_same_bits_everywhere);
@@ -24,8 +27,10 @@ TEST_P(outer_steps_over_threads, show_the_consensus_between_outer_steps) {
 TEST_P(outer_steps_over_threads, stop_all_ranks_if_a_stop_request_is_detected_late) {
   on_all(one_rank_stops_all_that_hear_late);
 }
-TEST_P(outer_steps_over_threads, end_with_a_stream) { on_all(overlapped_averaging_ends_with_a_stream); }
-TEST_P(outer_steps_over_threads, detect_non_finite_numbers_one_period_later) {
+TEST_P(outer_steps_over_several_threads, end_with_a_stream) {
+  on_all(overlapped_averaging_ends_with_a_stream);
+}
+TEST_P(outer_steps_over_several_threads, detect_non_finite_numbers_one_period_later) {
   on_all(a_number_that_is_not_finite_is_heard_late);
 }
 TEST_P(outer_steps_over_threads, have_no_pending_mean_after_a_failure) {
@@ -106,9 +111,8 @@ TEST(outer_step, is_named_with_the_strategy) {
               "parameter averaging every 5 steps, updater state averaged");
     parameter_averaging const how{
         .every = 500, .average_updater_state = false, .outer = outer::diloco{}, .overlap = true};
-    EXPECT_EQ(
-        how.on(world)->describe(),
-        "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9, overlapped");
+    EXPECT_EQ(how.on(world)->describe(),
+              "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9, overlapped");
     EXPECT_EQ(parameter_averaging{.outer = outer::bmuf{}}.on(world)->describe(),
               "parameter averaging every 5 steps, updater state averaged, outer rate 1, momentum 1 "
               "- 1/ranks");
@@ -143,8 +147,8 @@ TEST(strategies, refuse_a_state_of_another_strategy) {
       element_type type;
       std::size_t size;
     } const cases[]{{"late_sum", element_type::f32, 8},  // fewer than its votes
-                    {"late_sum", element_type::u8, 64},    {"late_sent", element_type::bf16, 64},
-                    {"last_meeting", element_type::u8, 64},      {"velocity", element_type::i32, 64},
+                    {"late_sum", element_type::u8, 64},     {"late_sent", element_type::bf16, 64},
+                    {"last_meeting", element_type::u8, 64}, {"velocity", element_type::i32, 64},
                     {"rounded_away", element_type::u8, 64}};
     for (auto const& [name, type, size] : cases) {
       strategy_state const hostile{.arrays = {{name, type, std::span(bytes).first(size)}}};

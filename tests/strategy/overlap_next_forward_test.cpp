@@ -113,6 +113,9 @@ class overlap_next_forward_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, overlap_next_forward_over_threads, testing::Values(1, 2, 3, 8));
 
+class overlap_next_forward_over_several_threads : public overlap_next_forward_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, overlap_next_forward_over_several_threads, testing::Values(2, 3, 8));
+
 TEST_P(overlap_next_forward_over_threads, is_bitwise_equal_to_allreduce) {
   for (int const workers : {1, 2})
     for (int const accumulate : {1, 3}) {
@@ -258,7 +261,7 @@ TEST(overlap_next_forward, shows_complete_steps_to_listeners) {
   });
 }
 
-TEST_P(overlap_next_forward_over_threads, stops_all_ranks_for_a_non_finite_number) {
+TEST_P(overlap_next_forward_over_several_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all([](communicator& world) {
     a_number_that_is_not_finite_stops_all_and_is_named<topped>(world, false, {.overlap_next_forward = true});
   });

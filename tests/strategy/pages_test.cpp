@@ -160,7 +160,7 @@ TEST(settings_of_the_pages, of_coming_from) {
                                      .l2 = 5e-4,
                                      .bias_l2 = 5e-4,
                                      .weights = init::lecun_uniform{}};
-  from_caffe.optimizer().check();
+  EXPECT_NO_THROW(from_caffe.optimizer().check());
 
   training_settings const from_deeplearning4j{.updater = nesterov{.rate = 0.01, .momentum = 0.9},
                                               .l2 = 5e-4,
@@ -168,7 +168,7 @@ TEST(settings_of_the_pages, of_coming_from) {
                                               .layers = {{.layer = "output", .updater = adam{.rate = 1e-3}}},
                                               .weights = init::xavier{},
                                               .seed = 12345};
-  from_deeplearning4j.optimizer().check();
+  EXPECT_NO_THROW(from_deeplearning4j.optimizer().check());
 }
 
 }  // namespace pages_test

@@ -15,13 +15,16 @@ class averaging_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_threads, testing::Values(1, 2, 3, 4));
 
+class averaging_over_several_threads : public averaging_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_several_threads, testing::Values(2, 3, 4));
+
 TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) {
   on_all(averaging_each_step_is_allreduce<>);
 }
 TEST_P(averaging_over_threads, in_place_each_step_with_sgd_is_allreduce) {
   on_all(averaging_each_step_is_allreduce<broad>);
 }
-TEST_P(averaging_over_threads, trains_on_rank_local_examples) {
+TEST_P(averaging_over_several_threads, trains_on_rank_local_examples) {
   on_all([](communicator& world) {
     for (int const every : {1, 3})
       ranks_train_on_examples_of_their_own(world, parameter_averaging{.every = every});
@@ -33,7 +36,7 @@ TEST_P(averaging_over_threads, each_step_of_weighted_examples_is_allreduce) {
 TEST_P(averaging_over_threads, skips_a_step_whose_examples_have_weight_zero) {
   on_all([](communicator& world) { a_step_without_weight_is_left_out(world, parameter_averaging{}); });
 }
-TEST_P(averaging_over_threads, counts_no_steps_without_examples) {
+TEST_P(averaging_over_several_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) {
     for (int const every : {1, 5, 500})
       steps_without_examples_do_not_count(world, parameter_averaging{.every = every});
@@ -41,7 +44,7 @@ TEST_P(averaging_over_threads, counts_no_steps_without_examples) {
     steps_without_examples_do_not_count(world, parameter_averaging{.every = 4, .overlap = true});
   });
 }
-TEST_P(averaging_over_threads, refuses_collective_operations_between_averagings_over_a_stream) {
+TEST_P(averaging_over_several_threads, refuses_collective_operations_between_averagings_over_a_stream) {
   on_all(what_ranks_do_together_waits_for_a_meeting);
 }
 TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
@@ -93,7 +96,7 @@ TEST_P(averaging_over_threads, skips_non_finite_steps_between_two_averagings) {
 TEST_P(averaging_over_threads, observes_a_stop_request_at_the_end_of_an_epoch) {
   on_all(a_stop_at_an_epochs_end_is_heard_there);
 }
-TEST_P(averaging_over_threads, stops_all_ranks_for_a_non_finite_number) {
+TEST_P(averaging_over_several_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, true); });
 }
 TEST_P(averaging_over_threads, stops_all_ranks_if_one_requests_it) {

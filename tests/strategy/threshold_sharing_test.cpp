@@ -26,6 +26,9 @@ class sharing_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, sharing_over_threads, testing::Values(1, 2, 3, 4));
 
+class sharing_over_several_threads : public sharing_over_threads {};
+INSTANTIATE_TEST_SUITE_P(ranks, sharing_over_several_threads, testing::Values(2, 3, 4));
+
 TEST_P(sharing_over_threads, is_bitwise_equal_on_all_ranks_after_each_step) {
   on_all_ways([](communicator& world, route way) {
     sharing_ranks_hold_the_same_bits<float>(world, sharing(way));
@@ -53,7 +56,7 @@ TEST_P(sharing_over_threads, learns_like_dense_exchange) {
     sharing_learns_what_dense_learns(world, how);
   });
 }
-TEST_P(sharing_over_threads, counts_no_steps_without_examples) {
+TEST_P(sharing_over_several_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) {
     for (int const staleness : {0, 1, 3})
       for (threshold_sharing how : {sharing(route::to_all), update_sharing(route::to_all)}) {
@@ -77,7 +80,7 @@ TEST_P(sharing_over_threads, stops_all_ranks_for_a_non_finite_number) {
     sharing_stops_all_for_a_number_that_is_not_finite(world, update_sharing(way));
   });
 }
-TEST_P(sharing_over_threads, trains_on_uneven_data) {
+TEST_P(sharing_over_several_threads, trains_on_uneven_data) {
   on_all_ways([](communicator& world, route way) {
     sharing_trains_on_uneven_data(world, sharing(way));
     sharing_trains_on_uneven_data(world, update_sharing(way));

@@ -26,7 +26,6 @@
 #include "../../../benchmarks/networks.hpp"
 #include "../../backend/operations.hpp"
 #include "fake_machine.hpp"
-#include "gpu_here.hpp"
 #include "planning_dnn.hpp"
 
 namespace cudnn_deviceless_test {
@@ -220,8 +219,3 @@ TEST(cublaslt, accepts_the_descriptions_of_products) {
 }
 
 }  // namespace cudnn_deviceless_test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return gpu_here::status_of(RUN_ALL_TESTS());
-}

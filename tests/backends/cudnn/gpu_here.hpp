@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <gtest/gtest.h>
-
 #include <cohort/cudnn/detail/gpu.hpp>
 #include <string>
 #include <string_view>
@@ -22,13 +20,6 @@ inline std::string missing() {
   } catch (cohort::error const&) {
   }
   return {};
-}
-
-/// Converts the result of RUN_ALL_TESTS to main's exit status: CTest interprets 77 as skipped.
-inline int status_of(int failed) {
-  constexpr int skipped = 77;
-  if (failed != 0) return failed;
-  return testing::UnitTest::GetInstance()->skipped_test_count() > 0 ? skipped : 0;
 }
 
 }  // namespace gpu_here

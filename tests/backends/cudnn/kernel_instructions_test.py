@@ -180,8 +180,7 @@ class kernel_instructions(unittest.TestCase):
         for capability in CAPABILITIES:
             with self.subTest(capability=capability):
                 kernels = compiled(capability, tool)
-                if isinstance(kernels, str):
-                    self.skipTest(kernels)
+                self.assertNotIsInstance(kernels, str)
                 self.assertGreater(len(kernels), 100)
                 for name, one in kernels.items():
                     self.assertLessEqual(one.registers, MOST_REGISTERS, f"registers of {name}")
@@ -221,6 +220,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--table"]:
         print_table()
     else:
-        result = unittest.main(exit=False).result
-        # ctest shows a test as skipped that exits with 77.
-        sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == len(CAPABILITIES) else 0)
+        unittest.main()

@@ -46,14 +46,14 @@ bool const registered = cudnn_ladder::register_rungs<cudnn, rung_on_a_gpu<cudnn>
                             "cudnn_tf32", cudnn_ladder::in_tf32)
                         && cudnn_ladder::register_rungs<cudnn_bf16, rung_on_a_gpu<cudnn_bf16>>(
                             "cudnn_bf16", cudnn_ladder::in_bf16);
-TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
-
 class on_a_gpu : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string const why = gpu_here::missing(); !why.empty()) GTEST_SKIP() << why;
   }
 };
+
+TEST_F(on_a_gpu, the_ladder_has_its_rungs) { EXPECT_TRUE(registered); }
 
 TEST_F(on_a_gpu, a_network_agrees_with_the_reference) { cudnn_cases::agrees_with_the_reference<cudnn>(); }
 TEST_F(on_a_gpu, a_network_trains_like_on_the_reference) {
@@ -134,8 +134,3 @@ TEST_F(on_a_gpu, messages_equal_those_of_the_host) {
 }
 
 }  // namespace
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return gpu_here::status_of(RUN_ALL_TESTS());
-}

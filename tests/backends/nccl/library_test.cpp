@@ -6,7 +6,6 @@
 #include <cohort/nccl/detail/nccl_functions.hpp>
 #include <memory>
 
-#include "../cudnn/gpu_here.hpp"
 
 namespace nccl_library_test {
 
@@ -29,8 +28,3 @@ TEST(nccl_library, has_the_functions_and_the_version_of_its_header) {
 }
 
 }  // namespace nccl_library_test
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  return gpu_here::status_of(RUN_ALL_TESTS());
-}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A test that has run nothing is not counted as passed: run_python.py and skips.py."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import skips
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+TEST = """import unittest
+
+class cases(unittest.TestCase):
+{}
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+GOOD = "    def test_a(self):\n        self.assertTrue(1)\n"
+BAD = "    def test_b(self):\n        self.assertTrue(0)\n"
+SKIPPED = '    @unittest.skip("{}")\n    def test_{}(self):\n        pass\n'
+BF16, OTHER = SKIPPED.format("no bf16 here", "c"), SKIPPED.format("no luck", "d")
+NOWHERE = '    @classmethod\n    def setUpClass(cls):\n        raise unittest.SkipTest("no bf16 here")\n'
+LOG = """Start testing: Nov 28 18:28 UTC
+----------------------------------------------------------
+1/2 Testing: a
+Output:
+----------------------------------------------------------
+skipped: x.y: no bf16 here
+skipped: x.y: no bf16 here
+skipped: x.z: no bf16 here
+<end of output>
+----------------------------------------------------------
+
+2/2 Testing: b
+Output:
+----------------------------------------------------------
+the text skipped: is not at the beginning
+{}
+<end of output>
+----------------------------------------------------------
+"""
+
+
+class run_python(unittest.TestCase):
+    def test_gives_a_status_for_what_has_run(self):
+        for body, status, said in ((GOOD, 0, "OK"), (GOOD + BAD, 1, "FAILED"), (GOOD + BF16, 0, "skipped: test_c"), (BF16, 77, "skipped: test_c"),
+                                   (GOOD + NOWHERE, 77, "no bf16 here"), (GOOD + OTHER, 1, "does not list"), (BF16 + OTHER, 1, "does not list"),
+                                   ("    pass\n", 1, "no case has run")):
+            with self.subTest(body), tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder, "a_test.py")
+                file.write_text(TEST.format(body), encoding="utf-8")
+                done = subprocess.run([sys.executable, FOLDER / "run_python.py", file], capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(said, done.stderr)
+
+    def test_fails_a_test_that_runs_no_cases(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "a_test.py")
+            file.write_text("print('nothing')\n", encoding="utf-8")
+            done = subprocess.run([sys.executable, FOLDER / "run_python.py", file], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("does not call unittest.main()", done.stderr)
+
+
+class a_summary(unittest.TestCase):
+    def test_counts_cases_by_reason(self):
+        counts, others = skips.reasons_of(LOG.format("nothing"))
+        self.assertEqual((counts, others), ({"bf16": 2}, []))
+
+    def test_fails_for_other_reasons(self):
+        counts, others = skips.reasons_of(LOG.format("skipped: p.q: no luck"))
+        self.assertEqual((counts, others), ({"bf16": 2}, ["b: p.q: no luck"]))
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder, "Testing/Temporary/LastTest.log")
+            log.parent.mkdir(parents=True)
+            for said, status in (("nothing", 0), ("skipped: p.q: no luck", 1)):
+                log.write_text(LOG.format(said), encoding="utf-8")
+                done = subprocess.run([sys.executable, FOLDER / "skips.py", folder], capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(done.stdout, "Skipped: 2 cases:\n  2: bf16\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
