@@ -71,6 +71,8 @@ class slurm(unittest.TestCase):
         out, errors = self.run_it('[ $COHORT_RANK = 0 ] && echo $COHORT_JOIN; [ -e done$COHORT_RANK ] || { touch done$COHORT_RANK; exit 75; }', 0)
         self.assertEqual(out, ["node0:20010", "node0:20011"])
         self.assertIn("ranks were lost: start 2 in 1 s", errors)
+        killed = '[ $COHORT_RANK = 1 ] || exit 75; [ -e killed ] && exit 75; touch killed; kill -9 $$'
+        self.assertIn("ranks were lost: start 2 in 1 s", self.run_it(killed, 75, COHORT_MAX_RESTARTS="1")[1])
         self.run_it("exit 75", 75, COHORT_MAX_RESTARTS="0")
         _, errors = self.run_it("exit 3", 3)
         self.assertNotIn("lost", errors)
