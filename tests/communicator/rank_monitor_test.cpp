@@ -4,8 +4,10 @@
 #include <cohort/communicator/detail/rank_monitor.hpp>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rank_monitor_test {
@@ -13,6 +15,14 @@ namespace rank_monitor_test {
 using namespace cohort::detail;
 using namespace std::chrono_literals;
 using cohort::rank_progress;
+
+/// Time that passes when somebody waits.
+struct manual_time final : time_source {
+  clock::time_point now() override { return now_; }
+  void let_pass(clock::duration time) override { now_ += time; }
+  bool is_virtual() const override { return true; }
+  clock::time_point now_{};
+};
 
 /// Messages of all ranks. A failure or farewell is pending until the receiver has taken it.
 struct post {
@@ -23,13 +33,15 @@ struct post {
   };
   explicit post(int ranks) : boxes(static_cast<std::size_t>(ranks)) {}
   std::vector<std::deque<message>> boxes;  // of the receivers
+  std::set<std::pair<int, int>> cut{};     // links whose messages are lost
 };
 
 class posted_monitor final : public rank_monitor {
  public:
-  posted_monitor(post& all, int rank, std::chrono::milliseconds heartbeat)
-      : rank_monitor(rank, static_cast<int>(all.boxes.size()), heartbeat), all_(all) {}
+  posted_monitor(post& all, int rank, std::chrono::milliseconds heartbeat, time_source& time)
+      : rank_monitor(rank, static_cast<int>(all.boxes.size()), heartbeat, time), all_(all) {}
   using rank_monitor::finished;
+  using rank_monitor::report_lost;
 
  private:
   void receive(int from) override {
@@ -44,9 +56,11 @@ class posted_monitor final : public rank_monitor {
       }
   }
   void send(int to, control_message what, std::span<std::byte const> bytes) override {
-    all_.boxes[static_cast<std::size_t>(to)].push_back({rank(), what, {bytes.begin(), bytes.end()}});
+    if (!all_.cut.contains(std::minmax(rank(), to)))
+      all_.boxes[static_cast<std::size_t>(to)].push_back({rank(), what, {bytes.begin(), bytes.end()}});
   }
   void complete_sends() override {}
+  bool shows_end() const override { return true; }
   bool is_sending(int to, control_message what) const override {
     auto const& box = all_.boxes[static_cast<std::size_t>(to)];
     return std::ranges::any_of(
@@ -63,18 +77,24 @@ class posted_monitor final : public rank_monitor {
 };
 
 struct three_ranks {
-  explicit three_ranks(std::chrono::milliseconds heartbeat = 10s) {
-    for (int r = 0; r < 3; ++r) all.push_back(std::make_unique<posted_monitor>(messages, r, heartbeat));
+  explicit three_ranks(std::chrono::milliseconds heartbeat = 10s, time_source& time = system_time()) : time(time) {
+    for (int r = 0; r < 3; ++r) all.push_back(std::make_unique<posted_monitor>(messages, r, heartbeat, time));
   }
   posted_monitor& operator[](std::size_t r) { return *all[r]; }
   /// Lets the ranks make progress for some time; `silent`: a rank that does not.
   void run(std::chrono::milliseconds time, int silent = -1) {
-    for (auto const end = rank_monitor::clock::now() + time; rank_monitor::clock::now() < end;) {
+    for (auto const end = this->time.now() + time; this->time.now() < end;) {
       for (auto& one : all)
         if (one->rank() != silent) one->make_progress();
-      std::this_thread::yield();
+      this->time.let_pass(100us);
     }
   }
+  void expect_trouble(std::size_t rank, std::string const& begin) {
+    ASSERT_TRUE(all[rank]->trouble()) << rank;
+    EXPECT_TRUE(all[rank]->trouble()->text.starts_with(begin)) << rank << ": " << all[rank]->trouble()->text;
+  }
+
+  time_source& time;
 
   post messages{3};
   std::vector<std::unique_ptr<posted_monitor>> all;
@@ -98,7 +118,7 @@ TEST(rank_monitor, announces_a_failure_to_all_ranks) {
   ranks.run(20ms);
   for (auto& one : ranks.all) {
     ASSERT_TRUE(one->trouble()) << one->rank();
-    EXPECT_EQ(*one->trouble(), "the disk is full") << one->rank();
+    EXPECT_EQ(one->trouble()->text, "the disk is full") << one->rank();
     EXPECT_EQ(one->trouble()->exit_status, 1) << one->rank();
   }
   EXPECT_TRUE(ranks[1].delivered());
@@ -112,8 +132,8 @@ TEST(rank_monitor, reports_a_silent_rank_with_its_last_progress) {
   ranks.run(100ms);
   ranks.run(400ms, 2);
   ASSERT_TRUE(ranks[0].trouble());
-  EXPECT_EQ(ranks[0].trouble()->find("rank 2 has sent no heartbeat for 0."), 0U) << *ranks[0].trouble();
-  EXPECT_NE(ranks[0].trouble()->find("it was last at step 3"), std::string::npos) << *ranks[0].trouble();
+  EXPECT_EQ(ranks[0].trouble()->text.find("rank 2 has sent no heartbeat for 0."), 0U) << ranks[0].trouble()->text;
+  EXPECT_NE(ranks[0].trouble()->text.find("it was last at step 3"), std::string::npos) << ranks[0].trouble()->text;
   EXPECT_EQ(ranks[0].trouble()->exit_status, cohort::communicator_exit_status);
   EXPECT_TRUE(ranks[0].delivered()) << "the lost rank need not receive the announcement";
 }
@@ -124,7 +144,85 @@ TEST(rank_monitor, a_rank_that_did_not_poll_blames_nobody) {
   for (auto const end = rank_monitor::clock::now() + 500ms; rank_monitor::clock::now() < end;)
     std::this_thread::yield();  // all ranks are suspended
   ranks.run(50ms);
-  for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << *one->trouble();
+  for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << one->trouble()->text;
+}
+
+TEST(rank_monitor, forwards_a_report_before_it_ends) {
+  manual_time time;
+  three_ranks ranks(10s, time);
+  ranks.messages.cut = {{1, 2}};
+  ranks[1].announce({"rank 1 failed: the disk is full"});
+  ranks.run(20ms);
+  for (auto& one : ranks.all) EXPECT_EQ(one->trouble()->text, "rank 1 failed: the disk is full") << one->rank();
+  for (auto& one : ranks.all) EXPECT_TRUE(one->delivered()) << one->rank();
+  ranks[2].announce({"rank 2 failed: it follows from the first failure"});
+  ranks.run(20ms);
+  EXPECT_EQ(ranks[0].trouble()->text, "rank 1 failed: the disk is full");
+  EXPECT_EQ(ranks[2].trouble()->text, "rank 1 failed: the disk is full");
+}
+
+TEST(rank_monitor, prefers_the_cause_to_the_end_of_a_rank_that_has_reported_it) {
+  manual_time time;
+  three_ranks ranks(10s, time);
+  ranks[0].report_lost(1, "has closed its connection");
+  ranks.run(100ms);
+  EXPECT_FALSE(ranks[0].trouble());
+  ranks.messages.boxes[0].push_back(
+      {1, control_message::failure, failure_report{.text = "rank 2 has closed its connection", .lost = {2}}.encoded()});
+  ranks.run(300ms);
+  EXPECT_EQ(ranks[0].trouble()->text, "rank 2 has closed its connection");
+
+  three_ranks others(10s, time);
+  others[0].report_lost(1, "has closed its connection");
+  others.run(300ms);
+  for (std::size_t r : {0U, 1U, 2U})
+    others.expect_trouble(r, r == 1 ? "rank 1 was given up by rank 0 and others" : "rank 1 has closed its connection");
+}
+
+TEST(rank_monitor, names_both_ends_of_a_link_if_others_reach_them) {
+  manual_time time;
+  three_ranks ranks(1s, time);
+  ranks.run(500ms);
+  ranks.messages.cut = {{0, 2}};
+  ranks.run(1600ms);
+  for (std::size_t r : {0U, 1U, 2U}) ranks.expect_trouble(r, "ranks 0 and 2 do not reach each other");
+}
+
+TEST(rank_monitor, names_itself_if_it_hears_nobody) {
+  manual_time time;
+  three_ranks ranks(1s, time);
+  ranks.run(500ms);
+  ranks.messages.cut = {{0, 2}, {1, 2}};
+  ranks.run(1600ms);
+  ranks.expect_trouble(0, "rank 2 has sent no heartbeat for 1.");
+  ranks.expect_trouble(1, "rank 2 has sent no heartbeat for 1.");
+  ranks.expect_trouble(2, "rank 2 is cut off from ranks 0, 1, or they are lost: no heartbeat for 1.");
+}
+
+TEST(rank_monitor, waits_for_the_heartbeat_and_the_answer_to_a_last_question) {
+  manual_time time;
+  three_ranks ranks(1s, time);
+  ranks.run(500ms);
+  ranks.messages.cut = {{0, 2}, {1, 2}};
+  ranks.run(1000ms);
+  ranks.messages.cut = {};
+  ranks.run(1000ms);
+  for (auto& one : ranks.all) EXPECT_FALSE(one->trouble()) << one->trouble()->text;
+}
+
+TEST(failure_report, is_read_as_it_was_written) {
+  failure_report const made{"the disk is full", 1, {3, 1}};
+  failure_report const read = failure_report::decoded(made.encoded());
+  EXPECT_EQ(read.lost, made.lost);
+  EXPECT_EQ(read.text, made.text);
+  EXPECT_EQ(read.exit_status, made.exit_status);
+  failure_report const long_one{.text = std::string(10'000, 'x'), .lost = std::vector<int>(1000, 7)};
+  EXPECT_LE(long_one.encoded().size(), failure_report::longest);
+  for (std::size_t size = 0; size < 20; ++size) {  // damaged
+    std::vector<std::byte> const bytes(size, std::byte{0x7f});
+    EXPECT_LE(failure_report::decoded(bytes).lost.size(), failure_report::most_lost);
+  }
+  EXPECT_EQ(failure_report::decoded({}).text, "");
 }
 
 TEST(rank_monitor, ends_when_all_ranks_have_left) {

@@ -19,9 +19,9 @@ namespace cohort {
 
 /// Time limits of a communicator.
 ///
-/// Units     `deadline` limits each wait for an operation, from the beginning of the wait. `heartbeat` is the
-///           longest time without a message from a process before it counts as lost; ranks that are threads
-///           ignore it.
+/// Units     `deadline` limits each wait for an operation, from the beginning of the wait. A process that is
+///           unreachable for less than `heartbeat` does not count as lost; one that stays unreachable is
+///           reported within 1.4 times this duration. Ranks that are threads ignore it.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};

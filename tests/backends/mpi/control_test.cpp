@@ -47,7 +47,7 @@ TEST(mpi_control, reports_mpi_errors_to_all_ranks_and_continues) {
   auto const limit = std::chrono::steady_clock::now() + test_deadline;
   while (!control.trouble() && std::chrono::steady_clock::now() < limit) control.make_progress();
   ASSERT_TRUE(control.trouble());
-  EXPECT_EQ(control.trouble()->find("rank 0: MPI_Test failed"), 0U) << *control.trouble();
+  EXPECT_EQ(control.trouble()->text.find("rank 0: MPI_Test failed"), 0U) << control.trouble()->text;
   if (rank_of_this() > 0) {
     EXPECT_TRUE(control.another_rank_failed());
     EXPECT_TRUE(control.query_ranks(heartbeat)[0].answers);

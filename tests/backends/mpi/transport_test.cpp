@@ -180,10 +180,10 @@ TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
   connected ranks(400ms);
   if (ranks.rank == 0) {
     ranks.until([&] { return ranks.wire.trouble().has_value(); });
-    EXPECT_EQ(ranks.wire.trouble()->find(ranks.size == 2 ? "rank 1 has sent no heartbeat for 0."
-                                                         : "ranks 1, 2 have sent no heartbeat for 0."),
+    EXPECT_EQ(ranks.wire.trouble()->text.find(ranks.size == 2 ? "rank 1 has sent no heartbeat for 0."
+                                                              : "ranks 1, 2 have sent no heartbeat for 0."),
               0U)
-        << *ranks.wire.trouble();
+        << ranks.wire.trouble()->text;
   }
   MPI_Barrier(MPI_COMM_WORLD);  // the others are silent
 }
@@ -201,11 +201,11 @@ TEST(mpi_transport, broadcasts_announcements_of_any_thread) {
   EXPECT_FALSE(ranks.wire.trouble());
   std::string const why = "the bridge is closed" + std::string(3000, '.');
   if (ranks.rank == 0) {
-    std::thread([&] { ranks.wire.announce(why); }).join();
-    ranks.wire.announce("too late");
+    std::thread([&] { ranks.wire.announce({why}); }).join();
+    ranks.wire.announce({"too late"});
   }
   ranks.until([&] { return ranks.wire.trouble().has_value(); });
-  EXPECT_EQ(ranks.wire.trouble(), why);
+  EXPECT_EQ(ranks.wire.trouble()->text, why);
   ranks.until([&] { return ranks.control->delivered(); });
   EXPECT_EQ(ranks.control->another_rank_failed(), ranks.rank != 0);
 }
@@ -213,19 +213,19 @@ TEST(mpi_transport, broadcasts_announcements_of_any_thread) {
 TEST(mpi_transport, has_sent_announcements_if_it_is_abandoned_without_pending_messages) {
   connected ranks;
   if (ranks.rank == 0) {
-    ranks.wire.announce("enough");
+    ranks.wire.announce({"enough"});
     ranks.wire.abandon();
     EXPECT_TRUE(ranks.control->delivered());
   } else {
     ranks.until([&] { return ranks.wire.trouble().has_value(); });
-    EXPECT_EQ(ranks.wire.trouble(), "enough");
+    EXPECT_EQ(ranks.wire.trouble()->text, "enough");
   }
 }
 
 TEST(mpi_transport, waits_for_no_delivery_after_it_has_ended) {
   auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
   control->leave();
-  control->announce("too late");
+  control->announce({"too late"});
   EXPECT_FALSE(control->wait_for_farewells(test_deadline));
   auto const begin = std::chrono::steady_clock::now();
   control->wait_for_delivery();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <atomic>
+#include <cohort/communicator/detail/failure_report.hpp>
 #include <cohort/communicator/detail/time_source.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/detail/chrono.hpp>
@@ -17,9 +19,9 @@ namespace cohort::detail {
 
 /// Control messages between ranks.
 ///
-/// A *beat* (heartbeat) contains the sender's table of the progress of all ranks; the latest entry of each
-/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* contains a
-/// failure_report: one byte for its exit status, and its text. A *farewell* is a rank's last message.
+/// A *beat* (heartbeat) contains the sender's table of all ranks: their progress, of which the latest entry
+/// counts, and the time for which the sender has not heard of them. A *question* is a beat that the receiver
+/// answers with a beat. A *failure* contains a failure_report. A *farewell* is a rank's last message.
 enum class control_message : std::uint8_t { beat, question, failure, farewell };
 
 /// Heartbeats, progress, failures and farewells of the ranks of a transport, which sends and receives their
@@ -29,6 +31,14 @@ enum class control_message : std::uint8_t { beat, question, failure, farewell };
 ///           note_wait, announce, trouble and delivered.
 /// Units     silence counts only the time in which this rank has polled, so that a rank that was itself
 ///           suspended does not report the others as lost.
+///
+/// Who is lost: after a quarter of the heartbeat without a message of a rank, this rank asks it again and
+/// again (`ask`). Other ranks learn of the silence from beats, and ask it, too. After the heartbeat, the rank
+/// is reported; if others hear it, the link between both ranks is; if this rank hears nobody, it reports
+/// itself. A rank that receives a report forwards it before it ends, because others may see the end of its
+/// connections first.
+///
+/// Source    indirect questions: SWIM, Das et al., DSN 2002.
 class rank_monitor {
  public:
   using clock = std::chrono::steady_clock;
@@ -42,7 +52,7 @@ class rank_monitor {
 
   void note(rank_progress here) noexcept;
   void note_wait(int waits_for) noexcept;
-  void announce(failure_report const& why) noexcept;
+  void announce(failure_report report) noexcept;
   std::optional<failure_report> trouble() const;
   /// Returns whether the announcement has reached every rank that must receive it.
   bool delivered() const { return delivered_; }
@@ -74,8 +84,6 @@ class rank_monitor {
   static constexpr auto longest_delivery = std::chrono::milliseconds(1000);
 
  protected:
-  static constexpr std::size_t longest_text = 4096;
-
   rank_monitor(int rank, int size, std::chrono::milliseconds heartbeat, time_source& time = system_time());
 
   /// Receives the messages of a rank that have arrived, and calls handle for each.
@@ -90,12 +98,23 @@ class rank_monitor {
   virtual bool is_sending() const = 0;
   /// Whether this rank and `r` exchange heartbeats and farewells. Failures and questions are sent to all.
   virtual bool is_linked(int /*r*/) const { return true; }
+  /// Asks a rank for a beat, in a way that does not wait for earlier messages, and does not link both ranks.
+  /// `silent`: the rank of which this one hears nothing, `r` or another one. Called at each poll as long as
+  /// an answer is wanted.
+  virtual void ask(int /*r*/, int /*silent*/) {}
+  /// Another rank has asked this one. Asks the silent rank, too.
+  void asked(int from, int silent);
+  /// Whether other ranks see the end of this process. It then forwards reports before it ends.
+  virtual bool shows_end() const { return false; }
   /// Called by stop.
   virtual void on_stop() noexcept {}
 
   void handle(int from, control_message what, std::span<std::byte const> bytes);
-  /// Announces that a rank is lost, unless it has left or failed. `how`: "has closed its connection".
+  /// Announces soon that a rank is lost, unless it has left or failed, or a report of the cause arrives first.
+  /// `how`: "has closed its connection".
   void report_lost(int r, std::string const& how);
+  /// The bytes of a beat.
+  std::vector<std::byte> progress_table();
 
   bool expects_messages(int r) const { return r != rank_ && !at(r).left && is_linked(r); }
   /// Largest size of a message in bytes.
@@ -108,24 +127,32 @@ class rank_monitor {
     try {
       action();
     } catch (std::exception const& error) {
-      announce(text_of({"rank ", rank_, ": ", error.what()}));
+      announce({text_of({"rank ", rank_, ": ", error.what()})});
     }
   }
 
  private:
   static constexpr auto poll_interval = std::chrono::milliseconds(1);
   static constexpr auto longest_beat_interval = std::chrono::milliseconds(20);  // between two beats
+  static constexpr auto longest_grace = std::chrono::milliseconds(200);         // of report_lost
+  static constexpr int most_asked = 8;  // further ranks, if this one hears nobody
 
   struct rank_entry {
     std::int64_t note_count;  // of that rank so far
     rank_progress where;
-    std::int64_t waits_for;
+    std::int32_t waits_for;
+    std::int32_t silence_ms;  // −1: the sender has heard nothing of it, and does not expect to
   };
   struct peer {
     rank_progress where{};
     int waits_for = rank_status::nobody;
     std::int64_t note_count = 0;
-    clock::duration last_heard{};  // value of listened_ at the last message
+    clock::duration last_heard{};                      // value of listened_ at the last message
+    std::optional<clock::duration> last_message{};     // the same, if there was one: also without a link
+    std::optional<clock::duration> heard_elsewhere{};  // and when another rank has heard it last
+    clock::duration asked_until{};                     // because another rank does not hear it
+    std::optional<clock::duration> ended_at{};         // and when report_lost was called
+    std::string ended_how{};
     bool answers = false;
     bool left = false;
     bool announced = false;  // has announced a failure
@@ -141,18 +168,37 @@ class rank_monitor {
   /// Sends heartbeats to one rank after the other, so that each rank receives at least one per heartbeat_ /
   /// 4.
   void beat(clock::time_point now);
+  /// Time between heartbeats to two ranks.
+  clock::duration beat_interval() const {
+    return std::min<clock::duration>(longest_beat_interval, heartbeat_ / (4 * std::max(1, size() - 1)));
+  }
+  /// Silence after which a rank is lost: it has been unreachable for heartbeat_ although its last beat came
+  /// some time before, and a last question has had time for an answer.
+  clock::duration longest_silence() const {
+    return heartbeat_ + beat_interval() * (size() - 1) + heartbeat_ / 8;
+  }
 
-  std::vector<std::byte> progress_table();
   void send_to_all(control_message what, std::span<std::byte const> bytes);
   /// Sends unless a message of the same kind to this rank is still pending.
   void send_once(int to, control_message what, std::span<std::byte const> bytes);
 
-  /// Sends the announcement, and checks its delivery.
+  /// Sends the report of this rank to all ranks, or forwards that of another one; checks the delivery.
   void announce_failure();
-  void set_trouble(failure_report why);
-  /// Announces ranks whose silence exceeds heartbeat_ as lost. If there is one, also announces ranks whose
-  /// silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported together.
+  /// Uses the report of another rank.
+  void accept(int from, failure_report report);
+  /// The time since the last message of a rank.
+  clock::duration silence(int r) const { return listened_ - at(r).last_heard; }
+  /// Whether the last message of a rank came within a part of the heartbeat.
+  bool has_heard(int r, int part) const {
+    return at(r).last_message && listened_ - *at(r).last_message <= heartbeat_ / part;
+  }
+  void ask_silent_ranks();
+  /// Announces ranks for which report_lost was called.
+  void announce_ended_ranks();
+  /// Announces ranks whose silence exceeds longest_silence() as lost. If there is one, also announces ranks
+  /// whose silence exceeds 3/4 of heartbeat_, so that ranks lost at the same time are reported together.
   void detect_lost_ranks();
+  std::string describe_silence(std::span<int const> silent, clock::duration shortest) const;
 
   time_source& time_;
   std::chrono::milliseconds heartbeat_;
@@ -168,7 +214,8 @@ class rank_monitor {
   rank_progress here_;
   std::atomic<std::int64_t> note_count_ = 0;
   std::atomic<int> waits_for_ = rank_status::nobody;
-  std::optional<failure_report> announcement_;
+  std::optional<failure_report> announcement_;  // of this rank, or one that it forwards
+  bool forwards_ = false;
   std::optional<failure_report> trouble_;
   std::atomic<bool> delivered_ = true;
   std::atomic<bool> another_rank_failed_ = false;

@@ -143,7 +143,7 @@ COHORT_CORE_INLINE void engine::set_failure(failure_report const& why) {
 COHORT_CORE_INLINE void engine::throw_failure() {
   wait_until_abandoned();
   failure_report const why = failure();
-  throw communicator_error({.what = why}, why.exit_status);
+  throw communicator_error({.what = why.text}, why.exit_status);
 }
 
 COHORT_CORE_INLINE void engine::make_progress() {
@@ -234,7 +234,8 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   auto const [name, members, awaited] = describe(one);
   std::vector<rank_status> const all = query_ranks({});
   if (all.empty()) return text_of({"in ", name});
-  std::vector<int> const late = late_ranks(all, awaited);
+  std::vector<int> late = late_ranks(all, awaited);
+  std::erase(late, wire->rank());  // it waits
   return late.empty() ? text_of({"in ", name})
                       : text_of({"for ", describe_late_ranks(all, late), " in ", name});
 }

@@ -76,7 +76,7 @@ COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all, int status) {
     if (!all.ended[rank])
       say(text_of({"rank ", rank, " has not ended; exiting the process"}));
     else if (all.failures[rank])
-      say(text_of({"rank ", rank, ": ", failure_of(all.failures[rank])}));
+      say(text_of({"rank ", rank, ": ", failure_of(all.failures[rank]).text}));
   exit_at_once(status);
 }
 
@@ -95,7 +95,7 @@ COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
     auto const now = clock::now();
     if (trouble && !troubled) troubled = now;
     if (!trouble || now < *troubled + notification_time) continue;
-    if (!std::exchange(said, true)) stderr_sink()(*trouble);
+    if (!std::exchange(said, true)) stderr_sink()(trouble->text);
     for (std::size_t rank = 0; rank < all.ended.size(); ++rank)
       if (!all.ended[rank] && now >= std::max(begin, hub.last_activity(static_cast<int>(rank))) + longest)
         exit_with_hung_ranks(all, trouble->exit_status);
@@ -131,7 +131,7 @@ COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, d
   if (all.cause) std::rethrow_exception(all.cause);
   for (std::exception_ptr const& one : all.failures)
     if (one && detail::is_communicator_error(one)) std::rethrow_exception(one);
-  if (auto const why = hub.trouble()) throw communicator_error({.what = *why}, why->exit_status);
+  if (auto const why = hub.trouble()) throw communicator_error({.what = why->text}, why->exit_status);
   return 0;
 }
 

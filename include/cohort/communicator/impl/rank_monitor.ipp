@@ -23,7 +23,7 @@ COHORT_CORE_INLINE rank_monitor::rank_monitor(int rank, int size, std::chrono::m
       last_beat_to_(rank) {}
 
 COHORT_CORE_INLINE std::size_t rank_monitor::longest_message() const {
-  return std::max(1 + longest_text, peers_.size() * sizeof(rank_entry));
+  return std::max(failure_report::longest, peers_.size() * sizeof(rank_entry));
 }
 
 COHORT_CORE_INLINE void rank_monitor::note(rank_progress here) noexcept {
@@ -37,11 +37,27 @@ COHORT_CORE_INLINE void rank_monitor::note_wait(int waits_for) noexcept {
   ++note_count_;
 }
 
-COHORT_CORE_INLINE void rank_monitor::announce(failure_report const& why) noexcept {
+COHORT_CORE_INLINE void rank_monitor::announce(failure_report report) noexcept {
   std::lock_guard const hold(mutex_);
-  if (announcement_) return;
-  announcement_.emplace(why.substr(0, longest_text), why.exit_status);
-  if (!trouble_) trouble_ = announcement_;
+  if (trouble_) return;  // what happens after the first failure follows from it
+  report.text.resize(std::min(report.text.size(), failure_report::longest_text));
+  trouble_ = report;
+  announcement_ = std::move(report);
+  delivered_ = false;
+}
+
+COHORT_CORE_INLINE void rank_monitor::accept(int from, failure_report report) {
+  std::lock_guard const hold(mutex_);
+  if (trouble_) return;
+  if (report.lost == std::vector{rank_}) {  // the others do not wait for this rank any more
+    trouble_ = failure_report{text_of({"rank ", rank_, " was given up by rank ", from,
+                                       " and others, because it was suspended or cut off: ", report.text})};
+    return;
+  }
+  trouble_ = report;
+  if (!shows_end()) return;
+  announcement_ = std::move(report);
+  forwards_ = true;
   delivered_ = false;
 }
 
@@ -82,9 +98,13 @@ COHORT_CORE_INLINE void rank_monitor::leave() noexcept {
 }
 
 COHORT_CORE_INLINE bool rank_monitor::wait_for_farewells(std::chrono::milliseconds limit) {
-  auto const end = time_.now() + limit;
-  for (; !finished(); time_.let_pass(poll_interval)) {
-    if (time_.now() >= end || trouble()) stop();
+  auto end = time_.now() + limit;
+  for (bool fails = false; !finished(); time_.let_pass(poll_interval)) {
+    if (!fails && trouble()) {
+      fails = true;
+      end = std::min<clock::time_point>(end, time_.now() + longest_delivery);
+    }
+    if (time_.now() >= end || (fails && delivered_)) stop();
     if (stopped_) return false;
     make_progress();
   }
@@ -98,8 +118,22 @@ COHORT_CORE_INLINE bool rank_monitor::finished() const {
 }
 
 COHORT_CORE_INLINE void rank_monitor::report_lost(int r, std::string const& how) {
-  if (at(r).left || at(r).announced || std::exchange(at(r).lost, true)) return;
-  announce(text_of({"rank ", r, " ", how, "; it was last ", describe_progress(at(r).where)}));
+  if (at(r).ended_at) return;
+  at(r).ended_at = listened_;
+  at(r).ended_how = how;
+}
+
+COHORT_CORE_INLINE void rank_monitor::announce_ended_ranks() {
+  auto const grace = std::min<clock::duration>(longest_grace, heartbeat_ / 8);
+  for (int r = 0; r < size(); ++r) {
+    peer& one = at(r);
+    if (!one.ended_at || listened_ - *one.ended_at < grace || one.left || one.announced
+        || std::exchange(one.lost, true))
+      continue;
+    announce(
+        {.text = text_of({"rank ", r, " ", one.ended_how, "; it was last ", describe_progress(one.where)}),
+         .lost = {r}});
+  }
 }
 
 COHORT_CORE_INLINE void rank_monitor::poll_once() noexcept {
@@ -116,15 +150,17 @@ COHORT_CORE_INLINE void rank_monitor::exchange() {
       at(r).last_heard = listened_;
   for (int r = 0; r < size(); ++r) guard([&] { receive(r); });
   guard([&] { complete_sends(); });
+  announce_ended_ranks();
   announce_failure();
   if (!at(rank_).left) beat(now);
+  ask_silent_ranks();
   detect_lost_ranks();
 }
 
 COHORT_CORE_INLINE void rank_monitor::beat(clock::time_point now) {
   auto const others = size() - 1;
   for (int k = 0; k < others && now >= next_beat_; ++k) {
-    next_beat_ += std::min<clock::duration>(longest_beat_interval, heartbeat_ / (4 * others));
+    next_beat_ += beat_interval();
     last_beat_to_ = (last_beat_to_ + 1) % size();
     if (last_beat_to_ == rank_) last_beat_to_ = (last_beat_to_ + 1) % size();
     if (is_linked(last_beat_to_)) send_once(last_beat_to_, control_message::beat, progress_table());
@@ -136,26 +172,30 @@ COHORT_CORE_INLINE void rank_monitor::handle(int from, control_message what,
                                              std::span<std::byte const> bytes) {
   peer& one = at(from);
   one.last_heard = listened_;
+  one.last_message = listened_;
   one.answers = true;
   if (what == control_message::failure) {
     one.announced = another_rank_failed_ = true;
-    if (bytes.empty())
-      return set_trouble({text_of({"rank ", from, " has sent an empty report of a failure"})});
-    std::span const text = bytes.subspan(1);
-    return set_trouble({std::string(reinterpret_cast<char const*>(text.data()), text.size()),
-                        std::to_integer<int>(bytes[0])});
+    return accept(from, failure_report::decoded(bytes));
   }
   for (std::size_t i = 0; i < std::min(peers_.size(), bytes.size() / sizeof(rank_entry)); ++i) {
     rank_entry there{};
     std::memcpy(&there, bytes.data() + i * sizeof(rank_entry), sizeof(rank_entry));
     bool const is_valid = there.where.doing <= rank_progress::activity::loading
                           && there.waits_for >= rank_status::nobody && there.waits_for < size();
+    auto const r = static_cast<int>(i);
+    if (is_valid && there.silence_ms >= 0 && r != rank_ && r != from) {
+      clock::duration const ago = std::chrono::milliseconds(there.silence_ms);
+      if (!peers_[i].heard_elsewhere || *peers_[i].heard_elsewhere < listened_ - ago)
+        peers_[i].heard_elsewhere = listened_ - ago;
+      if (ago > heartbeat_ / 4) peers_[i].asked_until = listened_ + heartbeat_ / 2;
+    }
     if (!is_valid || there.note_count <= peers_[i].note_count) continue;
     peers_[i].note_count = there.note_count;
     peers_[i].where = there.where;
-    peers_[i].waits_for = static_cast<int>(there.waits_for);
+    peers_[i].waits_for = there.waits_for;
   }
-  one.left = what == control_message::farewell;
+  one.left = one.left || what == control_message::farewell;
   if (what == control_message::question && !at(rank_).left)
     send(from, control_message::beat, progress_table());
 }
@@ -169,7 +209,14 @@ COHORT_CORE_INLINE std::vector<std::byte> rank_monitor::progress_table() {
   }
   std::vector<std::byte> bytes(peers_.size() * sizeof(rank_entry));
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    rank_entry const there{peers_[i].note_count, peers_[i].where, peers_[i].waits_for};
+    auto const r = static_cast<int>(i);
+    bool const is_awaited = expects_messages(r) && peers_[i].linked;
+    clock::duration const silent = is_awaited               ? silence(r)
+                                   : peers_[i].last_message ? listened_ - *peers_[i].last_message
+                                                            : clock::duration(-1);
+    auto const ms = std::chrono::floor<std::chrono::milliseconds>(silent).count();
+    rank_entry const there{peers_[i].note_count, peers_[i].where, peers_[i].waits_for,
+                           static_cast<std::int32_t>(std::min<std::int64_t>(ms, 1 << 30))};
     std::memcpy(bytes.data() + i * sizeof(rank_entry), &there, sizeof(rank_entry));
   }
   return bytes;
@@ -187,14 +234,15 @@ COHORT_CORE_INLINE void rank_monitor::send_once(int to, control_message what,
 
 COHORT_CORE_INLINE void rank_monitor::announce_failure() {
   if (delivered_) return;
-  if (!announced_) {
-    announced_ = true;
-    std::string why;
+  if (!std::exchange(announced_, true)) {
+    std::vector<std::byte> report;
     {
       std::lock_guard const hold(mutex_);
-      why = static_cast<char>(announcement_->exit_status) + *announcement_;
+      report = announcement_->encoded();
     }
-    send_to_all(control_message::failure, std::as_bytes(std::span(why)));
+    for (int r = 0; r < size(); ++r)
+      if (r != rank_ && (!forwards_ || (is_linked(r) && !at(r).announced)))
+        send_once(r, control_message::failure, report);
   }
   bool waits = false;
   for (int r = 0; r < size(); ++r)
@@ -202,24 +250,36 @@ COHORT_CORE_INLINE void rank_monitor::announce_failure() {
   delivered_ = !waits;
 }
 
-COHORT_CORE_INLINE void rank_monitor::set_trouble(failure_report why) {
-  std::lock_guard const hold(mutex_);
-  if (!trouble_) trouble_ = std::move(why);
+COHORT_CORE_INLINE void rank_monitor::asked(int from, int silent) {
+  handle(from, control_message::beat, {});
+  if (silent != rank_) at(silent).asked_until = listened_ + heartbeat_ / 2;
 }
 
-COHORT_CORE_INLINE void rank_monitor::detect_lost_ranks() {
-  std::vector<int> silent;
-  std::vector<rank_status> all(peers_.size());
-  auto longest = clock::duration::zero(), shortest = clock::duration::max();
+COHORT_CORE_INLINE void rank_monitor::ask_silent_ranks() {
+  int missed = -1;
+  bool hears_linked = false;  // ranks, which receive this one's table with beats
   for (int r = 0; r < size(); ++r) {
-    auto const silence = listened_ - at(r).last_heard;
-    if (!expects_messages(r) || !at(r).linked || at(r).lost || silence <= heartbeat_ * 3 / 4) continue;
-    silent.push_back(r);
-    all[static_cast<std::size_t>(r)].where = at(r).where;
-    longest = std::max(longest, silence);
-    shortest = std::min(shortest, silence);
+    if (!expects_messages(r) || !at(r).linked) continue;
+    bool const is_silent = silence(r) > heartbeat_ / 4;
+    hears_linked = hears_linked || !is_silent;
+    if (!is_silent) continue;
+    missed = r;
+    at(r).asked_until = listened_ + heartbeat_ / 4;
   }
-  if (longest <= heartbeat_) return;
+  for (int k = 1; k < size(); ++k) {
+    int const r = (rank_ + k) % size();
+    if (at(r).left || at(r).ended_at) continue;
+    if (listened_ < at(r).asked_until && !has_heard(r, 4))
+      ask(r, r);
+    else if (missed >= 0 && !hears_linked && k <= most_asked)
+      ask(r, missed);
+  }
+}
+
+COHORT_CORE_INLINE std::string rank_monitor::describe_silence(std::span<int const> silent,
+                                                              clock::duration shortest) const {
+  std::vector<rank_status> all(peers_.size());
+  for (int const r : silent) all[static_cast<std::size_t>(r)].where = at(r).where;
   auto const tenths = shortest / std::chrono::milliseconds(100);
   std::string text;
   for (ranks_with_status const& s : group_by_status(all, silent)) {
@@ -228,8 +288,47 @@ COHORT_CORE_INLINE void rank_monitor::detect_lost_ranks() {
                      " sent no heartbeat for ", tenths / 10, ".", tenths % 10, " s; ",
                      one ? "it was" : "they were", " last ", describe_progress(s.what.where)});
   }
-  for (int const r : silent) at(r).lost = true;
-  announce(text);
+  return text;
+}
+
+COHORT_CORE_INLINE void rank_monitor::detect_lost_ranks() {
+  std::vector<int> silent, unreachable;  // unreachable: others hear them
+  auto longest = clock::duration::zero(), shortest = clock::duration::max();
+  int others = 0;
+  bool hears_somebody = false;
+  for (int r = 0; r < size(); ++r) {
+    others += r != rank_ && !at(r).left;
+    hears_somebody = hears_somebody || has_heard(r, 2);
+    if (!expects_messages(r) || !at(r).linked || at(r).lost || at(r).ended_at) continue;
+    if (silence(r) <= heartbeat_ * 3 / 4) continue;
+    bool const others_hear = at(r).heard_elsewhere && listened_ - *at(r).heard_elsewhere < heartbeat_ / 2;
+    (others_hear ? unreachable : silent).push_back(r);
+    longest = std::max(longest, silence(r));
+    shortest = std::min(shortest, silence(r));
+  }
+  if (longest <= longest_silence()) return;
+  failure_report report{.lost = silent};
+  if (!hears_somebody && others > 1) {
+    report.lost = {rank_};
+    std::vector<int> missed(silent);
+    missed.insert(missed.end(), unreachable.begin(), unreachable.end());
+    std::ranges::sort(missed);
+    auto const tenths = shortest / std::chrono::milliseconds(100);
+    report.text = text_of({"rank ", rank_, " is cut off from ", named_ranks(missed),
+                           ", or they are lost: no heartbeat for ", tenths / 10, ".", tenths % 10, " s"});
+  } else {
+    report.text = describe_silence(silent, shortest);
+    for (int const r : unreachable) {
+      report.lost.push_back(r);
+      report.lost.push_back(rank_);
+      report.text +=
+          text_of({report.text.empty() ? "" : "; ", "ranks ", std::min(r, rank_), " and ", std::max(r, rank_),
+                   " do not reach each other, although other ranks reach both"});
+    }
+  }
+  for (std::vector<int> const& all : {silent, unreachable})
+    for (int const r : all) at(r).lost = true;
+  announce(std::move(report));
 }
 
 }  // namespace cohort::detail

@@ -41,7 +41,7 @@ class mpi_process {
       body(*world_.ranks);
       world_.ranks.reset();  // leaves, and waits for the other ranks
       if (auto const why = world_.control->trouble())
-        throw communicator_error({.what = *why}, why->exit_status);
+        throw communicator_error({.what = why->text}, why->exit_status);
     } catch (...) {
       fail(failure_of(std::current_exception()));
     }

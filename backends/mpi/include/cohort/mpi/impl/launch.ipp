@@ -78,8 +78,8 @@ COHORT_MPI_INLINE mpi_process::mpi_process(int argc, char** argv, communicator_s
 COHORT_MPI_INLINE void mpi_process::fail(failure_report const& why) {
   auto const first = world_.control->trouble();
   int status = (first ? *first : why).exit_status;
-  if (world_.ranks && !first) status = world_.ranks->abort(why, status);
-  stderr_sink()(text_of({"rank ", rank_, ": ", why}));
+  if (world_.ranks && !first) status = world_.ranks->abort(why.text, status);
+  stderr_sink()(text_of({"rank ", rank_, ": ", why.text}));
   world_.control->wait_for_delivery();
   if (world_.control->another_rank_failed()) std::this_thread::sleep_for(secondary_failure_delay);
   exit_at_once(status);

@@ -57,8 +57,11 @@ struct greeting {
 
   job_token token{};  // of this start of the job; all ranks know it
   std::uint32_t from = 0, to = 0, size = 0;
+  std::uint32_t question = 0;  // 0: the connection is for messages; 1 + r: for a tcp_question about rank r
 
   std::array<std::byte, bytes> encoded() const;
+  /// The question of a greeting.
+  static std::uint32_t question_of(std::span<std::byte const, bytes> got);
   /// Returns why the bytes are not this greeting with any `from` below `size`; "" if they are.
   static std::string refusal(std::span<std::byte const, bytes> got, greeting const& expected, int& from);
 };

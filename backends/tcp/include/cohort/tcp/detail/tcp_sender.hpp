@@ -26,7 +26,7 @@ class tcp_sender {
   using ticket = transport::ticket;
 
   /// `addresses`: of the other rank, which are tried one after the other, each for `time_to_connect` with the
-  /// handshake.
+  /// handshake. Those that fail earlier are tried again, unless nobody listens at the last one.
   tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
              std::chrono::milliseconds time_to_connect, socket_api& by = system_sockets());
 
@@ -40,7 +40,7 @@ class tcp_sender {
   /// Whether it waits for bytes of the handshake.
   bool waits_for_bytes() const { return stream_.waits_for_bytes(); }
   /// Sockets so far. A closed socket's descriptor may be that of another connection.
-  std::size_t attempts() const { return next_address_; }
+  std::size_t attempts() const { return attempts_; }
   bool was_connected() const { return ready_; }
 
   void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
@@ -84,7 +84,10 @@ class tcp_sender {
   };
 
   void open();
+  /// Begins to connect to the next address. Returns false if none can be tried now.
   bool connect();
+  /// Whether the connection exists. Continues the attempt, and begins the next ones.
+  bool is_ready();
   bool has_bytes() const {
     return begin_ < staged_.size() || !direct_.empty() || !control_.empty() || !messages_.empty();
   }
@@ -97,7 +100,8 @@ class tcp_sender {
 
   socket_api* by_;
   std::vector<endpoint> addresses_;
-  std::size_t next_address_ = 0;
+  std::size_t next_address_ = 0, attempts_ = 0;
+  clock::time_point limit_{}, next_round_{};  // of all attempts; of those after all addresses have failed
   greeting hello_;
   tls_identity identity_;
   secure_stream stream_;
@@ -105,6 +109,7 @@ class tcp_sender {
   clock::time_point connect_limit_{};
   bool opened_ = false, ready_ = false;
   std::string failure_;
+  std::string why_;  // of the last attempt's end
 
   std::vector<std::byte> staged_;               // a header and the begin of its frame
   std::size_t begin_ = 0;                       // of the bytes in it that are not sent

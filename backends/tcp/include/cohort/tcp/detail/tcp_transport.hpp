@@ -6,6 +6,7 @@
 #include <cohort/communicator/detail/rank_monitor.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/tcp/detail/socket_api.hpp>
+#include <cohort/tcp/detail/tcp_question.hpp>
 #include <cohort/tcp/detail/tcp_receiver.hpp>
 #include <cohort/tcp/detail/tcp_sender.hpp>
 #include <cstddef>
@@ -79,6 +80,7 @@ class tcp_transport final : public transport {
   static constexpr std::size_t most_unknown = 256;  // connections whose rank is not known yet
   static constexpr auto time_to_greet = std::chrono::seconds(10);
   static constexpr auto least_time_to_connect = std::chrono::milliseconds(10'000);  // at least the heartbeat
+  static constexpr int attempts_per_heartbeat = 16;                                 // of a question
   static constexpr int most_lines = 20;  // about refused connections
   static constexpr auto longest_delivery = std::chrono::milliseconds(800);
   /// Connections that are accepted in a row, and further ones per second.
@@ -92,9 +94,11 @@ class tcp_transport final : public transport {
   class monitor final : public rank_monitor {
    public:
     explicit monitor(tcp_transport& over);
+    using rank_monitor::asked;
     using rank_monitor::finished;
     using rank_monitor::guard;
     using rank_monitor::handle;
+    using rank_monitor::progress_table;
     using rank_monitor::report_lost;
 
    private:
@@ -104,6 +108,8 @@ class tcp_transport final : public transport {
     bool is_sending(int to, control_message what) const override;
     bool is_sending() const override;
     bool is_linked(int r) const override;
+    void ask(int r, int silent) override;
+    bool shows_end() const override { return true; }
 
     tcp_transport& over_;
   };
@@ -130,6 +136,7 @@ class tcp_transport final : public transport {
     int rank;
     tcp_sender sender;
     tcp_receiver receiver{};
+    tcp_question question{};
     bool closed = false;    // the connection from this rank
     bool reported = false;  // a failure to send
     bool offered = false;   // this process has told where its ring is, if it is one of the same host
@@ -148,6 +155,7 @@ class tcp_transport final : public transport {
     std::string from{};
   };
 
+  greeting greeting_for(int r, std::uint32_t question) const;
   other_rank& at(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   other_rank const& at(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
   ticket begin(operation one);
@@ -162,6 +170,10 @@ class tcp_transport final : public transport {
   /// Continues a connection. Returns whether it has ended: refused, or given to its rank.
   bool greet(unknown& one);
   void refuse(unknown const& one, std::string const& why);
+  /// Answers the question of a rank.
+  void answer(int from, int silent, unknown& one);
+  /// Continues questions and answers.
+  void advance_questions();
   void receive_from(other_rank& one);
   void read_ring(other_rank& one);
   void end_connection(other_rank& one, std::string const& why);
@@ -183,6 +195,7 @@ class tcp_transport final : public transport {
   std::atomic<bool> sleeps_ = false, woken_ = false;
   std::vector<std::unique_ptr<other_rank>> peers_;
   std::deque<unknown> unknown_;
+  std::vector<tcp_answer> answers_;
   std::vector<operation> operations_;
   std::vector<ticket> unused_;
   bool has_rings_ = false;

@@ -50,7 +50,12 @@ COHORT_TCP_INLINE std::array<std::byte, greeting::bytes> greeting::encoded() con
   put_number(made.data() + 24, from);
   put_number(made.data() + 28, to);
   put_number(made.data() + 32, size);
+  put_number(made.data() + 36, question);
   return made;
+}
+
+COHORT_TCP_INLINE std::uint32_t greeting::question_of(std::span<std::byte const, bytes> got) {
+  return number_at<std::uint32_t>(got.data() + 36);
 }
 
 COHORT_TCP_INLINE std::string greeting::refusal(std::span<std::byte const, bytes> got,
@@ -61,7 +66,7 @@ COHORT_TCP_INLINE std::string greeting::refusal(std::span<std::byte const, bytes
     return "it belongs to another job";
   std::uint32_t const rank = number_at<std::uint32_t>(got.data() + 24);
   if (number_at<std::uint32_t>(got.data() + 32) != expected.size || rank >= expected.size
-      || rank == expected.to)
+      || rank == expected.to || question_of(got) > expected.size)
     return "its rank does not exist";
   if (number_at<std::uint32_t>(got.data() + 28) != expected.to) return "its greeting is for another rank";
   from = static_cast<int>(rank);

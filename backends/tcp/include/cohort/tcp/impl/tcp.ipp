@@ -175,11 +175,11 @@ COHORT_TCP_INLINE int tcp::run(tcp_settings const& where, communicator_settings 
     detail::launch_scope const launched(world->size());
     body(*world);
     world.reset();  // leaves, and waits for the other ranks
-    if (auto const& why = *last_trouble) throw communicator_error({.what = *why}, why->exit_status);
+    if (auto const& why = *last_trouble) throw communicator_error({.what = why->text}, why->exit_status);
   } catch (...) {
     detail::failure_report const why = detail::failure_of(std::current_exception());
-    int const status = world ? world->abort(why, why.exit_status) : why.exit_status;
-    stderr_sink()(rank < 0 ? std::string(why) : detail::text_of({"rank ", rank, ": ", why}));
+    int const status = world ? world->abort(why.text, why.exit_status) : why.exit_status;
+    stderr_sink()(rank < 0 ? why.text : detail::text_of({"rank ", rank, ": ", why.text}));
     detail::exit_at_once(status);
   }
   return 0;

@@ -2,10 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_sender.hpp>
+#include <cstring>
 #include <utility>
 
 namespace cohort::detail {
@@ -23,21 +25,47 @@ COHORT_TCP_INLINE void tcp_sender::open() {
   if (std::exchange(opened_, true)) return;
   auto const bytes = hello_.encoded();
   staged_.assign(bytes.begin(), bytes.end());
+  limit_ = by_->time().now() + time_to_connect_ * static_cast<int>(addresses_.size());
   connect();
 }
 
-/// Begins to connect to the next address. Returns false if there is none left.
 COHORT_TCP_INLINE bool tcp_sender::connect() {
+  constexpr auto pause = std::chrono::milliseconds(100);
   while (next_address_ < addresses_.size()) try {
+      ++attempts_;
       stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++], *by_),
                               secure_stream::role::client, identity_);
       connect_limit_ = by_->time().now() + time_to_connect_;
       return true;
     } catch (communicator_error const& refused) {
-      failure_ = refused.what();
+      why_ = refused.what();
     }
-  if (failure_.empty()) failure_ = "it has no address";
+  next_address_ = 0;
+  next_round_ = by_->time().now() + pause;
+  stream_ = {};
   return false;
+}
+
+COHORT_TCP_INLINE bool tcp_sender::is_ready() {
+  while (!ready_) {
+    auto const now = by_->time().now();
+    if (!stream_.is_open() && (now < next_round_ || !connect())) {
+      if (now >= limit_) failure_ = why_.empty() ? "it has no address" : why_;
+      return false;
+    }
+    secure_stream::progress const got = stream_.advance();
+    bool const late = got == secure_stream::progress::waits && now >= connect_limit_;
+    if (got == secure_stream::progress::waits && !late) return false;
+    ready_ = got == secure_stream::progress::ready;
+    if (ready_) break;
+    bool const gives_up =
+        next_address_ == addresses_.size() && stream_.failure() == std::strerror(ECONNREFUSED);
+    why_ = text_of({"connecting to ", addresses_[next_address_ - 1].text(), ": ",
+                    late ? text_of({"no answer in ", time_to_connect_.count(), " ms"}) : stream_.failure()});
+    if (gives_up) failure_ = why_;
+    if (gives_up || !connect()) return false;
+  }
+  return ready_;
 }
 
 COHORT_TCP_INLINE void tcp_sender::send(ticket one, channel on, std::uint32_t tag,
@@ -151,24 +179,7 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
 }
 
 COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& sent) {
-  if (!opened_ || !failure_.empty()) return false;
-  while (!ready_) {
-    secure_stream::progress const now = stream_.advance();
-    bool const late = now == secure_stream::progress::waits && by_->time().now() >= connect_limit_;
-    if (now == secure_stream::progress::waits && !late) return false;
-    if (now == secure_stream::progress::ready) {
-      ready_ = true;
-      break;
-    }
-    std::string const why =
-        text_of({"connecting to ", addresses_[next_address_ - 1].text(), ": ",
-                 late ? text_of({"no answer in ", time_to_connect_.count(), " ms"}) : stream_.failure()});
-    if (!connect()) {
-      failure_ = why;
-      return false;
-    }
-    failure_.clear();
-  }
+  if (!opened_ || !failure_.empty() || !is_ready()) return false;
   for (bool moved = false;;) {
     while (begin_ < staged_.size() || !direct_.empty()) {
       if (!send_bytes()) return moved;

@@ -39,6 +39,36 @@ COHORT_TCP_INLINE bool tcp_transport::monitor::is_linked(int r) const {
   return over_.at(r).sender.is_open() || over_.at(r).receiver.is_connected();
 }
 
+COHORT_TCP_INLINE void tcp_transport::monitor::ask(int r, int silent) {
+  auto const patience = over_.settings_.heartbeat / attempts_per_heartbeat;
+  over_.at(r).question.ask(over_.members_.ranks[static_cast<std::size_t>(r)],
+                           over_.greeting_for(r, static_cast<std::uint32_t>(silent) + 1), over_.identity_,
+                           patience, over_.by_);
+}
+
+COHORT_TCP_INLINE greeting tcp_transport::greeting_for(int r, std::uint32_t question) const {
+  return {.token = members_.token,
+          .from = static_cast<std::uint32_t>(rank()),
+          .to = static_cast<std::uint32_t>(r),
+          .size = static_cast<std::uint32_t>(size()),
+          .question = question};
+}
+
+COHORT_TCP_INLINE void tcp_transport::answer(int from, int silent, unknown& one) {
+  monitor_.asked(from, silent);
+  events_->ignore(one.stream.socket().descriptor());
+  answers_.emplace_back(std::move(one.stream), monitor_.progress_table(), one.limit);
+}
+
+COHORT_TCP_INLINE void tcp_transport::advance_questions() {
+  for (std::unique_ptr<other_rank> const& one : peers_)
+    if (one->question.is_pending())
+      if (auto const table = one->question.advance())
+        monitor_.handle(one->rank, control_message::beat, *table);
+  if (!answers_.empty())
+    std::erase_if(answers_, [now = time_.now()](tcp_answer& one) { return one.advance(now); });
+}
+
 COHORT_TCP_INLINE void tcp_transport::other_rank::received(ticket one, std::uint64_t bytes) {
   operation& its = over.operations_[one - 1];
   its.got = bytes;
@@ -80,10 +110,7 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
       last_trouble_(std::move(last_trouble)),
       monitor_(*this) {
   for (int r = 0; r < size(); ++r) {
-    greeting const hello{.token = members_.token,
-                         .from = static_cast<std::uint32_t>(rank()),
-                         .to = static_cast<std::uint32_t>(r),
-                         .size = static_cast<std::uint32_t>(size())};
+    greeting const hello = greeting_for(r, 0);
     peers_.push_back(
         std::make_unique<other_rank>(*this, r,
                                      tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_,
@@ -224,6 +251,7 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
     read_ring(*one);
     if (one->sender.wants_to_write()) send_to(*one);
   }
+  advance_questions();
 }
 
 COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
@@ -306,6 +334,10 @@ COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
       int from = -1;
       std::string const why = greeting::refusal(one.bytes, expected, from);
       if (!why.empty()) return refused(why);
+      if (std::uint32_t const question = greeting::question_of(one.bytes); question > 0) {
+        answer(from, static_cast<int>(question) - 1, one);
+        return true;
+      }
       if (at(from).receiver.is_connected()) return refused(text_of({"rank ", from, " is connected already"}));
       events_->watch(one.stream.socket().descriptor(), static_cast<std::uint64_t>(from));
       at(from).receiver.connect(std::move(one.stream));

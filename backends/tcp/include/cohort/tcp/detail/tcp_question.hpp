@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/chrono.hpp>
+#include <cohort/tcp/detail/frame.hpp>
+#include <cohort/tcp/detail/secure_stream.hpp>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Asks a silent rank for a beat, on a connection of its own for each attempt. The messages of an interrupted
+/// connection do not arrive when the interruption ends, but when TCP sends them again: after a time that
+/// doubles with each attempt, so that the silence is up to twice as long.
+///
+/// Source    RFC 6298, 5.5: exponential back-off.
+class tcp_question {
+ public:
+  /// Begins an attempt, unless one has begun within `patience`. `at`: addresses of the rank, which are used
+  /// in turn.
+  void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
+           std::chrono::steady_clock::duration patience, socket_api& by);
+  /// Continues the attempt. Returns the table of a beat, if the rank has answered.
+  std::optional<std::vector<std::byte>> advance();
+  bool is_pending() const { return stream_.is_open(); }
+
+ private:
+  secure_stream stream_;
+  std::chrono::steady_clock::time_point next_{};
+  std::size_t attempts_ = 0;
+  std::vector<std::byte> hello_;   // what is not sent yet
+  std::vector<std::byte> answer_;  // as far as it has arrived
+};
+
+/// The answer of a rank to a tcp_question.
+class tcp_answer {
+ public:
+  /// `table`: of a beat.
+  tcp_answer(secure_stream to, std::span<std::byte const> table, std::chrono::steady_clock::time_point limit);
+  /// Sends. Returns whether nothing is left to do.
+  bool advance(std::chrono::steady_clock::time_point now);
+
+ private:
+  secure_stream stream_;
+  std::vector<std::byte> bytes_;
+  std::size_t sent_ = 0;
+  std::chrono::steady_clock::time_point limit_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_TCP_COMPILED
+#include <cohort/tcp/impl/tcp_question.ipp>
+#endif
