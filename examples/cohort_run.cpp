@@ -305,8 +305,8 @@ class signal_source {
   int descriptor_ = -1;
 };
 
-/// A process that ends the process groups of this host if cohort-run is killed. It reads their numbers from a pipe,
-/// which ends when cohort-run does.
+/// A process that ends the process groups of this host if cohort-run is killed. It reads their numbers from a
+/// pipe, which ends when cohort-run does.
 class watchdog {
  public:
   watchdog() {
@@ -471,7 +471,7 @@ class run {
     for (std::size_t k = begin_of(local); k < begin_of(local + 1); ++k) CPU_SET(all[k], &set);
     ::sched_setaffinity(0, sizeof set, &set);
   }
-  /// The shell reads only the bytes of its script: the names of signals, which may have arrived, are behind it.
+  /// The shell reads only the bytes of its script: behind them are the names of signals that have arrived.
   [[noreturn]] void exec_remote(host const& on, std::size_t bytes_of_script) const {
     std::vector<std::string> words = given_.ssh;
     words.push_back(on.name);
