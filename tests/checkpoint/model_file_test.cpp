@@ -2,6 +2,7 @@
 // covers: checkpoint/model_content checkpoint/training_position
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/plan/parameter_store.hpp>
@@ -123,6 +124,32 @@ TEST(model_file, round_trips_network_and_parameters) {
   EXPECT_EQ(saved.file().at("conv2d_1.weights").dims, (shape{2, 1, 3, 3}));
   EXPECT_EQ(saved.file().at("fc.bias").dims, shape{3});
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+/// Files may come from a build that computed negative variances.
+TEST(model_file, refuses_a_running_variance_below_0) {
+  graph const net = graph::build([](builder& b) {
+    return b.input({3}) | batch_norm{.name = "norm"} | dense{.units = 2} | softmax_cross_entropy{};
+  });
+  for (float const wrong : {-0.5F, std::nanf("")}) {
+    stored<float> from(net), to(net);
+    from.initialise(7);
+    to.initialise(8);
+    float const variances[]{1, 0, wrong};
+    static_cast<parameter_set&>(from).write(3, reinterpret_cast<std::byte const*>(variances),
+                                            static_cast<parameter_set&>(from).master());
+    std::vector<float> const before = numbers<float>(to);
+    model_file const saved = opened(written(net, from));
+    try {
+      saved.read_parameters(net, to);
+      FAIL() << wrong;
+    } catch (data_error const& why) {
+      std::string const text = why.what();
+      for (char const* const part : {"running variance", "model", "norm.running_variance", "channel 2"})
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+    }
+    EXPECT_EQ(numbers<float>(to), before);
+  }
 }
 
 TEST(model_file, is_independent_of_the_backends_layouts) {

@@ -32,10 +32,12 @@ struct tensor_to_load {
   std::byte* arena;
 };
 
-/// Writes dense tensors into their arenas, converted to the parameters' type and layouts.
+/// Writes dense tensors into their arenas, converted to the parameters' type and layouts. `source`: their
+/// file.
 ///
 /// After     all memory is allocated before the first value is written.
-void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all);
+/// Errors    data_error if a running variance is not a number of at least 0; nothing is written.
+void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all, std::string_view source);
 
 }  // namespace detail
 
@@ -48,7 +50,8 @@ void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> a
 /// Before    the file is untrusted: see safetensors and from_json.
 /// Errors    file_error if it cannot be read.
 ///           data_error naming the file and the defect: damage (detected by a hash of the content), another
-///           network, or a tensor that is missing, unexpected or of another shape.
+///           network, a tensor that is missing, unexpected or of another shape, or a negative running
+///           variance.
 ///           All checks precede the first write.
 /// Exact     values of the same type keep their bits; f64 is rounded to the nearest f32; f32 to f64 is exact.
 class model_file {

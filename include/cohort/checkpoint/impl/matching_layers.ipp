@@ -60,7 +60,7 @@ COHORT_CORE_INLINE transfer_report read_matching(std::span<stored_tensor const> 
                       .where = name,
                       .expected = "at least one layer with the same name, parameters and shapes",
                       .got = report.text()});
-  detail::write_dense(into, found);
+  detail::write_dense(into, found, name);
   into.mark_changed();
   return report;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
@@ -12,7 +13,26 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all) {
+COHORT_CORE_INLINE void require_variances(parameter_set const& layouts, tensor_to_load const& one,
+                                          std::string_view source) {
+  parameter const& p = layouts.table()[static_cast<std::size_t>(one.p)];
+  if (p.spec.role != parameter_role::running_variance) return;
+  with_real(one.from.type, [&]<class T>(T*) {
+    std::span<T const> const values = one.from.as<T>();
+    auto const wrong = std::ranges::find_if(values, [](T value) { return !(value >= 0); });
+    if (wrong == values.end()) return;
+    throw data_error({.what = "a running variance is negative or not a number",
+                      .where = {source, ", tensor ", quote_for_error(p.name), ", channel ",
+                                wrong - values.begin()},
+                      .expected = "a variance of at least 0. Earlier builds could save others for data far "
+                                  "from 0: train such a model again",
+                      .got = {static_cast<double>(*wrong)}});
+  });
+}
+
+COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all,
+                                    std::string_view source) {
+  for (tensor_to_load const& one : all) require_variances(layouts, one, source);
   std::size_t most = 0;
   for (tensor_to_load const& one : all)
     if (one.from.type != layouts.type())
@@ -170,7 +190,7 @@ COHORT_CORE_INLINE void model_file::read_all(parameter_set const& layouts,
     refuse_network(found->name, found->expected, found->got);
   std::vector<detail::tensor_to_load> all;
   for (detail::model_tensor const& one : list) all.push_back({file_.at(one.name), one.p, one.arena});
-  detail::write_dense(layouts, all);
+  detail::write_dense(layouts, all, file_.name());
 }
 
 }  // namespace cohort

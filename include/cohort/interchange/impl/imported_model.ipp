@@ -74,7 +74,7 @@ COHORT_CORE_INLINE void imported_model::read_parameters(parameter_set& into) con
       refuse(one.name, "the file has no values of the parameter", to_string(one.spec.dims), {});
     all.push_back({tensor_view(found->values->data(), found->dims), p, into.master()});
   }
-  detail::write_dense(into, all);
+  detail::write_dense(into, all, origin_);
   into.mark_changed();
 }
 

@@ -234,7 +234,7 @@ COHORT_CORE_INLINE mapping_report read_mapped(std::span<stored_tensor const> ten
     }
     all.push_back({from, next.p, into.master()});
   }
-  detail::write_dense(into, all);
+  detail::write_dense(into, all, file);
   into.mark_changed();
   return report;
 }
