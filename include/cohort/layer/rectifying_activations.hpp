@@ -15,6 +15,8 @@ using relu6 = pointwise<detail::formula::relu6>;
 using selu = pointwise<detail::formula::selu>;
 
 /// ln(1 + e^x)
+///
+/// Exact     above 0 wherever the element type can represent the value, so its logarithm exists.
 using softplus = pointwise<detail::formula::softplus>;
 
 /// x·sigmoid(x); also called SiLU.

@@ -8,6 +8,7 @@
 
 #include "conformance.hpp"
 
+#include "../../backend/activation_errors.hpp"
 #include "../../trainer/golden_curves.hpp"
 #include "pretended_cudnn.hpp"
 
@@ -46,6 +47,17 @@ TEST(ladder, skips_only_operations_without_kernels) {
   std::ranges::sort(expected);
   std::ranges::sort(skipped);
   EXPECT_EQ(skipped, expected);
+}
+
+/// The simulated GPU computes the formulas with the processor's functions.
+TEST(activation_errors, of_cudnn_are_within_its_bounds) {
+  using activation_errors::bounds;
+  bounds const usual{.value = {1e-6, 0}, .derivative = {1e-6, 3e-7}};
+  bounds const far{.value = {3e-5, 1e-37}, .derivative = {3e-5, 3e-7}};
+  activation_errors::expect_activation_errors<cudnn_ladder::shared<pretended_cudnn>>(
+      usual, {{"hard_sigmoid", {.value = {1e-6, 1e-7}, .derivative = usual.derivative}},
+              {"gelu", far},
+              {"gelu_tanh", far}});
 }
 
 TEST(curves, on_a_gpu_start_like_those_of_pytorch) { golden_curves::expect_all<pretended_cudnn>(5, 1e-3); }

@@ -20,8 +20,8 @@ struct dnnl_activation {
   constexpr bool reads_output() const { return backward != forward; }
 };
 
-/// Activations whose oneDNN formulas equal Cohort's, including at the kinks. If a kind has a field, that
-/// field is alpha.
+/// Activations whose oneDNN formulas equal Cohort's, including at the kinks, and are accurate (otherwise:
+/// activation_simd.hpp). If a kind has a field, that field is alpha.
 inline constexpr dnnl_activation dnnl_activations[]{
     {relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
     {leaky_relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
@@ -31,11 +31,7 @@ inline constexpr dnnl_activation dnnl_activations[]{
     {relu6::kind_name, dnnl_eltwise_clip_v2, dnnl_eltwise_clip_v2_use_dst_for_bwd, 0, 6},
     {hard_tanh::kind_name, dnnl_eltwise_clip_v2, dnnl_eltwise_clip_v2_use_dst_for_bwd, -1, 1},
     {hard_sigmoid::kind_name, dnnl_eltwise_hardsigmoid, dnnl_eltwise_hardsigmoid, 0.2F, 0.5F},
-    {softplus::kind_name, dnnl_eltwise_soft_relu, dnnl_eltwise_soft_relu, 1},
     {swish::kind_name, dnnl_eltwise_swish, dnnl_eltwise_swish, 1},
-    {gelu::kind_name, dnnl_eltwise_gelu_erf, dnnl_eltwise_gelu_erf},
-    {gelu_tanh::kind_name, dnnl_eltwise_gelu_tanh, dnnl_eltwise_gelu_tanh},
-    {mish::kind_name, dnnl_eltwise_mish, dnnl_eltwise_mish},
 };
 
 /// Returns the kind's row, or null. Compares names, because a reference to a kind would compile its kernels

@@ -3,6 +3,7 @@
 #include <cohort/backend/operation.hpp>
 #include <cohort/onednn/backend.hpp>
 #include <cohort/onednn/detail/activation.hpp>
+#include <optional>
 
 namespace cohort::detail {
 
@@ -19,6 +20,10 @@ invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
 /// run in place.
 backend_operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
                                              operation_request<onednn> const& request);
+
+/// Prepares an activation that Cohort computes itself, in the layout of its input; softplus in the dense
+/// layout if the input's layout is padded, because padding must stay zero. Returns nothing for other layers.
+std::optional<backend_operation<onednn>> prepare_own_activation(operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
 

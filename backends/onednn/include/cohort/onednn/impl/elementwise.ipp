@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
+#include <cohort/onednn/detail/activation_simd.hpp>
 #include <cohort/onednn/detail/elementwise.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
+#include <cohort/onednn/detail/threads.hpp>
+#include <cohort/tensor/bf16.hpp>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace cohort::detail {
 
@@ -61,6 +70,75 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> prepare_activation(dnnl_engine_ha
   invocation<onednn> backward = backward_of_activation(engine, request, made.output, f);
   backward.operands[2].role = operand_role::diff_input;
   made.backward.push_back(std::move(backward));
+  return made;
+}
+
+COHORT_ONEDNN_INLINE std::optional<curve> curve_of(std::string_view kind) {
+  constexpr std::pair<std::string_view, curve> curves[]{{softplus::kind_name, curve::softplus},
+                                                        {gelu::kind_name, curve::gelu},
+                                                        {gelu_tanh::kind_name, curve::gelu_tanh},
+                                                        {mish::kind_name, curve::mish}};
+  for (auto const& [name, one] : curves)
+    if (name == kind) return one;
+  return {};
+}
+
+/// Calls run(begin, n) for parts of `elements` elements on OpenMP's threads. Parts begin at multiples of 64,
+/// and few elements are one part.
+template <class Run>
+void for_parts_of(std::size_t elements, Run const& run) {
+  constexpr std::size_t unit = 64, few = 8192;
+  auto const most = static_cast<int>(std::min<std::size_t>(elements / few + 1, 4096));
+  on_openmp_threads(most, [&](int thread, int threads) {
+    auto const bound = [&](int which) {
+      std::size_t const units = (elements + unit - 1) / unit;
+      return std::min(elements,
+                      units * static_cast<std::size_t>(which) / static_cast<std::size_t>(threads) * unit);
+    };
+    run(bound(thread), bound(thread + 1) - bound(thread));
+  });
+}
+
+COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_own_activation(
+    operation_request<onednn> const& request) {
+  std::optional<curve> const found = curve_of(request.kind->name);
+  if (!found) return {};
+  memory_layout layout = request.inputs[0];
+  bool const narrow = layout.type() == dnnl_bf16;
+  std::size_t const width = narrow ? sizeof(bf16) : sizeof(float);
+  std::size_t unpadded = 1;
+  for (dnnl_dim_t const extent : layout.dims()) unpadded *= static_cast<std::size_t>(extent);
+  if (*found == curve::softplus && layout.bytes() != unpadded * width)
+    layout = memory_layout::dense(layout.dims(), layout.type());
+  std::size_t const elements = layout.bytes() / width;
+  isa const which = best_isa();
+  activation_passes const passes = activation_passes_for(*found, which, narrow);
+  std::string const implementation = "own:" + std::string(name_of(narrow ? isa::avx512 : which));
+  auto const at = [width](void* tensor, std::size_t element) {
+    return static_cast<std::byte*>(tensor) + element * width;
+  };
+  backend_operation<onednn> made;
+  made.output = layout;
+  made.overwrites = true;
+  made.forward.push_back({host_function([=](std::span<void* const> a) {
+                            for_parts_of(elements, [&](std::size_t begin, std::size_t n) {
+                              passes.forward(at(a[0], begin), at(a[1], begin), n);
+                            });
+                          }),
+                          {{operand_role::input, 0, layout}, {operand_role::output, 0, layout}},
+                          implementation,
+                          static_cast<double>(elements)});
+  if (!request.training || !request.wants_diff_input[0]) return made;
+  made.backward.push_back({host_function([=](std::span<void* const> a) {
+                             for_parts_of(elements, [&](std::size_t begin, std::size_t n) {
+                               passes.backward(at(a[0], begin), at(a[1], begin), at(a[2], begin), n);
+                             });
+                           }),
+                           {{operand_role::input, 0, layout},
+                            {operand_role::diff_output, 0, layout},
+                            {operand_role::diff_input, 0, layout}},
+                           implementation,
+                           static_cast<double>(elements)});
   return made;
 }
 

@@ -115,6 +115,7 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> onednn::prepare(
     return detail::prepare(on_, request, l);
   }
   if (k == kind_of<dense>) return detail::prepare(on_, request, detail::decode<dense>(request.fields));
+  if (auto made = detail::prepare_own_activation(request)) return std::move(*made);
   if (detail::find_activation(k)) return detail::prepare_activation(on_.engine, request);
   if (k == kind_of<add> && !detail::broadcasts(request)) return detail::prepare(on_.engine, request, add{});
   if (k.name == matmul::kind_name)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/isa.hpp>
+#include <cstddef>
+
+namespace cohort::detail {
+
+/// Activations that Cohort computes itself. For x far below 0, oneDNN computes them as a difference of large
+/// numbers: softplus(−20) is −1e-7, and gelu(−5) is off by a quarter.
+enum class curve { softplus, gelu, gelu_tanh, mish };
+
+/// Passes of an activation over n elements of f32 or bf16, computed in f32; y may alias x, and dx may alias
+/// dy.
+///
+///     forward   x → y           y = f(x)
+///     backward  x, dy → dx      dx = f′(x)·dy
+///
+/// Exact     the relative errors of f and f′ in f32 are at most 1e-6 for softplus, gelu and mish and 2.5e-5
+///           for gelu_tanh, down to the smallest normal number; near a zero of f′, its absolute error is at
+///           most 1e-6. Below that, results are rounded to denormals. Results for NaN are NaN.
+struct activation_passes {
+  void (*forward)(void const* x, void* y, std::size_t n);
+  void (*backward)(void const* x, void const* dy, void* dx, std::size_t n);
+};
+
+/// Returns the f32 passes for an instruction set. If `narrow`, ignores `which` and returns the bf16 passes
+/// for AVX-512, which onednn_bf16 requires.
+activation_passes activation_passes_for(curve of, [[maybe_unused]] isa which, [[maybe_unused]] bool narrow);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/activation_simd.ipp>
+#endif
