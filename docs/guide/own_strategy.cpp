@@ -52,7 +52,7 @@ class sign_votes final : public cohort::strategy {
     auto const index = static_cast<std::size_t>(one.index);
     values_[index].resize(static_cast<std::size_t>(one.elements));
     gradients.pack(one, reinterpret_cast<std::byte*>(values_[index].data()));
-    take_signs(gradients.parameters(), one, now.weight);
+    take_signs(values_[index]);
     in_flight_ = true;
     pending_[index] = world_->start_allreduce(std::span(values_[index]), cohort::reduction::sum);
     world_->note({now.step, one.index});
@@ -60,14 +60,16 @@ class sign_votes final : public cohort::strategy {
 
   bool before_update(cohort::step_info const& now, cohort::gradient_parts& gradients) override {
     meet(*world_, agreed_, now.examples, now.weight, now.mine);
+    bool const valid = agreed_.weight > 0 && !agreed_.all.not_finite;
+    if (valid) cohort::merge_statistics(*world_, gradients.statistics());
     for (cohort::bucket const& one : gradients.parameters().buckets()) {
       auto const index = static_cast<std::size_t>(one.index);
       pending_[index].wait();
-      if (agreed_.weight > 0) take_signs(gradients.parameters(), one, 1 / agreed_.weight);
+      take_signs(values_[index]);
       gradients.unpack(one, reinterpret_cast<std::byte const*>(values_[index].data()));
     }
     in_flight_ = false;
-    return agreed_.weight > 0 && !agreed_.all.not_finite;
+    return valid;
   }
 
   void abandon(std::string_view why) noexcept override {
@@ -75,15 +77,8 @@ class sign_votes final : public cohort::strategy {
   }
 
  private:
-  /// Replaces a bucket's elements with their signs; those of running statistics are scaled, for a mean.
-  void take_signs(cohort::parameter_set const& all, cohort::bucket const& one, double factor) {
-    float* x = values_[static_cast<std::size_t>(one.index)].data();
-    for (int p = one.first_parameter; p < one.first_parameter + one.parameters; ++p) {
-      cohort::parameter_spec const& spec = all.table()[static_cast<std::size_t>(p)].spec;
-      bool const votes = cohort::is_trained(spec.role);
-      for (float* const end = x + spec.dims.elements(); x != end; ++x)
-        *x = !votes ? static_cast<float>(factor) * *x : *x > 0 ? 1.0F : *x < 0 ? -1.0F : 0.0F;
-    }
+  static void take_signs(std::vector<float>& values) {
+    for (float& x : values) x = x > 0 ? 1.0F : x < 0 ? -1.0F : 0.0F;
   }
 
   std::unique_ptr<cohort::communicator> world_;

@@ -58,6 +58,7 @@
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/plan/plan_text.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/checkpoints.hpp>

@@ -145,12 +145,23 @@ class locked_memory_passes final : public cohort::arena_passes {
     locked_memory::opened const now(*memory_);
     own_->update(ranges, master, parts, state);
   }
-  void follow_statistics(bytes master, parts_of parts, std::size_t mean, std::size_t variance, std::size_t n,
-                         double kept) override {
-    open({master});
-    open(parts);
+  void merge_statistics(std::byte const* means, std::byte const* variances, cohort::step_scalars const& step,
+                        int examples, cohort::detail::batch_moments* to, std::size_t n) override {
+    open({means, variances, reinterpret_cast<std::byte const*>(to)});
     locked_memory::opened const now(*memory_);
-    own_->follow_statistics(master, parts, mean, variance, n, kept);
+    own_->merge_statistics(means, variances, step, examples, to, n);
+  }
+  void merge_moments(cohort::detail::batch_moments const* from, cohort::detail::batch_moments* to,
+                     std::size_t n) override {
+    open({reinterpret_cast<std::byte const*>(from), reinterpret_cast<std::byte const*>(to)});
+    locked_memory::opened const now(*memory_);
+    own_->merge_moments(from, to, n);
+  }
+  void follow_statistics(bytes master, std::size_t mean, std::size_t variance,
+                         cohort::detail::batch_moments const* batch, std::size_t n, double kept) override {
+    open({master, reinterpret_cast<std::byte const*>(batch)});
+    locked_memory::opened const now(*memory_);
+    own_->follow_statistics(master, mean, variance, batch, n, kept);
   }
 
  private:

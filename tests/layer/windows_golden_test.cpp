@@ -88,7 +88,8 @@ void compare(std::string const& name, tensor (*body)(builder&)) {
   std::transform(labels.begin(), labels.end(), trained.batch.indices[0].begin(),
                  [](double label) { return static_cast<std::int32_t>(label); });
 
-  EXPECT_NEAR(trained.step(), numbers_of(wanted, "loss").at(0), tolerance);
+  batch_statistics statistics(*trained.store, 1);
+  EXPECT_NEAR(trained.step(false, nullptr, statistics.part(0)), numbers_of(wanted, "loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p)
     if (is_trained(trained.parameter(p).spec.role))
       expect_near(trained.gradient(p), numbers_of(wanted, "gradient " + trained.parameter(p).name),
@@ -97,6 +98,7 @@ void compare(std::string const& name, tensor (*body)(builder&)) {
   parameter_update update(*trained.store, {.updater = sgd{.rate = 0.1}});
   std::byte* const parts[]{trained.run->gradients()};
   update.apply(0, 1, parts, 0, 0);
+  statistics.follow(*trained.store);
   for (int p = 0; p < trained.parameters(); ++p)
     if (!is_trained(trained.parameter(p).spec.role))
       expect_near(trained.dense(p, trained.store->master()),

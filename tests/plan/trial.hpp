@@ -129,9 +129,13 @@ struct trial {
     return run->loss() / batch.divisor;
   }
   /// Runs forward and backward of the mean loss, and returns the loss.
-  double step(bool accumulate = false, cohort::ready_function const* ready = nullptr) {
+  double step(bool accumulate = false, cohort::ready_function const* ready = nullptr,
+              cohort::detail::batch_moments* statistics = nullptr) {
     double const loss = forward();
-    run->backward({.gradient_scale = 1.0 / batch.divisor, .accumulate = accumulate, .ready = ready});
+    run->backward({.gradient_scale = 1.0 / batch.divisor,
+                   .accumulate = accumulate,
+                   .ready = ready,
+                   .statistics = statistics});
     return loss;
   }
   std::vector<T> output(int which = 0) const {

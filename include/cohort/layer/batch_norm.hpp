@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cohort/layer/kind.hpp>
 
@@ -16,10 +17,12 @@ namespace cohort {
 ///           which is N/(N − 1) times as large.
 /// Order     each worker normalises by the statistics of its own part or micro-batch;
 ///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
-///           the whole batch of the rank (see `running_statistics`). Example weights affect the running
+///           the whole batch of the rank (see `batch_statistics`). Example weights affect the running
 ///           statistics, not the normalisation.
-/// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. Sums
-///           are computed in double. With a mask, the statistics are those of the unmasked steps.
+/// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. With
+///           a mask, the statistics are those of the unmasked steps. The statistics of a part are rounded to
+///           the backend's element type; before that, `reference` sums in double, the other backends as their
+///           READMEs state. Running statistics are merged in double, and variances are never negative.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {
   static constexpr std::string_view kind_name = "batch_norm";
@@ -108,27 +111,19 @@ struct batch_norm {
       a.diff_parameters[1][c] = static_cast<T>(sum);
       if (a.diff_inputs[0]) differentiate(a, c, elements_of_channel(a), sum, dot);
     }
-    write_statistics_gradients(*a.scalars, a.batch, channels_of(a.output_shape), a.workspace,
-                               a.workspace + channels, a.parameters[2], a.diff_parameters[2],
-                               a.diff_parameters[3]);
-  }
-
-  /// Writes the gradients of the running statistics, as `running_statistics` defines them.
-  template <class T>
-  static void write_statistics_gradients(step_scalars const& scalars, int batch, int channels, T const* mean,
-                                         T const* variance, T const* running_mean, T* diff_mean,
-                                         T* diff_variance) {
-    T const weight = static_cast<T>(scalars.gradient_scale * scalars.weight_of(batch));
-    for (int c = 0; c < channels; ++c) {
-      T const shift = mean[c] - running_mean[c];
-      diff_mean[c] = weight * shift;
-      diff_variance[c] = weight * (variance[c] + shift * shift);
-    }
+    write_statistics(a);
   }
 
  private:
   friend struct synchronised_batch_norm;
 
+  /// Writes the statistics that forward used in place of the gradients of the running statistics.
+  template <class T>
+  static void write_statistics(host_arguments<T> const& a) {
+    auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
+    std::copy_n(a.workspace, channels, a.diff_parameters[2]);
+    std::copy_n(a.workspace + channels, channels, a.diff_parameters[3]);
+  }
   template <class T>
   void normalise(host_arguments<T> const& a, T const* means, T const* variances) const {
     for (std::size_t c = 0; c < static_cast<std::size_t>(channels_of(a.output_shape)); ++c) {

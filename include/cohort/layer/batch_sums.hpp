@@ -19,9 +19,11 @@ class batch_sums {
 };
 
 /// Number of values that a layer sums over the parts of a batch in training, per pass; 0 by default.
+/// `second_forward`: forward computes a second sum, whose terms may depend on the first.
 struct batch_sum_sizes {
   int forward = 0;
   int backward = 0;
+  int second_forward = 0;
   constexpr bool operator==(batch_sum_sizes const&) const = default;
 };
 

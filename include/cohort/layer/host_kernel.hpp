@@ -124,7 +124,8 @@ namespace detail {
 ///           number of elements that the layer requested; passes data from forward to backward (null at
 ///           inference).
 /// Units     diff_parameters are sums over the batch, because the loss gradient already contains the factor
-///           of the mean. Gradients of running statistics: as defined in `running_statistics`.
+///           of the mean. For running statistics, they are not gradients, but the mean and the biased
+///           variance of these examples (see `batch_statistics`).
 /// Before    forward: inputs and parameters are set. forward writes output.
 ///           backward: diff_output is set, too; output and inputs are unchanged since forward. backward
 ///           overwrites diff_inputs[i] (null if not needed) and every diff_parameters[p]. For an `in_place`

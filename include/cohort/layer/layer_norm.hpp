@@ -10,7 +10,7 @@ namespace cohort {
 ///
 /// Shapes    input …×D → output of the same shape; scale, shift D, with D the last `axes` extents.
 /// Units     the variance is biased (÷ N). If D has one element, the output is `shift`.
-/// Exact     sums are computed in double.
+/// Exact     sums are computed in double; by `onednn` in f32.
 /// Source    Ba, Kiros and Hinton, 2016.
 struct layer_norm {
   static constexpr std::string_view kind_name = "layer_norm";

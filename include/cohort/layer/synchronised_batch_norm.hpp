@@ -10,11 +10,11 @@ namespace cohort {
 /// exchanges gradients, over all ranks.
 ///
 /// Shapes    as batch_norm, with the same parameters.
-/// Order     collective: workers and ranks wait for each other once in forward and once in backward.
-/// Moves     2·C + 1 f64 for each micro-batch and pass, summed over the workers and then by an allreduce over
-///           the ranks. Forward: Σ(x − m) per channel (C values), then Σ(x − m)² per channel, then the count;
-///           m is the running mean. Backward: Σ dy per channel (C values), then Σ dy·x̂ per channel, then
-///           the count.
+/// Order     collective: workers and ranks wait for each other twice in forward and once in backward.
+/// Moves     3·C + 1 f64 in forward and 2·C + 1 f64 in backward for each micro-batch, summed over the workers
+///           and then by an allreduce over the ranks. Forward: Σx per channel (C values) and the count, whose
+///           quotient is the mean b; then Σ(x − b)² per channel. Backward: Σ dy per channel (C values), then
+///           Σ dy·x̂ per channel, then the count.
 ///           All backends use this order, so ranks with different backends can train together.
 /// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
 /// Exact     up to rounding, results do not depend on the number of parts of a batch. Exception: a rank whose
@@ -46,8 +46,8 @@ struct synchronised_batch_norm {
     return plain().workspace(inputs, batch);
   }
   constexpr batch_sum_sizes sums(std::span<shape const> inputs) const {
-    int const size = 2 * channels_of(inputs[0]) + 1;
-    return {size, size};
+    int const channels = channels_of(inputs[0]);
+    return {.forward = channels + 1, .backward = 2 * channels + 1, .second_forward = channels};
   }
 
   /// As batch_norm.
@@ -59,25 +59,25 @@ struct synchronised_batch_norm {
   void forward(host_arguments<T> const& a) const {
     if (!a.training) return plain().forward(a);
     auto const channels = static_cast<std::size_t>(channels_of(a.output_shape));
-    std::span<double> const sums = zeros(2 * channels + 1);
-    sums[2 * channels] = batch_norm::elements_of_channel(a);
+    std::span<double> const memory = zeros(2 * channels + 1);
+    std::span<double> const sums = memory.first(channels + 1), squares = memory.last(channels);
+    sums[channels] = batch_norm::elements_of_channel(a);
     for (std::size_t c = 0; c < channels; ++c)
-      batch_norm::each(a, c, [&](std::size_t i) {
-        double const x = static_cast<double>(a.inputs[0][i]) - static_cast<double>(a.parameters[2][c]);
-        sums[c] += x;
-        sums[channels + c] += x * x;
-      });
+      batch_norm::each(a, c, [&](std::size_t i) { sums[c] += static_cast<double>(a.inputs[0][i]); });
     if (a.scalars->sums) a.scalars->sums->sum(sums);
-    double const count = sums[2 * channels];
-    for (std::size_t c = 0; c < channels; ++c) {
-      if (count == 0) {
-        a.workspace[c] = a.parameters[2][c];
-        a.workspace[channels + c] = a.parameters[3][c];
-        continue;
-      }
-      double const shift = sums[c] / count, variance = sums[channels + c] / count - shift * shift;
-      a.workspace[c] = static_cast<T>(shift + static_cast<double>(a.parameters[2][c]));
-      a.workspace[channels + c] = static_cast<T>(std::max(variance, 0.0));
+    double const count = sums[channels];
+    for (std::size_t c = 0; c < channels && count > 0; ++c) {
+      double const mean = sums[c] / count;
+      batch_norm::each(a, c, [&](std::size_t i) {
+        double const centred = static_cast<double>(a.inputs[0][i]) - mean;
+        squares[c] += centred * centred;
+      });
+    }
+    if (a.scalars->sums) a.scalars->sums->sum(squares);
+    for (std::size_t c = 0; c < channels;
+         ++c) {  // without unmasked steps, the running statistics do not change
+      a.workspace[c] = count > 0 ? static_cast<T>(sums[c] / count) : a.parameters[2][c];
+      a.workspace[channels + c] = count > 0 ? static_cast<T>(squares[c] / count) : a.parameters[3][c];
     }
     plain().normalise(a, a.workspace, a.workspace + channels);
   }
@@ -101,9 +101,7 @@ struct synchronised_batch_norm {
     if (a.scalars->sums) a.scalars->sums->sum(sums);
     for (std::size_t c = 0; c < channels && a.diff_inputs[0]; ++c)
       plain().differentiate(a, c, sums[2 * channels], unit * sums[c], unit * sums[channels + c]);
-    batch_norm::write_statistics_gradients(*a.scalars, a.batch, channels_of(a.output_shape), a.workspace,
-                                           a.workspace + channels, a.parameters[2], a.diff_parameters[2],
-                                           a.diff_parameters[3]);
+    batch_norm::write_statistics(a);
   }
 
  private:

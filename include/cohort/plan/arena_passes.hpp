@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/layer/host_kernel.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <cohort/optimizer/updater.hpp>
+#include <cohort/plan/detail/batch_moments.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
@@ -85,10 +87,16 @@ class arena_passes {
   /// Runs apply_update on each range. Ranges do not overlap.
   virtual void update(std::span<update_range const> ranges, std::byte* master,
                       std::span<std::byte* const> parts, std::span<std::byte* const> state) = 0;
-  /// Updates the running statistics of n channels, as described in running_statistics.hpp. `mean` and
-  /// `variance` are the offsets of the channels' statistics.
-  virtual void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
-                                 std::size_t variance, std::size_t n, double momentum) = 0;
+
+  /// Merges part of a batch into `to`, for n channels: the means and variances that a kernel has written to
+  /// the arenas' space, with the weight now.weight_of(examples). batch_statistics defines the result.
+  virtual void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
+                                int examples, detail::batch_moments* to, std::size_t n) = 0;
+  /// Merges `from` into `to`, for n channels.
+  virtual void merge_moments(detail::batch_moments const* from, detail::batch_moments* to, std::size_t n) = 0;
+  /// Updates the running statistics of n channels. `mean` and `variance` are their offsets in the master.
+  virtual void follow_statistics(std::byte* master, std::size_t mean, std::size_t variance,
+                                 detail::batch_moments const* batch, std::size_t n, double momentum) = 0;
 
  protected:
   virtual void run_parts(void (*run)(void const* with, int part, int parts), void const* with) {

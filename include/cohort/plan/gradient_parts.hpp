@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/plan/batch_statistics.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
 #include <span>
@@ -8,7 +9,9 @@
 
 namespace cohort {
 
-/// Gradients of one step before the update: one part per worker, all in the master's layouts.
+/// Gradients of one step before the update: one part per worker, all in the master's layouts. The statistics
+/// of the batch, which running statistics follow, are separate; the elements of running statistics in the
+/// gradients are undefined, but finite.
 ///
 /// Order     parts are summed in the workers' order: deterministic for a given number of workers.
 /// Exact     pack does not change the bits of the update. Neither does pack followed by unpack of the same
@@ -18,11 +21,14 @@ class gradient_parts {
   static constexpr std::size_t max_parts = arena_passes::max_parts;
 
   gradient_parts(parameter_set const& parameters, std::vector<std::byte*> parts)
-      : parameters_(parameters), parts_(std::move(parts)) {}
+      : parameters_(parameters), parts_(std::move(parts)), statistics_(parameters, parts_.size()) {}
 
   parameter_set const& parameters() const { return parameters_; }
   /// The parts that the updater sums.
   std::span<std::byte* const> all() const { return parts_; }
+
+  /// Statistics of the batch, with a part per worker.
+  batch_statistics& statistics() { return statistics_; }
 
   /// Sums the bucket's parts.
   /// After     the first part holds the sum, the others hold zeros.
@@ -44,6 +50,7 @@ class gradient_parts {
   std::size_t offset(bucket const& b, int p) const;
   parameter_set const& parameters_;
   std::vector<std::byte*> parts_;
+  batch_statistics statistics_;
 };
 
 }  // namespace cohort

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/plan/bucket.hpp>
+#include <cohort/plan/detail/batch_moments.hpp>
 #include <cohort/plan/recomputation.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -88,10 +89,13 @@ struct forward_request {
 ///                   examples): the gradient is that of the mean loss.
 /// `accumulate`      adds to the gradients of earlier micro-batches instead of replacing them.
 /// `ready`           called on this thread when a bucket is complete; set only for the last micro-batch.
+/// `statistics`      a worker's part of batch_statistics, into which the statistics of these examples are
+///                   merged; null: they are discarded.
 struct backward_request {
   double gradient_scale = 1;
   bool accumulate = false;
   ready_function const* ready = nullptr;
+  detail::batch_moments* statistics = nullptr;
 };
 
 /// One thread's memory to run a plan: arena, gradients, bound kernels.

@@ -35,17 +35,19 @@ namespace cohort {
 /// Moves     per step an allreduce of each bucket: in total n elements and the padding of buckets that are
 ///           reduced in place. Five words of votes are appended to the first bucket. With `wire` or
 ///           `overlap_next_forward`, or if this bucket is reduced in place, a separate allreduce sends the
-///           votes. At the start of a new run, a broadcast of n elements per array (parameters and updater
-///           state), of which a rank sends at most ⌈log2 P⌉ copies. At the start and at a resync, an
-///           allreduce of 16 bytes; at a resync with different checksums, a broadcast of n. A single rank
-///           sends, packs and waits for nothing.
+///           votes. If layers have running statistics, two allreduces of 2·C + L f64 in total, for C channels
+///           in L layers (merge_statistics), before the wait for the buckets. At the start of a new run, a
+///           broadcast of n elements per array (parameters and updater state), of which a rank sends at most
+///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
+///           different checksums, a broadcast of n. A single rank sends, packs and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
 ///           sums were pending may then lack the last step.
 /// Exact     ranks of one backend have the same bits after each step, also with `wire`. P ranks with batch B
 ///           give the parameters of one rank with batch P·B, up to rounding, for networks without batch
-///           statistics. With one rank, the bits are those of training without a strategy. With `wire`, the
-///           rounding errors of the sent gradients are fed back; the rounding errors of the partial sums (one
-///           per rank) are lost.
+///           statistics. Running statistics follow the batch of all ranks, merged in f64, also with `wire`.
+///           With one rank, the bits are those of training without a strategy. With `wire`, the rounding
+///           errors of the sent gradients are fed back; the rounding errors of the partial sums (one per
+///           rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.

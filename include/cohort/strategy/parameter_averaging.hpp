@@ -29,12 +29,13 @@ namespace cohort {
 ///           r has sent w_r and trained further to w; it then has g + (w − w_r). At an epoch's end, or when a
 ///           vote ends the run, all ranks have g.
 /// Moves     per meeting an allreduce of n·(1 + state arrays) + 5 elements, or n + 5 with `overlap`. Networks
-///           with running variances need one more allreduce, and `seconds` one more of 8 bytes. At the start
-///           of a new run rank 0's arrays are broadcast.
+///           with running statistics need two more, as merge_statistics, and `seconds` one of 8 bytes. At the
+///           start of a new run rank 0's arrays are broadcast.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, up to
 ///           rounding. With one rank and the plain outer step, the bits are those of training without a
-///           strategy. Frozen parameters keep their bits; running statistics take no outer step.
+///           strategy. Frozen parameters keep their bits; running statistics take no outer step, and are
+///           merged in f64: the mean of the variances plus the variance of the means.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:
 ///           Shen et al., CoCoD-SGD, IJCAI 2019; the outer step then starts from the previous g, so that its
 ///           Δ is the progress of one period.

@@ -115,7 +115,9 @@ enum class exchanged { nothing, gradient, parameters };
 ///                bucket is still pending), or until abandon returns. Until then the caller neither accesses
 ///                nor frees these elements.
 /// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
-///                `gradients.unpack`. Returns whether the step is taken: the same on every rank.
+///                `gradients.unpack`, and merges the statistics of the batch by merge_statistics; otherwise
+///                each rank's running statistics follow its own examples. Returns whether the step is taken:
+///                the same on every rank.
 /// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:
 ///                pending_buckets(), the same number on every rank, at most step_info::late. Until then the
 ///                layers of these buckets have not taken the step. Their parameters and gradients are not

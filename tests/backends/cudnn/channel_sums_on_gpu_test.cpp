@@ -30,6 +30,25 @@ class channel_sums_on_gpu : public testing::TestWithParam<std::tuple<row, int>> 
     return std::vector<double>(sums.scratch_bytes(per_channel) / sizeof(double) + 1, 77);
   }
 
+  /// `allowed`: error of a variance.
+  void expect_statistics(double allowed) {
+    std::vector<double> chunks = scratch(2), mean(channels), variance(channels);
+    auto const count = static_cast<double>(sums.elements_per_channel());
+    for (std::size_t i = 0; i < x.size(); ++i) mean[channel_of(i)] += static_cast<double>(x[i]) / count;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      double const apart = static_cast<double>(x[i]) - mean[channel_of(i)];
+      variance[channel_of(i)] += apart * apart / count;
+    }
+    std::vector<float> means(channels), variances(channels);
+    sums.find_statistics(x.data(), chunks.data(), means.data(), variances.data());
+    stream->wait();
+    for (std::size_t c = 0; c < channels; ++c) {
+      EXPECT_FLOAT_EQ(means[c], static_cast<float>(mean[c])) << c;
+      EXPECT_NEAR(variances[c], variance[c], allowed) << c;
+    }
+    EXPECT_EQ(chunks.back(), 77);
+  }
+
   static detail::shared_stream stream_of(fake_machine& machine) {
     machine.major = std::get<int>(GetParam()) / 10;
     machine.minor = std::get<int>(GetParam()) % 10;
@@ -59,22 +78,14 @@ TEST_P(channel_sums_on_gpu, add_the_elements_of_each_channel) {
 
 /// In f32, the squares would lose the variance of elements near 1000.
 TEST_P(channel_sums_on_gpu, find_means_and_variances) {
-  std::vector<double> chunks = scratch(2), mean(channels), variance(channels);
-  auto const count = static_cast<double>(sums.elements_per_channel());
   for (float& one : x) one = 1000.1F + one / 64;
-  for (std::size_t i = 0; i < x.size(); ++i) mean[channel_of(i)] += static_cast<double>(x[i]) / count;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    double const apart = static_cast<double>(x[i]) - mean[channel_of(i)];
-    variance[channel_of(i)] += apart * apart / count;
-  }
-  std::vector<float> means(channels), variances(channels);
-  sums.find_statistics(x.data(), chunks.data(), means.data(), variances.data());
-  stream->wait();
-  for (std::size_t c = 0; c < channels; ++c) {
-    EXPECT_FLOAT_EQ(means[c], static_cast<float>(mean[c])) << c;
-    EXPECT_NEAR(variances[c], variance[c], 1e-8) << c;
-  }
-  EXPECT_EQ(chunks.back(), 77);
+  expect_statistics(1e-8);
+}
+
+/// In f64, the squares of elements near 1e6 would lose it, too.
+TEST_P(channel_sums_on_gpu, find_means_and_variances_far_from_zero) {
+  for (float& one : x) one = 1e6F + one;
+  expect_statistics(1e-5);
 }
 
 TEST_P(channel_sums_on_gpu, find_no_variance_of_equal_elements) {

@@ -46,8 +46,8 @@ FEW_F64 = (75, 86, 89, 120)
 BUDGETS_OF_SPLIT_SUMS = [
     ("run_channel_sums_1_",           r"FADD",    10,          40),
     ("run_channel_sums_8_",           r"FADD",    10,          20),
-    ("run_channel_statistics_1_",     r"FADD",    21,          60),
-    ("run_channel_statistics_8_",     r"FADD",    21,          40),
+    ("run_channel_statistics_1_",     r"FADD",    22,          60),
+    ("run_channel_statistics_8_",     r"FADD",    22,          40),
     ("run_norm_gradient_sums_1_",     r"FADD",    22,          60),
     ("run_norm_gradient_sums_8_",     r"FADD",    22,          50),
 ]

@@ -5,6 +5,7 @@
 #include <cohort/cudnn/detail/passes_on_gpu.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <span>
@@ -168,11 +169,39 @@ TEST_F(passes_on_gpu, sum_parts_in_order) {
   for (std::size_t k = 0; k < 3; ++k) expect_same(k, 0, "part " + std::to_string(k));
 }
 
+/// Two parts of a batch, of weights 3 and 2.5, and no part for the last channel.
 TEST_F(passes_on_gpu, update_running_statistics) {
   add_arenas(3, 1);
   constexpr std::size_t channels = 5;
-  host->follow_statistics(host_arenas[0], part(host_arenas, 1, 2), 16, 48, channels, 0.9);
-  gpu->follow_statistics(gpu_arenas[0], part(gpu_arenas, 1, 2), 16, 48, channels, 0.9);
+  for (arena_passes* passes : {static_cast<arena_passes*>(gpu.get()), host.get()}) {
+    auto const& arenas = passes == gpu.get() ? gpu_arenas : host_arenas;
+    auto const put = [&](void const* from, buffer& to) {
+      auto const* const bytes = static_cast<std::byte const*>(from);
+      passes->space() ? passes->upload(bytes, to.data(), to.bytes())
+                      : static_cast<void>(std::memcpy(to.data(), bytes, to.bytes()));
+    };
+    buffer moments[2]{{channels * sizeof(detail::batch_moments), passes->space()},
+                      {channels * sizeof(detail::batch_moments), passes->space()}};
+    buffer constants(sizeof(step_constants), passes->space());
+    std::vector<float> const weights{1, 2, 0.5F, 1, 1};
+    int first = 0;
+    for (std::size_t k : {0, 1}) {
+      passes->scale(moments[k].data(), moments[k].bytes() / sizeof(float), 0);
+      step_constants const now{.weight = k == 0 ? 3 : 2.5};
+      put(&now, constants);
+      step_scalars const scalars{.weights = weights.data() + first,
+                                 .on_device = constants.as<step_constants>()};
+      int const examples = k == 0 ? 2 : 3;
+      first += examples;
+      passes->merge_statistics(arenas[k + 1] + 64, arenas[k + 1] + 512, scalars, examples,
+                               moments[k].as<detail::batch_moments>(), channels - 1);
+      passes->wait();
+    }
+    passes->merge_moments(moments[1].as<detail::batch_moments>(), moments[0].as<detail::batch_moments>(),
+                          channels);
+    passes->follow_statistics(arenas[0], 16, 48, moments[0].as<detail::batch_moments>(), channels, 0.9);
+    passes->wait();
+  }
   expect_same(0, 1e-6, "statistics");
 }
 

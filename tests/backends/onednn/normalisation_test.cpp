@@ -47,7 +47,7 @@ tensor image(builder& b, int channels) {
 TEST(onednn, has_native_kernels_for_windows_and_norms) {
   for (int channels : {16, 19}) {
     SCOPED_TRACE(channels);
-    expect_native("batch_norm", 3, [&](builder& b) { return image(b, channels) | batch_norm{}; });
+    expect_native("batch_norm", 4, [&](builder& b) { return image(b, channels) | batch_norm{}; });
     expect_native("layer_norm", 2, [&](builder& b) { return image(b, channels) | layer_norm{.axes = 3}; });
     expect_native("avg_pool", 2, [&](builder& b) { return image(b, channels) | avg_pool{.window = 2}; });
     expect_native("global_avg_pool", 2, [&](builder& b) { return image(b, channels) | global_avg_pool{}; });
@@ -60,7 +60,7 @@ TEST(onednn, has_native_kernels_for_windows_and_norms) {
     });
   }
   for (int channels : {16, 19})
-    expect_native("batch_norm_1 + relu_1", 3,
+    expect_native("batch_norm_1 + relu_1", 4,
                   [&](builder& b) { return image(b, channels) | batch_norm{} | relu{}; });
   using texts = std::vector<std::string>;
   std::string const own = "own:" + std::string(name_of(best_isa()));
@@ -78,13 +78,13 @@ TEST(onednn, has_native_kernels_for_windows_and_norms) {
         << "no kernel of add, and no copy of its gradient";
   }
   if (best_isa() >= isa::avx512) expect_native("lrn", 2, [](builder& b) { return image(b, 16) | lrn{}; });
-  expect_native("batch_norm", 3, [](builder& b) { return b.input({8}) | dense{.units = 5} | batch_norm{}; });
+  expect_native("batch_norm", 4, [](builder& b) { return b.input({8}) | dense{.units = 5} | batch_norm{}; });
   expect_native("conv1d_2 + relu", 4, [](builder& b) {
     return b.input({20, 3}) | conv1d{.filters = 8, .kernel = 3} | conv1d{.filters = 9, .kernel = 5} | relu{};
   });
   auto const steps = [](builder& b) { return b.input({20, 3}) | dense{.units = 8}; };
   expect_native("dense_2 + relu", 4, [&](builder& b) { return steps(b) | dense{.units = 5} | relu{}; });
-  expect_native("batch_norm", 3, [&](builder& b) { return steps(b) | batch_norm{}; });
+  expect_native("batch_norm", 4, [&](builder& b) { return steps(b) | batch_norm{}; });
   expect_native("global_avg_pool", 2, [&](builder& b) { return steps(b) | global_avg_pool{}; });
 }
 

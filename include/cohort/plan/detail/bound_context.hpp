@@ -67,6 +67,7 @@ class bound_context final : public plan_context {
   void backward(backward_request const& request) override {
     inputs_.scale(request.gradient_scale);
     accumulate_ = request.accumulate;
+    statistics_ = request.statistics;
     std::size_t done = 0;
     if (request.ready && *request.ready)
       for (completion const& c : made_->code.completions) {
@@ -128,10 +129,16 @@ class bound_context final : public plan_context {
   }
 
  private:
+  /// Statistics of the batch that a call writes, and their channels in batch_statistics.
+  struct bound_statistics {
+    std::byte const *means, *variances;
+    std::size_t first, channels;
+  };
   struct bound {
     typename B::call call;
     int row;
     std::vector<int> gradients;  ///< parameters whose gradients the call overwrites
+    std::vector<bound_statistics> statistics;
   };
   /// Argument that is an input of the batch, set at each step.
   struct bound_input {
@@ -149,6 +156,7 @@ class bound_context final : public plan_context {
     bool accumulates;
     std::uint64_t version;
     std::byte const* sums;
+    batch_moments* statistics;
     bool done = false;
     int tries = 2;
     std::function<void()> replay{};
@@ -166,7 +174,11 @@ class bound_context final : public plan_context {
     to.reserve(from.size());  // bound_inputs_ stores addresses of elements of `to`
     for (command<B> const& c : from) {
       std::vector<void*> addresses;
-      bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
+      bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}, {}};
+      for (written_statistics const& one : c.statistics)
+        b.statistics.push_back({static_cast<std::byte const*>(addresses[one.means]),
+                                static_cast<std::byte const*>(addresses[one.variances]), one.first,
+                                one.channels});
       for (address const& a : c.arguments)
         if (a.where == place::gradient && !c.accumulates) b.gradients.push_back(a.index);
       to.push_back(std::move(b));
@@ -259,10 +271,12 @@ class bound_context final : public plan_context {
     auto const is_it = [&](recording const& one) {
       return one.calls == &calls && one.first == first && one.last == last && one.accumulates == accumulates;
     };
-    recording const now{&calls, first, last, accumulates, inputs_.version(), memory_.sums.data()};
+    recording const now{&calls,     first, last, accumulates, inputs_.version(), memory_.sums.data(),
+                        statistics_};
     auto const found = std::ranges::find_if(recordings_, is_it);
     if (found == recordings_.end()) return recordings_.emplace_back(now);
-    if (found->version != now.version || found->sums != now.sums) *found = now;
+    if (found->version != now.version || found->sums != now.sums || found->statistics != now.statistics)
+      *found = now;
     return *found;
   }
 
@@ -281,6 +295,10 @@ class bound_context final : public plan_context {
       } else {
         one.call();
       }
+      if (statistics_)
+        for (bound_statistics const& of : one.statistics)
+          passes_.merge_statistics(of.means, of.variances, inputs_.scalars(), made_->batch,
+                                   statistics_ + of.first, of.channels);
       if (accumulates) add_saved_sums(one.gradients);
     }
   }
@@ -332,6 +350,7 @@ class bound_context final : public plan_context {
   int first_use_parameter_ = -1;  // the parameter whose first use is known
   std::size_t first_use_ = 0;
   bool accumulate_ = false;
+  batch_moments* statistics_ = nullptr;  // of the last backward
   bool profiling_ = false;
   std::vector<double> seconds_;
   std::vector<std::int64_t> calls_;

@@ -4,6 +4,7 @@
 #include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/element.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,13 @@ struct address {
   bool operator==(address const&) const = default;
 };
 
+/// Statistics of a batch that a command writes: the indices of two of its arguments, which hold the means and
+/// the variances, and the channels in batch_statistics.
+struct written_statistics {
+  std::size_t means, variances;
+  std::size_t first, channels;
+};
+
 /// One kernel with its arguments, before a context assigns addresses to them.
 template <class B>
 struct command {
@@ -37,6 +45,7 @@ struct command {
   int result = -1;  ///< slot of the step's output, if this forward command writes it
   element_type result_type = element_type::f32;
   bool accumulates = false;  ///< adds to the gradients among its arguments instead of overwriting them
+  std::vector<written_statistics> statistics{};
 };
 
 /// Bucket whose gradients are complete after `after` backward commands.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/plan/batch_statistics.hpp>
 #include <cohort/plan/detail/command.hpp>
 #include <cohort/plan/detail/in_place.hpp>
 #include <cohort/plan/detail/plan_rows.hpp>
@@ -200,7 +201,8 @@ class compiler {
   void emit_forward(int s, std::vector<command<B>>& to, plan_pass p) {
     backend_operation<B>& op = operations_[static_cast<std::size_t>(s)];
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
-    if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
+    for (int const count : {sums_of(step).forward, sums_of(step).second_forward})
+      if (count > 0) made_.sums.forward.push_back(count);
     for (invocation<B>& call : op.forward) {
       std::vector<address> arguments;
       for (auto const& o : call.operands) arguments.push_back(operand_address(s, o, to, p));
@@ -257,6 +259,8 @@ class compiler {
 
   void emit_backward();
   void emit_backward(int s);
+  /// The statistics of the batch that a call of backward writes.
+  std::vector<written_statistics> statistics_of(plan_step const& step, invocation<B> const& call);
   /// Number of values whose gradient is in this slot. A kernel may overwrite the slot only if the number is
   /// 1.
   int& owners(address const& slot);

@@ -14,10 +14,6 @@ namespace cohort {
 
 namespace detail {
 
-#define COHORT_FORMULA(...) __VA_ARGS__
-#include <cohort/plan/detail/statistics_formulas.inc>
-#undef COHORT_FORMULA
-
 /// Passes over arenas of T in the processor's memory.
 template <class T>
 class passes_on_host final : public arena_passes {
@@ -103,19 +99,24 @@ class passes_on_host final : public arena_passes {
                    states, one.n);
     }
   }
-  void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
-                         std::size_t variance, std::size_t n, double momentum) override {
-    T const kept = static_cast<T>(momentum);
+  void merge_statistics(std::byte const* means, std::byte const* variances, step_scalars const& now,
+                        int examples, batch_moments* to, std::size_t n) override {
+    double const weight = now.weight_of(examples);
+    auto const* const b = reinterpret_cast<T const*>(means);
+    auto const* const s = reinterpret_cast<T const*>(variances);
+    for (std::size_t c = 0; c < n; ++c)
+      to[c] = merged_moments(to[c], {weight, static_cast<double>(b[c]), static_cast<double>(s[c])});
+  }
+  void merge_moments(batch_moments const* from, batch_moments* to, std::size_t n) override {
+    for (std::size_t c = 0; c < n; ++c) to[c] = merged_moments(to[c], from[c]);
+  }
+  void follow_statistics(std::byte* master, std::size_t mean, std::size_t variance,
+                         batch_moments const* batch, std::size_t n, double momentum) override {
     T* const m = at(master, mean);
     T* const v = at(master, variance);
     for (std::size_t c = 0; c < n; ++c) {
-      T shift = 0, spread = 0;
-      for (std::byte* part : parts) {
-        shift += at(part, mean)[c];
-        spread += at(part, variance)[c];
-      }
-      m[c] = followed_mean(m[c], shift, kept);
-      v[c] = followed_variance(v[c], shift, spread, kept);
+      m[c] = static_cast<T>(followed_mean(static_cast<double>(m[c]), batch[c], momentum));
+      v[c] = static_cast<T>(followed_variance(static_cast<double>(v[c]), batch[c], momentum));
     }
   }
 

@@ -72,6 +72,7 @@ void compiler<B>::emit_backward(int s) {
       }
     }
     emit(made_.backward, call.kernel, std::move(arguments), add_row(s, call, plan_pass::backward));
+    if (!frozen) made_.backward.back().statistics = statistics_of(step, call);
     for (auto const& [o, at] : after) finish_gradient(s, o, at);
   }
   for (int const i : op.passed_gradients) {
@@ -84,6 +85,21 @@ void compiler<B>::emit_backward(int s) {
   }
   if (diff_output) --owners(diff_output->at);
   diff_output.reset();
+}
+
+template <tensor_backend B>
+std::vector<written_statistics> compiler<B>::statistics_of(plan_step const& step, invocation<B> const& call) {
+  std::vector<written_statistics> written;
+  auto const writes = [&](std::size_t o, int parameter) {
+    return call.operands[o].role == operand_role::diff_parameter
+           && parameter_of(step, call.operands[o].index) == parameter;
+  };
+  std::size_t const all = call.operands.size();
+  for (batch_statistics::layer const& one : statistics_layers(store_.table()))
+    for (std::size_t mean = 0; mean < all; ++mean)
+      for (std::size_t variance = 0; writes(mean, one.parameter) && variance < all; ++variance)
+        if (writes(variance, one.parameter + 1)) written.push_back({mean, variance, one.first, one.channels});
+  return written;
 }
 
 template <tensor_backend B>

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/optimizer/constraint.hpp>
-#include <cohort/plan/detail/running_statistics.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <utility>
 
@@ -68,7 +67,6 @@ COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::sp
   passes_.in_parallel([&](int part, int all) {
     apply_rules({worker, workers, part, all}, whole, parts, step, epoch, which);
   });
-  if (worker == 0) detail::follow_statistics(parameters_, parts, which);
   if (workers == 1) constrain(0, 1);
 }
 

@@ -57,7 +57,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
     f32_buffer& sum = this->exchange().all();
     if (this->late_factor() != 1) sum.scale(static_cast<float>(this->late_factor()));
     this->elements().write(gradients.parameters(), sum.span(), gradients.first());
-    if (now.examples == 0 || now.mine.not_finite) keep_statistics(gradients);
+    if (now.mine.not_finite) gradients.statistics().clear();
     return true;
   }
 
@@ -87,20 +87,6 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  /// For a rank without examples or with numbers that are not finite: sets the gradients of running
-  /// statistics such that the statistics are unchanged up to rounding. The gradient of a mean is a shift, so
-  /// it is set to 0. The gradient of a variance is set to the variance itself.
-  static void keep_statistics(gradient_parts& gradients) {
-    parameter_set const& parameters = gradients.parameters();
-    for_each_statistic(parameters, [&](int, parameter const& one) {
-      std::size_t const width = bytes_of(parameters.type()), begin = one.offset * width;
-      if (one.spec.role == parameter_role::running_variance)
-        parameters.passes().copy(parameters.master() + begin, gradients.first() + begin, one.room * width);
-      else
-        parameters.passes().fill(gradients.first(), one.offset, one.room, 0);
-    });
-  }
-
   std::optional<allreduce_strategy> dense_;
 };
 

@@ -36,7 +36,7 @@ class unsynced_statistics {
   /// Before    rank r has seen m_r examples since all ranks had the same statistics.
   /// After     the mean of the means, and the mean of the variances plus the variance of the means, weighted
   ///           by m_r; unchanged if no rank has seen examples.
-  /// Moves     an allreduce of the statistics and 5 words, and one of the means.
+  /// Moves     as merge_statistics.
   void average(communicator& world, replica const& mine, std::byte* dense) const;
   /// Averages the statistics of the replica.
   void synchronise(communicator& world, replica const& mine);

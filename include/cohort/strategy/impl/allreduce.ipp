@@ -6,6 +6,7 @@
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
+#include <cohort/strategy/merge_statistics.hpp>
 #include <limits>
 
 namespace cohort::detail {
@@ -73,12 +74,13 @@ COHORT_CORE_INLINE bool allreduce_strategy::before_update(step_info const& now, 
     meter_.measure_wait([&] { return votes_->wait(); });
     agreed_ = votes_->read_agreement(agreed_.meetings);
   }
-  if (low_precision_) return finish_low_precision(now, gradients);
   expected_ = now.expected;
   if (!votes_ && !sums_.empty()) {
     meter_.measure_wait([&] { return sums_[0].wait(); });
     agreed_ = sums_[0].read_agreement(agreed_.meetings);
   }
+  if (is_step_valid()) merge_statistics(*world_, gradients.statistics());
+  if (low_precision_) return finish_low_precision(now, gradients);
   bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
   pending_buckets_ = overlaps(now) && is_step_valid() && !resyncs ? now.late : 0;
   finish_buckets(gradients, static_cast<std::size_t>(pending_buckets_), sums_.size());

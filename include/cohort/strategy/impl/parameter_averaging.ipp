@@ -7,11 +7,11 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/strategy/detail/between_rank_variance.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/overlapped_mean.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
+#include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstring>
@@ -249,7 +249,7 @@ class averaging_strategy final : public strategy {
     weighted_sum::contribution const own{seen_, weight_};
     agreement const met = mean(*sum_, own, expected_, votes_, meter_);
     if (met.weight <= 0) return met;
-    add_between_rank_variance(*world_, mine, sum_->data(), parameters_in::arena, own, expected_, met.weight);
+    merge_running_statistics(*world_, mine, own.weight, sum_->data(), parameters_in::arena);
     std::size_t const size = bytes_of(mine.parameters.type());
     for (parameter const& one : mine.parameters.table())
       for (int array = 0; one.frozen && array < arrays_; ++array) {
@@ -271,7 +271,7 @@ class averaging_strategy final : public strategy {
         met_before ? weighted_sum::contribution{1, 1} : weighted_sum::contribution{seen_, weight_};
     agreement const met = mean(sum, own, expected, wanted, meter);
     if (met.weight <= 0) return met;
-    add_between_rank_variance(*world_, mine, sum.data(), parameters_in::dense, own, expected, met.weight);
+    merge_running_statistics(*world_, mine, own.weight, sum.data(), parameters_in::dense);
     std::size_t const size = bytes_of(mine.parameters.type());
     if (met_before)
       for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {

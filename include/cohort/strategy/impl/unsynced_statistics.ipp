@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/strategy/detail/between_rank_variance.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
-#include <cohort/strategy/detail/weighted_sum.hpp>
+#include <cohort/strategy/merge_statistics.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <cstring>
 
 namespace cohort::detail {
 
@@ -24,30 +22,7 @@ COHORT_CORE_INLINE void unsynced_statistics::add_step(step_info const& now, int 
 
 COHORT_CORE_INLINE void unsynced_statistics::average(communicator& world, replica const& mine,
                                                      std::byte* dense) const {
-  parameter_set const& parameters = mine.parameters;
-  std::size_t const width = bytes_of(parameters.type());
-  std::size_t elements = 0;
-  for_each_statistic(parameters, [&](int, parameter const& one) {
-    elements += static_cast<std::size_t>(one.spec.dims.elements());
-  });
-  weighted_sum sum(parameters.type(), elements, true);
-  auto const each = [&](auto copy) {
-    std::byte* at = sum.data();
-    for_each_statistic(parameters, [&](int, parameter const& one) {
-      std::size_t const bytes = static_cast<std::size_t>(one.spec.dims.elements()) * width;
-      copy(at, dense + static_cast<std::size_t>(one.first) * width, bytes);
-      at += bytes;
-    });
-  };
-  each([](std::byte* packed, std::byte* own, std::size_t bytes) { std::memcpy(packed, own, bytes); });
-  weighted_sum::contribution const own{seen_, static_cast<double>(seen_)};
-  sum.start(world, own, expected_, {});
-  sum.wait();
-  double const weight = sum.read_agreement(0).weight;
-  if (weight == 0) return;
-  sum.make_mean(weight, expected_);
-  each([](std::byte* packed, std::byte* to, std::size_t bytes) { std::memcpy(to, packed, bytes); });
-  add_between_rank_variance(world, mine, dense, parameters_in::dense, own, expected_, weight);
+  merge_running_statistics(world, mine, static_cast<double>(seen_), dense, parameters_in::dense);
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::synchronise(communicator& world, replica const& mine) {

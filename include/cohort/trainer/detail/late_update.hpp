@@ -53,6 +53,7 @@ class late_update {
     }
     wait();
     update_->run(worker, workers, gradients_->all(), step_, epoch_, wait, which_);
+    if (worker == 0) gradients_->statistics().follow(parameters, which_);
     wait();
     parameters.refresh(worker, workers, which_);
     wait();

@@ -125,6 +125,7 @@ COHORT_CORE_INLINE void worker_group::begin_step(step_info const& now, strategy&
     one.active = nullptr;
     one.has_gradient = false;
   }
+  if (gradients_) gradients_->statistics().clear();
   notify_on_failure(exchange_strategy, [&] {
     parts_.beginning = clock::now();
     exchange_strategy.begin(job_.now, {*backend_.parameters, update});
@@ -179,7 +180,10 @@ COHORT_CORE_INLINE void worker_group::backward_part(int w, double scale, double 
     return;
   }
   mine.active->backward(
-      {.gradient_scale = scale, .accumulate = std::exchange(mine.has_gradient, true), .ready = nullptr});
+      {.gradient_scale = scale,
+       .accumulate = std::exchange(mine.has_gradient, true),
+       .ready = nullptr,
+       .statistics = gradients_->statistics().part(static_cast<std::size_t>(w))});
 }
 
 COHORT_CORE_INLINE void worker_group::exchange(step_info const& now, bool is_only_rank) {
@@ -332,9 +336,13 @@ COHORT_CORE_INLINE void worker_group::update(int w) {
   job_.update->run(
       w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); },
       pending_.early());
+  if (w != 0) return;
+  if (!job_.exchanges) gradients_->statistics().merge_workers();
+  gradients_->statistics().follow(*backend_.parameters, pending_.early());
 }
 
 COHORT_CORE_INLINE void worker_group::finish_exchange() {
+  gradients_->statistics().merge_workers();
   job_.is_applied = job_.exchange_strategy->before_update(now_with_votes(), *gradients_);
   job_.times.update = clock::now();
   if (int const pending = job_.exchange_strategy->pending_buckets(); pending > 0)
@@ -353,6 +361,7 @@ COHORT_CORE_INLINE void worker_group::compute(int w) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.loss = 0;
   std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
+  batch_statistics& statistics = gradients_->statistics();
   if (job_.exchanges && !mine.ready)
     mine.ready = [this, w](bucket const& one) {
       if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_non_finite();
@@ -369,9 +378,11 @@ COHORT_CORE_INLINE void worker_group::compute(int w) {
     if (!is_finite(mine.loss)) break;
     if (w == 0 && micro_batches == 1) job_.times.backward = clock::now();
     bool const last = done + 1 == micro_batches;
+    if (done == 0) statistics.clear(static_cast<std::size_t>(w));  // forward may have used the last ones
     now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
                   .accumulate = done > 0,
-                  .ready = job_.exchanges && last ? &mine.ready : nullptr});
+                  .ready = job_.exchanges && last ? &mine.ready : nullptr,
+                  .statistics = statistics.part(static_cast<std::size_t>(w))});
     ++done;
     if (job_.exchanges) continue;
     if (last && !finite(arena, 0, backend_.parameters->arena_elements())) set_non_finite();
@@ -384,6 +395,7 @@ COHORT_CORE_INLINE void worker_group::compute(int w) {
   }
   if (done > 0 && done == micro_batches) return;
   passes().fill(arena, 0, backend_.parameters->arena_elements(), 0);
+  statistics.clear(static_cast<std::size_t>(w));
   if (job_.exchanges)
     for (bucket const& one : backend_.parameters->buckets()) arrive(one);
 }

@@ -48,8 +48,8 @@ class channel_sums_on_gpu {
             chunks_, static_cast<double const*>(sums), {to...}, divided_by},
         finish_blocks());
   }
-  /// Sets means[c] and variances[c] from the chunks' sums of channel_statistics.
-  void finish_statistics(void const* sums, float* means, float* variances) const;
+  /// Sets means[c] and variances[c] from the chunks' sums of channel_statistics over x.
+  void finish_statistics(kernels::values const& x, void const* sums, float* means, float* variances) const;
 
   /// Enqueues both steps of the sums of x over each channel.
   void sum(kernels::values const& x, void* scratch, float* to) const;

@@ -18,9 +18,8 @@ class cross_worker_statistics {
  public:
   cross_worker_statistics(shared_stream on, channel_sums_on_gpu const& sums);
 
-  /// Replaces this part's statistics with those of all parts. The sums are centred on `running_mean` to limit
-  /// cancellation.
-  void join_statistics(batch_sums& over, float* statistics, float const* running_mean) const;
+  /// Replaces this part's statistics with those of all parts: first the mean, then the variance around it.
+  void join_statistics(batch_sums& over, float* statistics) const;
 
   /// Adds `sum` and `along` over all parts and writes the results to `combined`, multiplied by `unit`.
   /// Returns the number of elements of a channel in all parts. `unit` is step_scalars::gradient_scale, the
@@ -31,8 +30,8 @@ class cross_worker_statistics {
  private:
   /// Buffer of the calling thread, reused by later calls.
   static std::vector<float>& memory();
-  /// Buffer of the calling thread: 2·C zeros, then the number of elements of a channel.
-  std::vector<double>& values() const;
+  /// Buffer of the calling thread: `sums` zeros, then the number of elements of a channel.
+  std::vector<double>& values(std::size_t sums) const;
   void download(float const* from, float* to, std::size_t n) const;
   void upload(float const* from, float* to) const;
 

@@ -98,7 +98,7 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<normalise_groups_gradient<0>>("normalise_groups_gradient<0>");
   visit.template operator()<normalise_groups_gradient<1>>("normalise_groups_gradient<1>");
   visit.template operator()<normalise_groups_gradient<8>>("normalise_groups_gradient<8>");
-  visit.template operator()<shift_statistics>("shift_statistics");
+  visit.template operator()<copy_statistics>("copy_statistics");
   visit.template operator()<normalise_response>("normalise_response");
   visit.template operator()<normalise_response_gradient>("normalise_response_gradient");
   visit.template operator()<copy_rows>("copy_rows");
@@ -174,6 +174,8 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<add_message>("add_message");
   visit.template operator()<add_values>("add_values");
   visit.template operator()<merge_messages>("merge_messages");
+  visit.template operator()<merge_statistics>("merge_statistics");
+  visit.template operator()<merge_moments>("merge_moments");
   visit.template operator()<follow_statistics>("follow_statistics");
   visit.template operator()<step_square_sums>("step_square_sums");
   visit.template operator()<activate<sigmoid_curve>>("activate<sigmoid_curve>");

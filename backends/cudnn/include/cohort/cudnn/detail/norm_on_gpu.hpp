@@ -81,12 +81,12 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 /// Prepares a norm that normalises by the statistics of the batch: those of this part or, if
 /// step_scalars::sums is set, those of all parts. Forward stores means and variances in the workspace.
 /// Backward recomputes the mask of a fused rectifier from the input. After a fused sum, the rectifier's
-/// backward is a separate kernel, which runs first. Backward also writes the gradients by which the running
-/// statistics are updated: plan/detail/running_statistics.hpp.
+/// backward is a separate kernel, which runs first. Backward also copies the statistics to where the running
+/// statistics are updated from: plan/batch_statistics.hpp.
 ///
 /// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other parts.
-/// Moves     if step_scalars::sums is set: 5·C floats between GPU and processor in forward and 4·C in
-///           backward, with two waits each.
+/// Moves     if step_scalars::sums is set: 4·C floats between GPU and processor in forward and in backward,
+///           with two waits each.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
@@ -116,7 +116,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
          float *const means = tensor_at(a, 5), *const variances = means + sums.channels();
          sums.find_statistics(x, a[7], means, variances);
          if (auto* const over = shared(*static_cast<step_scalars const*>(a[6])))
-           parts.join_statistics(*over, means, tensor_at(a, 4));
+           parts.join_statistics(*over, means);
          sums.run([&]<int width>() {
            return kernels::normalise_groups<width>{
                sums.walked(),
@@ -159,8 +159,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                sums.walked(), norm, x, dy, {static_cast<double*>(a[10])}};
          });
          sums.finish(a[10], 1, diff_shift, diff_scale);
-         on->launch(kernels::shift_statistics{means, variances, tensor_at(a, 2), tensor_at(a, 8),
-                                              tensor_at(a, 9), constants_of(now)},
+         on->launch(kernels::copy_statistics{means, variances, tensor_at(a, 8), tensor_at(a, 9)},
                     sums.channels());
          float const *along = diff_scale, *sum = diff_shift;
          double over_elements = count;

@@ -48,10 +48,10 @@ COHORT_CUDNN_INLINE channel_sums_on_gpu::channel_sums_on_gpu(shared_stream on, g
   chunks_ = walk_over(channels, 1, walked_.chunks.value, 1, 4, walked_.chunks.value, 1);
 }
 
-COHORT_CUDNN_INLINE void channel_sums_on_gpu::finish_statistics(void const* sums, float* means,
-                                                                float* variances) const {
+COHORT_CUDNN_INLINE void channel_sums_on_gpu::finish_statistics(kernels::values const& x, void const* sums,
+                                                                float* means, float* variances) const {
   on_->launch(kernels::finish_statistics{chunks_, static_cast<double const*>(sums), means, variances,
-                                         static_cast<double>(walked_.count)},
+                                         static_cast<double>(walked_.count), x, walked_.area},
               finish_blocks());
 }
 
@@ -67,7 +67,7 @@ COHORT_CUDNN_INLINE void channel_sums_on_gpu::find_statistics(kernels::values co
   run([&]<int width>() {
     return kernels::channel_statistics<width>{walked_, x, {static_cast<double*>(scratch)}};
   });
-  finish_statistics(scratch, means, variances);
+  finish_statistics(x, scratch, means, variances);
 }
 
 COHORT_CUDNN_INLINE gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums,

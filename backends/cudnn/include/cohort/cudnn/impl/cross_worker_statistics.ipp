@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/cudnn/detail/cross_worker_statistics.hpp>
 #include <cohort/detail/config.hpp>
 
@@ -12,27 +11,22 @@ COHORT_CUDNN_INLINE cross_worker_statistics::cross_worker_statistics(shared_stre
       channels_(sums.channels()),
       count_(static_cast<double>(sums.elements_per_channel())) {}
 
-COHORT_CUDNN_INLINE void cross_worker_statistics::join_statistics(batch_sums& over, float* statistics,
-                                                                  float const* running_mean) const {
+COHORT_CUDNN_INLINE void cross_worker_statistics::join_statistics(batch_sums& over, float* statistics) const {
   std::vector<float>& staged = memory();
-  staged.resize(3 * channels_);
-  float *const means = staged.data(), *const variances = means + channels_,
-               *const running = variances + channels_;
+  staged.resize(2 * channels_);
+  float *const means = staged.data(), *const variances = means + channels_;
   download(statistics, means, 2 * channels_);
-  download(running_mean, running, channels_);
-  std::vector<double>& sums = values();
-  for (std::size_t c = 0; c < channels_; ++c) {
-    double const offset = static_cast<double>(means[c]) - static_cast<double>(running[c]);
-    sums[c] = count_ * offset;
-    sums[channels_ + c] = count_ * (static_cast<double>(variances[c]) + offset * offset);
-  }
+  std::vector<double>& sums = values(channels_);
+  for (std::size_t c = 0; c < channels_; ++c) sums[c] = count_ * static_cast<double>(means[c]);
   over.sum(sums);
-  double const count = sums[2 * channels_];
+  double const count = sums[channels_];
   for (std::size_t c = 0; c < channels_; ++c) {
-    double const offset = sums[c] / count, variance = sums[channels_ + c] / count - offset * offset;
-    means[c] = static_cast<float>(offset + static_cast<double>(running[c]));
-    variances[c] = static_cast<float>(std::max(variance, 0.0));
+    double const mean = sums[c] / count, apart = static_cast<double>(means[c]) - mean;
+    sums[c] = count_ * (static_cast<double>(variances[c]) + apart * apart);
+    means[c] = static_cast<float>(mean);
   }
+  over.sum(std::span(sums).first(channels_));
+  for (std::size_t c = 0; c < channels_; ++c) variances[c] = static_cast<float>(sums[c] / count);
   upload(means, statistics);
 }
 
@@ -43,7 +37,7 @@ COHORT_CUDNN_INLINE double cross_worker_statistics::join_gradients(batch_sums& o
   staged.resize(2 * channels_);
   download(sum, staged.data(), channels_);
   download(along, staged.data() + channels_, channels_);
-  std::vector<double>& sums = values();
+  std::vector<double>& sums = values(2 * channels_);
   for (std::size_t i = 0; i < 2 * channels_; ++i)
     sums[i] = unit > 0 ? static_cast<double>(staged[i]) / unit : 0;
   over.sum(sums);
@@ -57,9 +51,9 @@ COHORT_CUDNN_INLINE std::vector<float>& cross_worker_statistics::memory() {
   return buffer_of_thread;
 }
 
-COHORT_CUDNN_INLINE std::vector<double>& cross_worker_statistics::values() const {
+COHORT_CUDNN_INLINE std::vector<double>& cross_worker_statistics::values(std::size_t sums) const {
   thread_local std::vector<double> buffer_of_thread;
-  buffer_of_thread.assign(2 * channels_ + 1, 0.0);
+  buffer_of_thread.assign(sums + 1, 0.0);
   buffer_of_thread.back() = count_;
   return buffer_of_thread;
 }

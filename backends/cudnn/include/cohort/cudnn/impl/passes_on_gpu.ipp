@@ -140,13 +140,26 @@ COHORT_CUDNN_INLINE void passes_on_gpu::update(std::span<update_range const> ran
   }
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::follow_statistics(std::byte* master,
-                                                          std::span<std::byte* const> parts, std::size_t mean,
-                                                          std::size_t variance, std::size_t n, double kept) {
-  join(parts, mean, n);
-  join(parts, variance, n);
-  on_->launch(kernels::follow_statistics{at(master, mean), at(master, variance), at(parts[0], mean),
-                                         at(parts[0], variance), static_cast<float>(kept)},
+COHORT_CUDNN_INLINE void passes_on_gpu::merge_statistics(std::byte const* means, std::byte const* variances,
+                                                         step_scalars const& now, int, batch_moments* to,
+                                                         std::size_t n) {
+  on_->launch(kernels::merge_statistics{at(means, 0), at(variances, 0), constants_of(now),
+                                        reinterpret_cast<kernels::batch_moments*>(to)},
+              n);
+}
+
+COHORT_CUDNN_INLINE void passes_on_gpu::merge_moments(batch_moments const* from, batch_moments* to,
+                                                      std::size_t n) {
+  on_->launch(kernels::merge_moments{reinterpret_cast<kernels::batch_moments const*>(from),
+                                     reinterpret_cast<kernels::batch_moments*>(to)},
+              n);
+}
+
+COHORT_CUDNN_INLINE void passes_on_gpu::follow_statistics(std::byte* master, std::size_t mean,
+                                                          std::size_t variance, batch_moments const* batch,
+                                                          std::size_t n, double kept) {
+  on_->launch(kernels::follow_statistics{at(master, mean), at(master, variance),
+                                         reinterpret_cast<kernels::batch_moments const*>(batch), kept},
               n);
 }
 

@@ -55,6 +55,8 @@ class norm_on_panels {
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(threads_) * thread_bytes(); }
   void forward(norm_tensors const& a) const { for_each_panel(a, &norm_on_panels::forward_of); }
+  /// Computes only means and variances, of x.  Before: of_batch.
+  void statistics(norm_tensors const& a) const { for_each_panel(a, &norm_on_panels::statistics_of); }
   void backward(norm_tensors const& a) const { for_each_panel(a, &norm_on_panels::backward_of); }
 
  private:
@@ -79,6 +81,9 @@ class norm_on_panels {
   static void wait_for_slices(std::size_t parts);
 
   void forward_of(norm_tensors const& a, panel_slice const& slice) const;
+
+  /// Leaves the statistics of the slice's panel in the thread's buffers, too.
+  void statistics_of(norm_tensors const& a, panel_slice const& slice) const;
 
   void backward_of(norm_tensors const& a, panel_slice const& slice) const;
 

@@ -20,11 +20,10 @@ struct statistics_workspace {
   }
 };
 
-/// Computes the gradients of the running statistics from the statistics that forward stored in the workspace.
-/// `steps`: examples of the request per example of the batch.
-invocation<onednn> statistics_gradients(operation_request<onednn> const& request,
-                                        statistics_workspace const& memory, memory_layout const& each,
-                                        int steps);
+/// Copies the statistics that forward stored in the workspace to the gradients of the running statistics
+/// (batch_statistics).
+invocation<onednn> write_statistics(operation_request<onednn> const& request,
+                                    statistics_workspace const& memory, memory_layout const& each);
 
 }  // namespace cohort::detail
 

@@ -24,11 +24,10 @@ backend_operation<onednn> norm_operation(dnnl_engine_handle const& engine,
 /// Prepares batch normalisation. If the plan fuses a relu, the workspace stores the relu's mask. If it fuses
 /// a leaky relu or a sum, which oneDNN does not support, rectified_norm runs instead.
 ///
-/// Units     `steps`: examples of the request per example of the batch.
 /// Errors    backend_error if oneDNN has no optimised implementation with the relu.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                  operation_request<onednn> const& request,
-                                                 batch_norm const& l, int steps);
+                                                 batch_norm const& l);
 
 /// Prepares layer normalisation. For oneDNN, the normalised axes form one axis and the other axes another.
 std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engine,
@@ -40,10 +39,9 @@ std::optional<backend_operation<onednn>> prepare(dnnl_engine_handle const& engin
                                                  operation_request<onednn> const& request, lrn const& l);
 
 /// Prepares a normalisation. Returns nothing if the step is not a normalisation or has to run in the host's
-/// kernels. `steps`: examples of the request per example of the batch.
+/// kernels.
 std::optional<backend_operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
-                                                               operation_request<onednn> const& request,
-                                                               int steps = 1);
+                                                               operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
 

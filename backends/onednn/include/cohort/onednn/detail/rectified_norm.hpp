@@ -8,6 +8,13 @@ namespace cohort::detail {
 /// The same tensor with channels last.
 memory_layout channels_last(memory_layout const& of);
 
+/// `of`, or the same tensor with channels last if norm_on_panels cannot process `of`.
+memory_layout panel_layout(memory_layout const& of);
+
+/// Means and variances of a training batch, which the returned kernel computes from input 0 in `layout`, a
+/// panel_layout.
+invocation<onednn> batch_statistics_of(memory_layout const& layout, statistics_workspace const& memory);
+
 /// Batch normalisation by Cohort's passes, with a fused rectifier and, if there is a second input, a fused
 /// sum before the rectifier. In training, oneDNN fuses only relu.
 ///
@@ -18,7 +25,6 @@ memory_layout channels_last(memory_layout const& of);
 ///           once: norm_on_panels.
 struct rectified_norm {
   operation_request<onednn> const& request;
-  int steps = 1;  ///< examples of the request per example of the batch
   memory_layout layout = request.inputs[0];
   bool sums = request.sums;
   bool of_batch = request.training && !request.frozen;

@@ -49,23 +49,25 @@ COHORT_ONEDNN_INLINE void norm_on_panels::wait_for_slices(std::size_t parts) {
 
 COHORT_ONEDNN_INLINE void norm_on_panels::forward_of(norm_tensors const& a, panel_slice const& slice) const {
   thread_buffers const buffers = buffers_of(a.scratch, slice.thread);
-  if (of_batch_) {
-    if (slice.active) compute_moments(a, slice, buffers);
-    wait_for_slices(slice.parts);
-  }
+  if (of_batch_) statistics_of(a, slice);
   if (!slice.active) return;
-  if (of_batch_) {
-    merge_parts(a, slice, buffers);
-    for (std::size_t c = 0; slice.part == 0 && c < columns_of(slice); ++c) {
-      a.means[slice.panel * p_.width + c] = buffers.mean[c];
-      a.variances[slice.panel * p_.width + c] = buffers.variance[c];
-    }
-  } else {
-    load_statistics(a, slice, buffers);
-  }
+  if (!of_batch_) load_statistics(a, slice, buffers);
   norm_factors const by = factors(a, slice, buffers);
   for (row_block at = first_block(slice); advance(at, slice, p_.images * p_.rows);)
     run_.forward(at.over, address(a.x, at), address(a.other, at), address(a.y, at), by);
+}
+
+COHORT_ONEDNN_INLINE void norm_on_panels::statistics_of(norm_tensors const& a,
+                                                        panel_slice const& slice) const {
+  thread_buffers const buffers = buffers_of(a.scratch, slice.thread);
+  if (slice.active) compute_moments(a, slice, buffers);
+  wait_for_slices(slice.parts);
+  if (!slice.active) return;
+  merge_parts(a, slice, buffers);
+  for (std::size_t c = 0; slice.part == 0 && c < columns_of(slice); ++c) {
+    a.means[slice.panel * p_.width + c] = buffers.mean[c];
+    a.variances[slice.panel * p_.width + c] = buffers.variance[c];
+  }
 }
 
 COHORT_ONEDNN_INLINE void norm_on_panels::backward_of(norm_tensors const& a, panel_slice const& slice) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
-#include <cohort/layer/batch_norm.hpp>
 #include <cohort/onednn/detail/norm_statistics.hpp>
 #include <span>
 
@@ -15,23 +15,18 @@ COHORT_ONEDNN_INLINE statistics_workspace::statistics_workspace(std::int64_t cou
       memory_layout::dense({2 * padded_count + static_cast<dnnl_dim_t>(workspace_bytes / sizeof(float)) + 1});
 }
 
-COHORT_ONEDNN_INLINE invocation<onednn> statistics_gradients(operation_request<onednn> const& request,
-                                                             statistics_workspace const& memory,
-                                                             memory_layout const& each, int steps) {
+COHORT_ONEDNN_INLINE invocation<onednn> write_statistics(operation_request<onednn> const& request,
+                                                         statistics_workspace const& memory,
+                                                         memory_layout const& each) {
   using enum operand_role;
-  auto const run = [batch = request.batch / steps, channels = request.input_shapes[0][0],
+  auto const run = [channels = static_cast<std::size_t>(request.input_shapes[0][0]),
                     variance_offset = memory.offset / sizeof(float)](std::span<void* const> a) {
     auto const* const mean = static_cast<float const*>(a[0]);
-    batch_norm::write_statistics_gradients(*static_cast<step_scalars const*>(a[2]), batch, channels, mean,
-                                           mean + variance_offset, static_cast<float const*>(a[1]),
-                                           static_cast<float*>(a[3]), static_cast<float*>(a[4]));
+    std::copy_n(mean, channels, static_cast<float*>(a[1]));
+    std::copy_n(mean + variance_offset, channels, static_cast<float*>(a[2]));
   };
   return {host_function(run),
-          {{workspace, 0, memory.whole},
-           {parameter, 2, each},
-           {scalars, 0, {}},
-           {diff_parameter, 2, each},
-           {diff_parameter, 3, each}},
+          {{workspace, 0, memory.whole}, {diff_parameter, 2, each}, {diff_parameter, 3, each}},
           "host:running_statistics"};
 }
 

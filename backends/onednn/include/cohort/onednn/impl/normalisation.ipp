@@ -43,28 +43,27 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> norm_operation(dnnl_engine_handle
 }
 
 COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, batch_norm const& l,
-    int steps) {
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request, batch_norm const& l) {
   using enum operand_role;
   bool const leaks = request.activation && request.activation->name == leaky_relu::kind_name;
-  if (leaks || request.input_shapes.size() > 1) return rectified_norm{request, steps}.prepare(l);
+  if (leaks || request.input_shapes.size() > 1) return rectified_norm{request}.prepare(l);
   dnnl_attributes const none;
   auto const epsilon = static_cast<float>(l.epsilon);
   bool const of_batch = request.training && !request.frozen;
   unsigned const flags = dnnl_use_scale | dnnl_use_shift
-                         | (request.activation ? dnnl_fuse_norm_relu : dnnl_normalization_flags_none)
-                         | (of_batch ? dnnl_normalization_flags_none : dnnl_use_global_stats);
-  auto const forward_from = [&](memory_layout const& src) {
+                         | (request.activation ? dnnl_fuse_norm_relu : dnnl_normalization_flags_none);
+  // Forward never computes the statistics of a batch: oneDNN would sum in f32, without regard to the mean.
+  auto const forward_from = [&](memory_layout const& src, unsigned with = dnnl_use_global_stats) {
     dnnl_primitive_desc_t pd = nullptr;
     dnnl_batch_normalization_forward_primitive_desc_create(
         &pd, engine.get(), request.training ? dnnl_forward_training : dnnl_forward_inference, src.get(),
-        src.get(), epsilon, flags, none.get());
+        src.get(), epsilon, flags | with, none.get());
     return dnnl_pd(pd);
   };
-  memory_layout const& given = request.inputs[0];
-  auto const dense = memory_layout::dense(given.dims(), given.type());
+  memory_layout const given = of_batch ? panel_layout(request.inputs[0]) : request.inputs[0];
+  auto const other = of_batch ? channels_last(given) : memory_layout::dense(given.dims(), given.type());
   dnnl_pd const forward =
-      first_optimised([&] { return forward_from(given); }, [&] { return forward_from(dense); });
+      first_optimised([&] { return forward_from(given); }, [&] { return forward_from(other); });
   if (!forward && request.activation) refuse_step(request, "forward");
   if (!forward) return {};
   auto const layout = layout_of(forward, DNNL_ARG_SRC);
@@ -73,10 +72,12 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
       running_variance{parameter, 3, DNNL_ARG_VARIANCE};
   if (!request.training)
     return norm_operation(engine, request, forward, {}, layout, {running_mean, running_variance}, flops);
+  unsigned const constants = of_batch ? dnnl_normalization_flags_none : dnnl_use_global_stats;
+  dnnl_pd const hint = forward_from(layout, constants);
   dnnl_primitive_desc_t pd = nullptr;
   dnnl_batch_normalization_backward_primitive_desc_create(&pd, engine.get(), dnnl_backward, layout.get(),
-                                                          layout.get(), layout.get(), epsilon, flags,
-                                                          forward.get(), none.get());
+                                                          layout.get(), layout.get(), epsilon,
+                                                          flags | constants, hint.get(), none.get());
   dnnl_pd const backward(pd);
   if (!is_optimised(backward) && request.activation) refuse_step(request, "backward");
   if (!is_optimised(backward)) return {};
@@ -88,7 +89,8 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
   backend_operation<onednn> made =
       norm_operation(engine, request, forward, backward, layout,
                     {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
-  made.backward.push_back(statistics_gradients(request, memory, made.parameters[2], steps));
+  made.forward.insert(made.forward.begin(), batch_statistics_of(layout, memory));
+  made.backward.push_back(write_statistics(request, memory, made.parameters[2]));
   return made;
 }
 
@@ -158,10 +160,10 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare(
 }
 
 COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_normalisation(
-    dnnl_engine_handle const& engine, operation_request<onednn> const& request, int steps) {
+    dnnl_engine_handle const& engine, operation_request<onednn> const& request) {
   std::string_view const name = request.kind->name;
   if (name == batch_norm::kind_name)
-    return prepare(engine, request, decode<batch_norm>(request.fields), steps);
+    return prepare(engine, request, decode<batch_norm>(request.fields));
   if (name == layer_norm::kind_name) return prepare(engine, request, decode<layer_norm>(request.fields));
   if (name == lrn::kind_name) return prepare(engine, request, decode<lrn>(request.fields));
   return {};

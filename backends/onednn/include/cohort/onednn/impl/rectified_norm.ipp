@@ -18,11 +18,18 @@ COHORT_ONEDNN_INLINE memory_layout channels_last(memory_layout const& of) {
   return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
 }
 
-/// The same tensor in blocks of 16 channels; channels last if it has no axes besides channels.
-COHORT_ONEDNN_INLINE memory_layout blocks_of_16(memory_layout const& of) {
-  constexpr dnnl_format_tag_t tags[]{dnnl_ab, dnnl_aBc16b, dnnl_aBcd16b};
+/// The number of channels of a block, 16 or 8; 0 if the layout has no such blocks.
+COHORT_ONEDNN_INLINE std::size_t block_width(memory_layout const& of) {
+  constexpr dnnl_format_tag_t tags[][2]{{dnnl_aBc16b, dnnl_aBcd16b}, {dnnl_aBc8b, dnnl_aBcd8b}};
   auto const dims = of.dims();
-  return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
+  if (dims.size() < 3) return 0;
+  for (std::size_t const width : {std::size_t{16}, std::size_t{8}})
+    if (of == memory_layout::tagged(dims, of.type(), tags[width == 16 ? 0 : 1][dims.size() - 3])) return width;
+  return 0;
+}
+
+COHORT_ONEDNN_INLINE memory_layout panel_layout(memory_layout const& of) {
+  return block_width(of) > 0 ? of : channels_last(of);
 }
 
 /// Describes a channels-last or blocked layout as panels.
@@ -30,15 +37,37 @@ COHORT_ONEDNN_INLINE panels panels_of(memory_layout const& layout) {
   auto const dims = layout.dims();
   panels made{.images = static_cast<std::size_t>(dims[0]), .channels = static_cast<std::size_t>(dims[1])};
   for (std::size_t axis = 2; axis < dims.size(); ++axis) made.rows *= static_cast<std::size_t>(dims[axis]);
-  made.width = layout == channels_last(layout) ? made.channels : 16;
+  std::size_t const width = block_width(layout);
+  made.width = width > 0 ? width : made.channels;
   made.narrow = layout.type() == dnnl_bf16;
   made.count = (made.channels + made.width - 1) / made.width;
   return made;
 }
 
+COHORT_ONEDNN_INLINE invocation<onednn> batch_statistics_of(memory_layout const& layout,
+                                                            statistics_workspace const& memory) {
+  isa const which = best_isa();
+  panels const of = panels_of(layout);
+  norm_on_panels const norm(of, 0, 1, true, omp_get_max_threads(), which);
+  auto const scratch = memory_layout::dense({static_cast<dnnl_dim_t>(norm.scratch_bytes() / sizeof(float))});
+  auto const run = [norm, variance_offset = memory.offset / sizeof(float)](std::span<void* const> a) {
+    auto* const means = static_cast<float*>(a[1]);
+    norm.statistics({.x = a[0],
+                     .means = means,
+                     .variances = means + variance_offset,
+                     .scratch = static_cast<std::byte*>(a[2])});
+  };
+  return {host_function(run),
+          {{operand_role::input, 0, layout},
+           {operand_role::workspace, 0, memory.whole},
+           {operand_role::scratch, 0, scratch}},
+          "own:" + std::string(name_of(of.narrow ? isa::avx512 : which)),
+          2.0 * static_cast<double>(of.images * of.rows * of.channels)};
+}
+
 COHORT_ONEDNN_INLINE backend_operation<onednn> rectified_norm::prepare(batch_norm const& l) {
   using enum operand_role;
-  if (!(layout == blocks_of_16(layout))) layout = channels_last(layout);
+  layout = panel_layout(layout);
   float slope = 1;
   if (request.activation) slope = activation_of(*request.activation, request.activation_fields).alpha;
   isa const which = best_isa();
@@ -105,7 +134,7 @@ COHORT_ONEDNN_INLINE backend_operation<onednn> rectified_norm::prepare(batch_nor
   add_statistics(backward, memory, each);
   add(backward, scratch, 0, scratch_layout);
   if (splits_gradient) add(backward, diff_input, 1, layout);
-  if (of_batch) made.backward.push_back(statistics_gradients(request, memory, each, steps));
+  if (of_batch) made.backward.push_back(write_statistics(request, memory, each));
   return made;
 }
 

@@ -94,14 +94,13 @@ COHORT_ONEDNN_INLINE std::optional<backend_operation<onednn>> prepare_sequence(
   kind const& k = *request.kind;
   if (request.input_shapes[0].rank != 2 || (request.masked && k.reads_mask && request.training))
     return std::nullopt;
-  int const steps = request.input_shapes[0][0];
   if (k == kind_of<dense>)
     return prepare_rows(request, [&](operation_request<onednn> const& rows) {
       return std::optional(prepare(on, rows, decode<dense>(rows.fields), true));
     });
   if (k.name == batch_norm::kind_name)
     return prepare_rows(request, [&](operation_request<onednn> const& rows) {
-      return prepare_normalisation(on.engine, rows, steps);
+      return prepare_normalisation(on.engine, rows);
     });
   if (k.name == conv1d::kind_name)
     return prepare_channels_first(request, [&](operation_request<onednn> const& columns) {

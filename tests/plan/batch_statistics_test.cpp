@@ -3,7 +3,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
-#include <cohort/plan/detail/running_statistics.hpp>
+#include <cohort/plan/batch_statistics.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/trainer/trainer.hpp>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace running_statistics_test {
+namespace batch_statistics_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -75,7 +75,7 @@ training trained(int workers, examples const& data, fit_settings const& how) {
   return made;
 }
 
-TEST(running_statistics, follow_the_whole_batch_for_any_number_of_workers) {
+TEST(batch_statistics, follow_the_whole_batch_for_any_number_of_workers) {
   examples const data(
       20);  // batches of 8, 8 and 4: parts of 3, 3 and 2, and of 2, 1 and 1 examples with three workers
   for (int workers : {1, 2, 3}) {
@@ -95,7 +95,7 @@ TEST(running_statistics, follow_the_whole_batch_for_any_number_of_workers) {
   }
 }
 
-TEST(running_statistics, are_equal_after_layers_with_equal_parts) {
+TEST(batch_statistics, are_equal_after_layers_with_equal_parts) {
   examples data(6);  // six equal examples, so parts of every size are normalised equally
   for (std::size_t i = 12; i < data.pixels.size(); ++i) data.pixels[i] = data.pixels[i % 12];
   std::fill(data.labels.begin(), data.labels.end(), 1);
@@ -110,36 +110,72 @@ TEST(running_statistics, are_equal_after_layers_with_equal_parts) {
   EXPECT_NE(values(one, "batch_norm_2.running_mean"), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(running_statistics, weight_examples) {
-  // Two parts of three and one examples, of weights 1 and 5: a = 3/8 and 5/8.
+TEST(batch_statistics, weight_examples) {
+  // Two parts of three and one examples, of weights 1 and 5.
   auto const store = std::make_shared<parameter_store<B>>(B{}, net);
   auto const plan = make_plan(store, net, {.batch = 1});
   store->initialise(1);
-  std::vector<std::vector<double>> parts(2, std::vector<double>(store->arena_elements()));
-  auto const table = store->table();
-  auto const where = [&](std::string const& name) {
-    for (parameter const& p : table)
-      if (p.name == name) return p.offset;
+  batch_statistics of_step(*store, 2);
+  ASSERT_EQ(of_step.layers().size(), 2U);
+  ASSERT_EQ(of_step.channels(), 5U);
+  of_step.part(0)[1] = {3, 2, 4};
+  of_step.part(1)[1] = {5, -1, 0.5};
+  of_step.merge_workers();
+  std::vector<std::byte> const before(store->master(), store->master() + store->arena_bytes());
+  of_step.follow(*store, {.first = of_step.layers()[1].parameter});
+  EXPECT_EQ(std::memcmp(before.data(), store->master(), before.size()), 0)
+      << "no examples of the second norm";
+  of_step.follow(*store);
+  double const whole = 3.0 / 8 * 2 - 5.0 / 8;
+  double const spread = 3.0 / 8 * (4 + std::pow(2 - whole, 2)) + 5.0 / 8 * (0.5 + std::pow(-1 - whole, 2));
+  auto const* const master = reinterpret_cast<double const*>(store->master());
+  auto const at = [&](std::string const& name) {
+    for (parameter const& p : store->table())
+      if (p.name == name) return master + p.offset;
     throw std::out_of_range(name);
   };
-  std::size_t const mean = where("norm.running_mean"), variance = where("norm.running_variance");
-  double const a[]{3.0 / 8, 5.0 / 8}, b[]{2, -1}, s[]{4, 0.5};
-  for (std::size_t part = 0; part < 2; ++part) {
-    parts[part][mean] = a[part] * (b[part] - 0);
-    parts[part][variance] = a[part] * (s[part] + b[part] * b[part]);
-  }
-  std::byte* const arenas[]{reinterpret_cast<std::byte*>(parts[0].data()),
-                            reinterpret_cast<std::byte*>(parts[1].data())};
-  int const last = static_cast<int>(table.size());
-  std::vector<std::byte> const before(store->master(), store->master() + store->arena_bytes());
-  detail::follow_statistics(*store, arenas, {.first = last});
-  EXPECT_EQ(std::memcmp(before.data(), store->master(), before.size()), 0) << "none of these are statistics";
-  detail::follow_statistics(*store, arenas, {.last = last});
-  double const whole = a[0] * b[0] + a[1] * b[1];
-  double const spread = a[0] * (s[0] + std::pow(b[0] - whole, 2)) + a[1] * (s[1] + std::pow(b[1] - whole, 2));
-  auto const* const master = reinterpret_cast<double const*>(store->master());
-  EXPECT_NEAR(master[mean], 0.1 * whole, 1e-15);
-  EXPECT_NEAR(master[variance], 0.9 + 0.1 * spread, 1e-15);
+  EXPECT_EQ(at("norm.running_mean")[0], 0) << "a channel without examples";
+  EXPECT_EQ(at("norm.running_variance")[0], 1);
+  EXPECT_NEAR(at("norm.running_mean")[1], 0.1 * whole, 1e-15);
+  EXPECT_NEAR(at("norm.running_variance")[1], 0.9 + 0.1 * spread, 1e-15);
 }
 
-}  // namespace running_statistics_test
+TEST(batch_statistics, are_never_negative_and_lose_nothing_far_from_zero) {
+  using moments = batch_statistics::moments;
+  random_stream const draw(3, "moments");
+  std::uint64_t drawn = 0;
+  for (int i = 0; i < 10000; ++i) {
+    double const offset = std::pow(10, 7 * draw.uniform01(drawn++));
+    moments merged{};
+    std::vector<moments> parts;
+    for (int part = 0; part < 5; ++part) {
+      parts.push_back({std::floor(9 * draw.uniform01(drawn++)), offset + draw.normal<double>(drawn),
+                       part == 0 ? 0 : draw.uniform01(drawn + 1)});
+      drawn += 2;
+      merged = detail::merged_moments(merged, parts.back());
+      ASSERT_GE(merged.variance, 0);
+    }
+    long double weight = 0, mean = 0, variance = 0;
+    for (moments const& one : parts) weight += static_cast<long double>(one.weight);
+    if (weight == 0) continue;
+    for (moments const& one : parts) mean += one.weight / weight * one.mean;
+    for (moments const& one : parts)
+      variance += one.weight / weight * (one.variance + (one.mean - mean) * (one.mean - mean));
+    EXPECT_NEAR(merged.mean, static_cast<double>(mean), 1e-14 * offset);
+    double const rounding = 1e-15 * offset;  // of the distances between means
+    EXPECT_NEAR(merged.variance, static_cast<double>(variance), rounding) << offset;
+  }
+}
+
+TEST(batch_statistics, ignore_weights_that_are_not_positive) {
+  batch_statistics::moments const some{2, 5, 1};
+  for (double const weight : {0.0, -1.0, std::nan("")}) {
+    auto const merged = detail::merged_moments(some, {weight, 1e9, 1e9});
+    EXPECT_EQ(merged.mean, 5);
+    EXPECT_EQ(merged.variance, 1);
+    EXPECT_EQ(detail::merged_moments({weight, 1e9, 1e9}, some).mean, 5);
+    EXPECT_EQ(detail::followed_variance(0.25, {weight, 1e9, 1e9}, 0.5), 0.25);
+  }
+}
+
+}  // namespace batch_statistics_test

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/plan/batch_statistics.hpp>
+#include <cohort/plan/replica.hpp>
+#include <cstddef>
+#include <span>
+
+namespace cohort {
+
+/// Merges the statistics of all ranks' batches, so that running statistics follow the batch of all ranks. For
+/// strategies that exchange gradients: buckets do not contain these statistics.
+///
+/// Shapes    C channels in L layers, the same on every rank.
+/// Order     collective, in before_update.
+/// After     every rank's first part has the statistics of all ranks' examples.
+/// Moves     two allreduces, of C + L and of C f64; none with one rank or without running statistics.
+/// Exact     the same bits on every rank. Equals the merge of all parts in f64; variances are never negative.
+void merge_statistics(communicator& world, batch_statistics& mine);
+
+namespace detail {
+
+/// Layout of a parameter set in memory: the dense canonical view, or an arena.
+enum class parameters_in { dense, arena };
+
+/// Merges the running statistics of all ranks, each with the weight of the examples that they have followed:
+/// writes the mean of the means, and the mean of the variances plus the variance of the means, to the
+/// elements of the running statistics in `to`. Changes nothing with one rank, or if the total weight is 0.
+/// Order and moved bytes as merge_statistics.
+void merge_running_statistics(communicator& world, replica const& mine, double weight, std::byte* to,
+                              parameters_in how);
+
+}  // namespace detail
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/merge_statistics.ipp>
+#endif

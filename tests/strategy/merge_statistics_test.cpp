@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/backend/reference.hpp>
+#include <cohort/layer/synchronised_batch_norm.hpp>
+#include <cohort/strategy/merge_statistics.hpp>
+#include "merged_statistics_cases.hpp"
+
+namespace merge_statistics_test {
+
+using namespace merged_statistics;
+
+TEST(merge_statistics, equals_a_merge_of_all_parts_in_f64) {
+  merge_like_f64<reference<float>, batch_norm>({0, 1e3, 1e4, 1e6});
+}
+
+TEST(merge_statistics, of_a_synchronised_norm_are_those_of_the_whole_step) {
+  for (double const offset : {1e3, 1e4, 1e5, 1e6}) {
+    comparison<reference<float>, synchronised_batch_norm> all(offset);
+    statistics const wanted = all.trained({});
+    for (partition const& how : {partition{1, 3}, partition{4, 1}, partition{3, 2}, partition{2, 4}}) {
+      SCOPED_TRACE(to_text(how, offset));
+      statistics const got = all.trained(how);
+      for (std::size_t c = 0; c < channels; ++c) {
+        EXPECT_NEAR(got.variance[c], wanted.variance[c], 1e-5 * wanted.variance[c]) << c;
+        EXPECT_NEAR(got.mean[c], wanted.mean[c], 1e-6 * wanted.mean[c]) << c;
+      }
+    }
+  }
+}
+
+/// Three ranks whose running statistics have a mean of about 1e6: after a meeting, all have the statistics of
+/// all examples.
+TEST(merge_statistics, merges_running_statistics_of_strategies_that_average_parameters) {
+  images const data(12, 1e6);
+  constexpr int ranks = 3;
+  std::vector<statistics> before(ranks), after(ranks);
+  launch<threads>(ranks, [&](communicator& world) {
+    auto const r = static_cast<std::size_t>(world.rank());
+    training alone = trainer<reference<float>>(normed<batch_norm>(kept), make_self(),
+                                               std::make_unique<no_exchange>(), {.updater = sgd{.rate = 0}});
+    alone.fit(data.data(4 * world.rank(), 4), {.batch = 4, .epochs = 1, .shuffle = false});
+    before[r] = statistics_of(alone);
+    training made = trainer<reference<float>>(normed<batch_norm>(kept), world,
+                                              parameter_averaging{.every = 1}, {.updater = sgd{.rate = 0}});
+    made.fit(data.data(0, 12), {.batch = 4, .epochs = 1, .shuffle = false});
+    after[r] = statistics_of(made);
+  });
+  for (std::size_t c = 0; c < channels; ++c) {
+    double mean = 0, variance = 0;
+    for (statistics const& one : before) mean += one.mean[c] / ranks;
+    for (statistics const& one : before)
+      variance += (one.variance[c] + (one.mean[c] - mean) * (one.mean[c] - mean)) / ranks;
+    for (statistics const& one : after) {
+      EXPECT_FLOAT_EQ(static_cast<float>(one.mean[c]), static_cast<float>(mean)) << c;
+      EXPECT_NEAR(one.variance[c], variance, 1e-5 * variance) << c;
+    }
+  }
+}
+
+TEST(merge_statistics, leaves_out_ranks_without_examples) {
+  launch<threads>(3, [](communicator& world) {
+    auto const store =
+        std::make_shared<parameter_store<reference<double>>>(reference<double>{}, normed<batch_norm>(kept));
+    batch_statistics mine(*store, 1);
+    ASSERT_EQ(mine.channels(), std::size_t{channels});
+    std::vector<batch_statistics::moments> all(channels);
+    if (world.rank() == 1) std::fill(all.begin(), all.end(), batch_statistics::moments{3, 1e6, 2});
+    mine.write(all);
+    merge_statistics(world, mine);
+    mine.read(all);
+    for (batch_statistics::moments const& one : all) {
+      EXPECT_EQ(one.weight, 3);
+      EXPECT_EQ(one.mean, 1e6);
+      EXPECT_EQ(one.variance, 2);
+    }
+  });
+}
+
+}  // namespace merge_statistics_test
