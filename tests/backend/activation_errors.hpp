@@ -61,8 +61,8 @@ struct samples {
   std::vector<double> values, derivatives;
 };
 
-/// Evaluates an activation on a backend, after a factor of 1 per element, which gets the derivative times x as
-/// its gradient. If `narrow`, the factor is a convolution, whose output a backend may store in bf16.
+/// Evaluates an activation on a backend, after a factor of 1 per element, which gets the derivative times x
+/// as its gradient. If `narrow`, the factor is a convolution, whose output a backend may store in bf16.
 template <class B, layer L>
 samples sampled(L const& l, std::vector<float> const& x, bool narrow) {
   using T = typename B::scalar;
