@@ -270,7 +270,7 @@ std::string json_report(run_document const& run, cohort::training& training, coh
   out.field("strategy", strategy_of(run, world)).field("bytes_sent", totals.bytes);
   out.field("exchange_seconds", fitted.exchange_seconds).field("backend", training.backend());
   out.field("steps", fitted.steps).field("epochs", training.epoch()).key("loss");
-  fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
+  fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
   if (skipped) out.field("skipped_records", *skipped);
   if (rows) out.field("removed_rows", rows->removed).field("skipped_rows", rows->skipped);
   out.field("checksum", training.checksum()).key("history").begin_object();
@@ -336,6 +336,8 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   bool const prints = world.rank() == 0;
   cohort::dataset const* const test = data.test ? &*data.test : nullptr;
   if (prints) reference_program::print_data(data.notice, data.where, data.train, test, "examples");
+  for (std::string const& notice : data.notices)
+    if (prints) std::fprintf(stderr, "%s\n", notice.c_str());
   if (prints && data.rows) print_rows(*data.rows);
   cohort::training_settings settings = run.training;
   settings.log = cohort::stderr_sink();

@@ -8,6 +8,7 @@
 #include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/word2vec.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include "reference_program/program.hpp"
@@ -75,10 +76,14 @@ struct epoch_sums {
     ++steps;
     bytes += one.bytes_sent;
   }
-  double mean() const { return pairs > 0 ? loss / static_cast<double>(pairs) : 0; }
+  std::optional<double> mean() const {
+    return pairs > 0 ? std::optional(loss / static_cast<double>(pairs)) : std::nullopt;
+  }
   void print(std::int64_t epoch) const {
-    std::printf("epoch %lld: loss %.4f, %lld steps, %.3f MB sent per rank and step\n",
-                static_cast<long long>(epoch + 1), mean(), static_cast<long long>(steps),
+    char loss_text[32] = "none";
+    if (auto const known = mean()) std::snprintf(loss_text, sizeof loss_text, "%.4f", *known);
+    std::printf("epoch %lld: loss %s, %lld steps, %.3f MB sent per rank and step\n",
+                static_cast<long long>(epoch + 1), loss_text, static_cast<long long>(steps),
                 static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(steps, 1)) / 1e6);
   }
 };
@@ -119,16 +124,13 @@ int run_rank(options const& chosen, communicator& world) {
   if (now.steps > 0) now.print(epoch);
   print_neighbours(run.vectors(), chosen.words);
   if (!chosen.save.empty()) save(run, chosen.save);
-  if (!chosen.json.empty())
-    io::write_file(chosen.json, io::json_writer(2)
-                                    .begin_object()
-                                    .field("words", words.size())
-                                    .field("loss", now.mean())
-                                    .field("steps", all.steps)
-                                    .field("bytes_sent", all.bytes)
-                                    .field("seconds", seconds)
-                                    .end_object()
-                                    .text());
+  if (chosen.json.empty()) return 0;
+  io::json_writer out(2);
+  out.begin_object().field("words", words.size()).key("loss");
+  auto const loss = now.mean();
+  loss ? out.value(*loss) : out.value(nullptr);
+  out.field("steps", all.steps).field("bytes_sent", all.bytes).field("seconds", seconds).end_object();
+  io::write_file(chosen.json, out.text());
   return 0;
 }
 

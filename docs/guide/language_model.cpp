@@ -101,7 +101,7 @@ int main(int argc, char** argv) try {
   pieces.save("tokenizer.json");
   for (auto const& [name, e] : {std::pair("tiny", tiny), {"small", small}, {"baby", baby}, {"gpt2", gpt2}})
     std::printf("%s: %.2f million parameters\n", name,
-                1e-6 * static_cast<double>(transformer(e, pieces.size()).view().parameter_count()));
+                1e-6 * static_cast<double>(transformer(e, pieces.size()).parameter_count()));
 
   double const tokens_per_byte = static_cast<double>(tokens.size()) / static_cast<double>(text.size());
   int const status = launch<threads>(2, [&](communicator& world) {

@@ -52,7 +52,8 @@ void data() {
   provoke("header", [] { cohort::parse_table("3,a\n4,b\n", "measurements.csv"); });
   auto const table = cohort::parse_table("width,class\n3,a\n4,b\n", "measurements.csv");
   provoke("column", [&] { cohort::table_encoder(table, {.target = "clas"}); });
-  provoke("separator", [] { cohort::parse_table("width;class\n3;a\n", "measurements.csv").texts("class"); });
+  auto const narrow = cohort::parse_table("width;class\n3;a\n", "measurements.csv");
+  provoke("separator", [&] { narrow.texts("class"); });
 }
 
 void training() {

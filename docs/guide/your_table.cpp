@@ -9,7 +9,8 @@ int main() try {
   data_table const flats = read_table("flats.csv", {.missing = missing_values::keep});
   auto const [seen, held_out] = split(flats, 0.8, {.seed = 1});
 
-  table_encoder const encoder(seen, {.target = "rent", .regression = true, .impute = imputation::mean});
+  table_encoder const encoder(
+      seen, {.target = "rent", .regression = true, .impute = imputation::mean, .log = stderr_sink()});
   dataset const examples = encoder.examples(seen), held = encoder.examples(held_out);
 
   graph const net = graph::build([&](builder& b) {

@@ -30,7 +30,7 @@
 namespace cohort_train {
 
 /// Training and test set of a document, and the pipeline and the encoder of a table. `rows`: of a table with
-/// a pipeline. `skipped` counts the reads of damaged records that were skipped by this process; null without
+/// a pipeline. `notices`: about the columns of a table. `skipped` counts the reads of damaged records that were skipped by this process; null without
 /// records.
 struct document_data {
   cohort::dataset train;
@@ -40,6 +40,7 @@ struct document_data {
   std::optional<cohort::fitted_pipeline> pipeline{};
   std::optional<cohort::table_encoder> encoder{};
   std::optional<cohort::transform_report> rows{};
+  std::vector<std::string> notices{};
   std::shared_ptr<std::atomic<std::int64_t>> skipped{};
 };
 
@@ -192,10 +193,16 @@ inline document_data load(cohort::table_source const& from, table_preparation co
     return pipeline ? pipeline->apply(table, checks, &report) : table;
   };
   cohort::data_table const training = prepared(parts ? parts->training : rows);
+  std::vector<std::string> notices = pipeline ? pipeline->report().notices : std::vector<std::string>();
+  cohort::encoder_settings how = from.encode;
+  how.log = [&](std::string_view notice) { notices.emplace_back(notice); };
   cohort::table_encoder const encoder =
-      learned.encoder ? *learned.encoder : cohort::table_encoder(training, from.encode);
-  document_data made{
-      .train = encoder.examples(training), .where = from.file, .pipeline = pipeline, .encoder = encoder};
+      learned.encoder ? *learned.encoder : cohort::table_encoder(training, how);
+  document_data made{.train = encoder.examples(training),
+                     .where = from.file,
+                     .pipeline = pipeline,
+                     .encoder = encoder,
+                     .notices = std::move(notices)};
   if (parts)
     made.test = encoder.examples(prepared(parts->held_out));
   else if (!from.test_file.empty())

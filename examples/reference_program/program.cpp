@@ -150,8 +150,13 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   double const each_second = totals.seconds > 0 ? static_cast<double>(fitted.examples) / totals.seconds : 0;
   cohort::communicator const& world = training.world();
   cohort::io::json_writer out(2);
-  out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
-  if (results.how.top > 1) out.field("top_accuracy", results.last->top_accuracy().value_or(0));
+  out.begin_object();
+  auto const add = [&](char const* name, std::optional<double> const& value) {
+    out.key(name);
+    value ? out.value(*value) : out.value(nullptr);
+  };
+  add("accuracy", results.last->accuracy());
+  if (results.how.top > 1) add("top_accuracy", results.last->top_accuracy());
   out.field("seconds", totals.seconds).field("samples_per_second", each_second);
   out.field("wait_seconds", totals.wait_seconds);
   cohort::training_settings const& settings = training.settings();
@@ -160,7 +165,7 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   out.field("bytes_sent", totals.bytes).field("exchange_seconds", fitted.exchange_seconds);
   out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
   out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
-  fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
+  fitted.loss == fitted.loss ? out.value(fitted.loss) : out.value(nullptr);  // NaN: no loss
   out.field("data", kind).field("checksum", training.checksum());
   if (auto const measured = training.exchange_report(); !measured.empty()) {
     out.key("exchange").begin_object();

@@ -88,7 +88,8 @@ TEST(safetensors_writer, writes_the_same_bytes_every_time_and_to_a_file) {
   scratch_folder folder;
   cohort::save_safetensors(folder / "m", all, {{"z", "1"}, {"a", "2"}});
   EXPECT_EQ(cohort::io::read_text(folder / "m"), written(all, {{"a", "2"}, {"z", "1"}}));
-  EXPECT_EQ(cohort::safetensors::load(folder / "m").at("ints").as<std::int32_t>()[0], -5);
+  auto const loaded = cohort::safetensors::load(folder / "m");
+  EXPECT_EQ(loaded.at("ints").as<std::int32_t>()[0], -5);
 }
 
 TEST(safetensors_writer, refuses_invalid_names_and_keeps_the_old_file) {

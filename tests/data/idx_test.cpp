@@ -26,11 +26,13 @@ TEST(idx_reader, reads_each_rank_up_to_four) {
 TEST(idx_reader, reads_from_a_file_and_from_any_source) {
   std::string const path = fresh_path("numbers.idx");
   write_file(path, idx_bytes({300}));
-  EXPECT_EQ(cohort::read_idx(path, 1).view().dims, cohort::shape(300));
+  cohort::idx_array const labels = cohort::read_idx(path, 1);
+  EXPECT_EQ(labels.view().dims, cohort::shape(300));
   auto const source = [](std::string const& name) {
     return idx_bytes({static_cast<std::uint32_t>(name.size())});
   };
-  EXPECT_EQ(cohort::read_idx("four", 1, source).view().dims, cohort::shape(4));
+  cohort::idx_array const four = cohort::read_idx("four", 1, source);
+  EXPECT_EQ(four.view().dims, cohort::shape(4));
 }
 
 TEST(idx_reader, refuses_a_file_truncated_anywhere) {

@@ -202,8 +202,30 @@ class records(unittest.TestCase):
         self.assertEqual(made["skipped_records"], 3)  # one read in each epoch
         self.assertIn("\ndamaged records: 3 reads skipped\n", done.stdout)
         self.assertEqual(done.stderr.count("skipped: "), 3)
+        self.assertRegex(done.stderr, "epoch 1: loss 0[.][0-9]+, 23 of 24 examples in")
         two, _ = self.report({**source, "bad": "skip"}, "--ranks", "2")
         self.assertEqual(two["skipped_records"], 5)  # each of the ranks also reads it to compare samples of the data
+
+    def test_must_not_all_be_damaged(self):
+        """The members of one example do not follow each other: all images, then all classes."""
+        path = self.folder / "unsorted.tar"
+        with tarfile.open(path, "w") as archive:
+            for part in (0, 1):
+                for number, (pixels, label) in enumerate(self.train[:6]):
+                    field, content = image_fields(pixels, label)[part]
+                    entry = tarfile.TarInfo(f"{number:04d}.{field}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+        source = {**self.images, "files": str(path)}
+        grouping = "expected the field cls; the members of one example must follow each other in the archive (tar --sort=name), got none"
+        self.assertIn(grouping, self.run_it(source, expect=1).stderr)
+        model = self.folder / "none.safetensors"
+        for ranks in ("1", "2"):
+            refused = self.run_it({**source, "bad": "skip"}, "--ranks", ranks, "--set", f"output.model={model}", expect=1)
+            self.assertIn("no example of the epoch has a weight above 0 (fit, epoch 1): expected examples with a weight; a damaged record that "
+                          "is skipped has weight 0, got 12 examples of weight 0\n", refused.stderr)
+            self.assertIn(grouping, refused.stderr)
+            self.assertFalse(model.exists())
 
 
 if __name__ == "__main__":

@@ -323,6 +323,48 @@ class cohort_train(unittest.TestCase):
         self.assertLess(made["rmse"], 0.2)
         self.assertEqual(len(made["history"]["rmse"]), 15)
 
+    def measured(self, name, odd):
+        """A table whose y is 3x - 2z; x of the row in line 9 is `odd`."""
+        numbers = random.Random(1)
+        rows = [(numbers.uniform(0, 10), numbers.uniform(0, 10)) for _ in range(400)]
+        lines = [f"{odd if k == 7 else f'{x:.3f}'},{z:.3f},{3 * x - 2 * z:.3f}" for k, (x, z) in enumerate(rows)]
+        return self.write("x,z,y\n" + "\n".join(lines) + "\n", name)
+
+    def regression(self, file, **more):
+        return {"version": 1, "backend": "reference",
+                "network": {"layers": [{"input": [2]}, {"dense": 16}, "relu", {"dense": 1}, "mean_squared_error"]},
+                "data": {"table": {"file": file, "target": "y", "regression": True, "impute": "mean", "other": True,
+                                   "format": {"missing": "keep"}, **more}},
+                "normalise": {"inputs": "standardise", "targets": "standardise"},
+                "optimizer": {"updater": {"adam": {"rate": 0.02}}}, "training": {"epochs": 30}}
+
+    def test_one_odd_field_does_not_make_texts_of_a_column_of_numbers(self):
+        for odd in ("n/a", "None", "-nan", "#N/A", "<NA>"):
+            made, _ = self.report(self.regression(self.measured("odd.csv", odd)))
+            self.assertLess(made["rmse"], 1.5, odd)
+        table = self.measured("odd.csv", '"1,234.5"')
+        refused = self.refused(document=self.regression(table), status=1)
+        self.assertEqual(refused, "cohort-train: a column of numbers contains texts (odd.csv, column x): expected a number in every field; "
+                         "or the texts in table_settings::missing_texts if they mean a missing value; or the column in text_columns if its "
+                         'numbers are names, got 399 numbers and 1 text, the first "1,234.5" at odd.csv:9:1\n')
+        schema = {"schema": [{"name": name} for name in "xzy"]}
+        self.assertIn('column x, row 8): expected a number, got "1,234.5"',
+                      self.refused(document=self.regression(table, transform=schema), status=1))
+        skipped, _ = self.report(self.regression(table, transform=schema, bad="skip"))
+        self.assertEqual(skipped["skipped_rows"], 1)
+
+    def test_reports_columns_from_which_little_can_be_learned(self):
+        lines = ["day,name,same,x,y"]
+        lines += [f"{1 + k % 28:02}.11.2026,name {k},7,{k % 13},{k % 13}" for k in range(100)]
+        table = self.write("\n".join(lines) + "\n", "columns.csv")
+        document = self.regression(table)
+        document["network"]["layers"][0] = {"input": [3]}
+        refused = self.refused(document=document, status=1)
+        self.assertIn("a column contains dates, each of which is treated as a name (columns.csv, column day)", refused)
+        self.assertIn("a column of texts has nearly as many values as rows (columns.csv, column name)", refused)
+        self.assertIn("a column has the same value in all rows (columns.csv, column same)", refused)
+        self.assertRegex(refused, r"expected 3, got \d+: day=01.11.2026, day=02.11.2026, .* names\)")
+
     def test_trains_on_a_text(self):
         text = self.write("the king sees the sea. a sailor hears the king. " * 60, "words.txt")
         layers = [{"input": [16]}, {"embedding": {"vocabulary": 17, "width": 8}}, {"lstm": 24}, {"dense": 17}, "softmax_cross_entropy"]

@@ -140,7 +140,8 @@ TEST(import_onnx, reads_a_file) {
   training run = trainer<reference<float>>(
       graph::build([](builder& b) { return b.input({3}, "x") | dense{.units = 1}; }));
   export_onnx(run, path);
-  EXPECT_EQ(import_onnx(path).origin(), path);
+  imported_model const model = import_onnx(path);
+  EXPECT_EQ(model.origin(), path);
   std::filesystem::remove(path);
   EXPECT_THROW(import_onnx(path), file_error);
 }

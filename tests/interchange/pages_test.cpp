@@ -52,7 +52,8 @@ cohort::write_predictions(run, keyed, world, "features.npy",
                            .order = cohort::prediction_order::keys});
     // clang-format on
   });
-  EXPECT_EQ(cohort::npy_array::load("features.dense_1.npy").view().dims, (cohort::shape{20, 12}));
+  auto const features = cohort::npy_array::load("features.dense_1.npy");
+  EXPECT_EQ(features.view().dims, (cohort::shape{20, 12}));
   for (char const* name :
        {"digits.csv", "features.dense_1.npy", "features.softmax_cross_entropy_1.npy", "features.key.npy"})
     EXPECT_TRUE(std::filesystem::remove(name)) << name;

@@ -145,7 +145,8 @@ TEST(write_predictions, writes_several_outputs_and_inner_layers_as_arrays) {
     auto const single = write(ranks, examples.data(), folder.path() + "/one",
                               {.format = prediction_format::npy, .chunk = 20});
     EXPECT_EQ(single.files, std::vector{folder.path() + "/one.npy"});
-    EXPECT_TRUE(std::ranges::equal(npy_array::load(single.files[0]).view().as<float>(), wanted[1].values));
+    npy_array const loaded = npy_array::load(single.files[0]);
+    EXPECT_TRUE(std::ranges::equal(loaded.view().as<float>(), wanted[1].values));
   }
 }
 

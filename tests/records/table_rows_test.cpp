@@ -131,8 +131,9 @@ TEST(table_rows, may_be_empty_if_allowed) {
   table_rows_settings const allowed{.format = {.may_be_empty = true}, .cache = ""};
   table_rows const rows({empty, full, empty, full, empty}, allowed);
   ASSERT_EQ(rows.size(), 4);
-  EXPECT_EQ(rows.read(0, 10).numbers("x")[1], 3);
-  EXPECT_EQ(rows.read(3, 10).numbers("y")[0], 4);
+  data_table const first = rows.read(0, 10), last = rows.read(3, 10);
+  EXPECT_EQ(first.numbers("x")[1], 3);
+  EXPECT_EQ(last.numbers("y")[0], 4);
   dataset const data = rows.examples(table_encoder(rows.read(0, 10)));
   EXPECT_EQ(numbers_of(data, 2), (std::vector<float>{1, 2}));
   EXPECT_EQ(numbers_of(data, 3), (std::vector<float>{3, 4}));
@@ -141,7 +142,8 @@ TEST(table_rows, may_be_empty_if_allowed) {
   EXPECT_EQ(seen, 4);
   table_rows const none({empty, empty}, allowed);
   EXPECT_EQ(none.size(), 0);
-  EXPECT_EQ(none.read(0, 10).columns(), (std::vector<std::string>{"x", "y"}));
+  data_table const nothing = none.read(0, 10);
+  EXPECT_EQ(nothing.columns(), (std::vector<std::string>{"x", "y"}));
   table_encoder const encoder(rows.read(0, 10));
   expect_parts(refused<data_error>([&] { none.examples(encoder); }), {"needs rows", "empty.csv"});
   expect_parts(refused<data_error>([&] { table_rows({written("nothing.csv", "")}, allowed); }),
@@ -300,6 +302,37 @@ TEST(table_rows, refuse_other_files_and_settings) {
   table_rows const rows({path}, {.cache = ""});
   table_encoder const encoder(read_table(other));
   expect_parts(refused<setting_error>([&] { rows.examples(encoder); }), {"town"});
+}
+
+/// x of row `row`, from 0, is `odd`; all other fields are numbers.
+std::string measured(int count, int row, std::string const& odd) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < count; ++i)
+    text += (i == row ? odd : std::to_string(i)) + ',' + std::to_string(i) + '\n';
+  return text;
+}
+
+TEST(table_rows, refuse_one_odd_field_in_a_column_of_numbers) {
+  table_rows_settings const how{.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 256};
+  std::string const path = written("odd.csv", measured(400, 5, "\"1,234.5\""));
+  table_rows const rows({path}, how);
+  std::string const whole = refused<data_error>([&] { table_encoder(rows.read(0, 400), {.target = "y"}); });
+  expect_parts(whole, {"a column of numbers contains texts (", "odd.csv, column x)",
+                       "got 399 numbers and 1 text, the first \"1,234.5\" at ", "odd.csv:7:1"});
+  // Behind the rows from which the encoder has learned, the field is refused when its block is read.
+  table_encoder const encoder(rows.read(100, 300), {.target = "y", .regression = true});
+  EXPECT_EQ(encoder.feature_names(), (std::vector<std::vector<std::string>>{{"x"}}));
+  std::string const later = refused<data_error>([&] { numbers_of(rows.examples(encoder), 5); });
+  expect_parts(later, {"a field is not a number (", "odd.csv:7:1, column x)", "got \"1,234.5\""});
+}
+
+TEST(table_rows, accept_the_usual_spellings_of_missing_numbers) {
+  table_rows const rows({written("gap.csv", measured(400, 5, "None"))},
+                        {.format = {.missing = missing_values::keep}, .cache = "", .block_bytes = 256});
+  table_encoder const encoder(rows.read(0, 400),
+                              {.target = "y", .regression = true, .impute = imputation::constant});
+  EXPECT_EQ(numbers_of(rows.examples(encoder), 5), (std::vector<float>{0, 5}));
+  EXPECT_EQ(numbers_of(rows.examples(encoder), 399), (std::vector<float>{399, 399}));
 }
 
 }  // namespace table_rows_test

@@ -23,7 +23,8 @@ int late_in(graph_view net, training_settings const& settings, bool synchronised
 }
 
 TEST(overlap_next_forward, delays_the_last_layers_with_half_of_the_elements_but_never_the_first) {
-  EXPECT_EQ((trainer<narrow>(topped, with_state()).parameters().buckets().size()), 3U);
+  auto const run = trainer<narrow>(topped, with_state());
+  EXPECT_EQ(run.parameters().buckets().size(), 3U);
   EXPECT_EQ(late_in(topped, with_state()), 2);
   EXPECT_EQ(late_in(broad, with_state()), 0) << "the first layer has half of them";
   EXPECT_EQ(late_in(small, with_state()), 0) << "one bucket";
@@ -230,9 +231,11 @@ struct asking final : listener {
   void on_step(training& run, step_report const& done) override {
     tensor_view const image(pixels.data(), dims);
     switch (done.step % 4) {
-      case 0:
-        answers.push_back(run.predict(image)[0][0]);
+      case 0: {
+        predictions const made = run.predict(image);
+        answers.push_back(made[0][0]);
         break;
+      }
       case 1:
         answers.push_back(run.evaluate(held).accuracy().value_or(-1));
         break;

@@ -142,7 +142,8 @@ TEST(accumulation, needs_the_memory_of_one_piece_and_reports_it) {
   std::vector<std::string> said;
   training_settings settings = with(1);
   settings.log = [&](std::string_view line) { said.emplace_back(line); };
-  std::size_t const parameters = trainer<wide>(with_masks, with(1)).parameters().arena_bytes();
+  training const whole = trainer<wide>(with_masks, with(1));
+  std::size_t const parameters = whole.parameters().arena_bytes();
   settings.max_bytes = 4 * parameters + 64 * 1024;
   training made = trainer<wide>(with_masks, settings);
   EXPECT_THROW(made.fit(examples.data(), {.batch = 64}), memory_error);

@@ -84,7 +84,7 @@ TEST_F(listeners, losses_are_weighted_and_steps_that_are_not_finite_do_not_count
   EXPECT_NE(drawn.lines[3].find("loss 2.5000,"), std::string::npos) << drawn.lines[3];
   score_listener nothing(1, said.to());
   nothing.on_step(nobody(), {.examples = 4, .loss = NAN});
-  EXPECT_EQ(said.lines.back(), "step 1: loss -");
+  EXPECT_EQ(said.lines.back(), "step 1: loss none");
 }
 
 TEST_F(listeners, must_not_be_null) {

@@ -196,9 +196,12 @@ TEST(metrics, ignore_weights_of_examples_except_in_the_loss) {
   auto const measured = [&](dataset const& data) {
     return std::pair(metrics::accuracy.on(data).of(run), metrics::loss.on(data).of(run));
   };
-  auto const plain = measured(labelled), weighted = measured(weighted_by_class(labelled, {0, 1, 5}));
+  auto const plain = measured(labelled), weighted = measured(weighted_by_class(labelled, {0.5, 1, 5}));
   EXPECT_EQ(plain.first, weighted.first);
   EXPECT_GT(std::abs(plain.second - weighted.second), 1e-3);
+  dataset const two_classes = weighted_by_class(labelled, {0, 1, 5});  // examples of weight 0 do not count
+  auto const of_class_0 = std::ranges::count(held.labels, 0);
+  EXPECT_EQ(run.evaluate(two_classes).examples(), 31 - of_class_0);
 }
 
 /// Examples that are given only when three threads request some.

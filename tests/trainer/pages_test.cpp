@@ -120,7 +120,8 @@ TEST(pages, of_data_normalise_inputs_and_targets) {
   run.normalise(training, {.inputs = rescaling::standardise, .targets = rescaling::standardise});
   run.fit(training, {.batch = 4, .epochs = 60});
   float const asked = 120;
-  EXPECT_NEAR(run.predict(tensor_view(&asked, {1, 1}))[0][0], 240'000, 1000);
+  predictions const made = run.predict(tensor_view(&asked, {1, 1}));
+  EXPECT_NEAR(made[0][0], 240'000, 1000);
 }
 
 TEST(pages, of_data_show_views_and_windows) {

@@ -132,7 +132,8 @@ TEST(fitted_pipeline, only_shifts_a_column_whose_training_values_are_equal) {
 TEST(fitted_pipeline, describes_the_columns_after_each_step) {
   using enum pipeline::replacement;
   auto const age_after = [](pipeline::replacement with) {
-    return *fitted({pipeline::impute{.columns = {"age"}, .with = with, .number = 3}}).schema().find("age");
+    fitted_pipeline const p = fitted({pipeline::impute{.columns = {"age"}, .with = with, .number = 3}});
+    return *p.schema().find("age");
   };
   for (auto const with : {mean, median}) EXPECT_EQ(age_after(with).type, column_type::number);
   for (auto const with : {most_frequent, constant}) EXPECT_EQ(age_after(with).type, column_type::integer);
@@ -141,7 +142,8 @@ TEST(fitted_pipeline, describes_the_columns_after_each_step) {
   EXPECT_EQ(age_after(constant).lowest, std::nullopt);
   // With another value for missing texts, every row has a category; without one a text may be missing.
   auto const city_after = [](std::string const& other) {
-    return *fitted({pipeline::categories{.columns = {"city"}, .other = other}}).schema().find("city");
+    fitted_pipeline const p = fitted({pipeline::categories{.columns = {"city"}, .other = other}});
+    return *p.schema().find("city");
   };
   EXPECT_TRUE(city_after("elsewhere").required);
   EXPECT_FALSE(city_after("").required);
@@ -273,8 +275,8 @@ TEST(fitted_pipeline, accepts_files_without_optional_columns) {
   table_schema with_target = schema;
   with_target.columns[3].optional = true;
   fitted_pipeline const p({with_target, {pipeline::drop{{"city"}}}}, training());
-  EXPECT_EQ(p.apply(parsed("city,age,income\nRome,3,4\n", "new.csv", with_target)).texts("size").codes[0],
-            -1);
+  data_table const made = p.apply(parsed("city,age,income\nRome,3,4\n", "new.csv", with_target));
+  EXPECT_EQ(made.texts("size").codes[0], -1);
   expect_parts(
       refused<setting_error>([&] { parsed("age,income,size\n1,2,small\n", "new.csv", with_target); }),
       {"the table has no such column", "new.csv", "got city"});
@@ -475,7 +477,11 @@ TEST(fitted_pipeline, refuses_rows_from_which_it_cannot_learn) {
                {"numbers cannot be rescaled", "column income", "range"});
   EXPECT_EQ(numbers(fitted({pipeline::normalise{{"income"}}}, wide).apply(wide), "income"), (values{1, -1}));
   expect_parts(refused<setting_error>([] { fitted({pipeline::drop{{"none"}}}); }), {"steps[0], drop"});
-  expect_parts(refused<setting_error>([] { fitted({}).learned(0); }), {"the pipeline has no such step"});
+  expect_parts(refused<setting_error>([] {
+                 fitted_pipeline const p = fitted({});
+                 p.learned(0);
+               }),
+               {"the pipeline has no such step"});
 }
 
 TEST(fitted_pipeline, is_the_same_after_writing_and_reading) {
@@ -713,6 +719,49 @@ TEST(fitted_pipeline, refuses_an_invalid_pipeline_of_one_rank_on_all_ranks) {
                    }),
                    {"pipeline", "rank 1"});
     });
+}
+
+/// Rows with a day, a name, one size and an age that all differ, except the size.
+std::string suspicious_rows(int first, int count) {
+  std::string text = "age,income,city,size\n";
+  for (int i = first; i < first + count; ++i)
+    text += std::to_string(i) + ",5," + (i < 10 ? "0" : "") + std::to_string(i) + ".11.2026,small\n";
+  return text;
+}
+
+TEST(fitted_pipeline, reports_columns_from_which_little_can_be_learned) {
+  std::vector<transform_step> const steps{pipeline::categories{.columns = {"city", "size"}, .other = "other"},
+                                          pipeline::normalise{{"age", "income"}}};
+  strings said;
+  transform_settings const how{.log = [&](std::string_view line) { said.emplace_back(line); }};
+  fitted_pipeline const p({schema, steps}, parsed(suspicious_rows(1, 28)), how);
+  EXPECT_EQ(
+      said,
+      (strings{"a column contains dates, each of which is treated as a name (steps[0], categories, column "
+               "city): expected numbers, such as month(day) or weekday(day) of a column of type time in a "
+               "transform_pipeline; or no such column, got 28 different texts in 28 rows",
+               "a column has the same value in all rows (steps[0], categories, column size): expected "
+               "different values, or no such column, got one text",
+               "a column has the same value in all rows (steps[1], normalise, column income): expected "
+               "different values, or no such column, got one number"}));
+  EXPECT_EQ(p.report().notices, said);
+  fitted_pipeline const plain = fitted(steps);
+  EXPECT_TRUE(plain.report().notices.empty());
+}
+
+TEST(fitted_pipeline, reports_columns_once_for_all_ranks) {
+  std::vector<transform_step> const steps{pipeline::categories{.columns = {"size"}, .other = "other"},
+                                          pipeline::categories{.columns = {"city"}, .other = "other"}};
+  std::vector<strings> said(2);
+  launch<threads>(2, [&](communicator& world) {
+    auto const rank = static_cast<std::size_t>(world.rank());
+    transform_settings const how{.log = [&](std::string_view line) { said[rank].emplace_back(line); }};
+    fitted_pipeline const p({schema, steps}, parsed(suspicious_rows(1 + 14 * world.rank(), 14)), world, how);
+    ASSERT_EQ(p.report().notices.size(), 2U);
+    expect_parts(p.report().notices[1], {"28 different texts in 28 rows"});
+  });
+  EXPECT_EQ(said[0].size(), 2U);
+  EXPECT_TRUE(said[1].empty());
 }
 
 }  // namespace fitted_pipeline_test

@@ -22,8 +22,10 @@ class checkpoint_reader {
  public:
   explicit checkpoint_reader(std::string path);
 
-  std::string const& path() const { return path_; }
-  detail::checkpoint_manifest const& manifest() const { return manifest_; }
+  std::string const& path() const& { return path_; }
+  std::string const& path() const&& = delete;  // keep the reader in a variable
+  detail::checkpoint_manifest const& manifest() const& { return manifest_; }
+  detail::checkpoint_manifest const& manifest() const&& = delete;  // keep the reader in a variable
   training_position position() const { return manifest_.position; }
   /// Returns the number of ranks that saved the checkpoint.
   int ranks() const { return static_cast<int>(manifest_.ranks.size()); }

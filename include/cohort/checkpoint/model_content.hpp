@@ -87,8 +87,10 @@ class model_content {
   /// Adds a text of a strategy ("strategy/…"), of a listener ("listener/…") or about the data ("data/…").
   model_content& add_metadata(std::string key, std::string text);
 
-  std::span<stored_tensor const> tensors() const { return tensors_; }
-  safetensors_metadata const& metadata() const { return metadata_; }
+  std::span<stored_tensor const> tensors() const& { return tensors_; }
+  std::span<stored_tensor const> tensors() const&& = delete;  // keep the content in a variable
+  safetensors_metadata const& metadata() const& { return metadata_; }
+  safetensors_metadata const& metadata() const&& = delete;  // keep the content in a variable
   std::uint64_t network_hash() const { return network_hash_; }
 
  private:

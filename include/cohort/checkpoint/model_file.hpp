@@ -65,7 +65,8 @@ class model_file {
   }
 
   /// The file itself, with the tensors ("strategy/…") and texts of a strategy.
-  safetensors const& file() const { return file_; }
+  safetensors const& file() const& { return file_; }
+  safetensors const& file() const&& = delete;  // keep the file in a variable
 
   /// Builds the saved network. `UserLayers` are layer kinds in addition to the built-in ones.
   template <layer... UserLayers>
@@ -78,11 +79,13 @@ class model_file {
   }
 
   /// Optimiser settings of the saved run; nullopt if the updaters' state was not saved.
-  std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
+  std::optional<optimizer_settings> const& optimizer() const& { return optimizer_; }
+  std::optional<optimizer_settings> const& optimizer() const&& = delete;  // keep the file in a variable
   /// Training position of the saved run; all 0 if the updaters' state was not saved.
   training_position position() const { return position_; }
   /// Loss history of reduce_on_plateau.
-  cohort::plateau const& plateau() const { return plateau_; }
+  cohort::plateau const& plateau() const& { return plateau_; }
+  cohort::plateau const& plateau() const&& = delete;  // keep the file in a variable
   /// Returns whether the file has parameters. A rank's file in a checkpoint may have none.
   bool has_parameters() const;
 

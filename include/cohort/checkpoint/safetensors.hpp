@@ -64,24 +64,31 @@ class safetensors {
     return {source, std::nullopt, name, limits};
   }
 
-  std::string const& name() const { return name_; }
-  safetensors_metadata const& metadata() const { return metadata_; }
+  std::string const& name() const& { return name_; }
+  std::string const& name() const&& = delete;  // keep the file in a variable
+  safetensors_metadata const& metadata() const& { return metadata_; }
+  safetensors_metadata const& metadata() const&& = delete;  // keep the file in a variable
 
   /// Returns the tensors in the order of their data in the file.
-  std::span<stored_tensor const> tensors() const { return tensors_; }
+  std::span<stored_tensor const> tensors() const& { return tensors_; }
+  std::span<stored_tensor const> tensors() const&& = delete;  // keep the file in a variable
 
   /// Returns the tensor of this name; nullopt if there is none.
-  std::optional<tensor_view> find(std::string_view tensor) const;
+  std::optional<tensor_view> find(std::string_view tensor) const&;
+  std::optional<tensor_view> find(std::string_view tensor) const&& = delete;  // keep the file in a variable
 
   /// Returns the tensor of this name.
   ///
   /// Errors    data_error if there is none.
-  tensor_view at(std::string_view tensor) const;
+  tensor_view at(std::string_view tensor) const&;
+  tensor_view at(std::string_view tensor) const&& = delete;  // keep the file in a variable
 
   /// Returns the tensor of this name.
   ///
   /// Errors    data_error if there is none, or if its type or extents differ.
-  tensor_view at(std::string_view tensor, element_type type, shape const& dims) const;
+  tensor_view at(std::string_view tensor, element_type type, shape const& dims) const&;
+  // keep the file in a variable
+  tensor_view at(std::string_view tensor, element_type type, shape const& dims) const&& = delete;
 
   /// Throws data_error about one of the tensors.
   [[noreturn]] void refuse(std::string_view tensor, std::string expected, std::string got) const;

@@ -29,6 +29,8 @@ struct array_view {
   std::vector<std::string> label_names = {};
   std::optional<element_type> as = std::nullopt;  ///< element type in the batch
   feature_axis features = feature_axis::channels;
+  std::vector<std::string> feature_names = {};  ///< as of tensor_description
+  bool is_prepared = false;                     ///< likewise
 };
 
 namespace detail {
@@ -102,9 +104,11 @@ class arrays {
       arrays(I&&, shape, L&&, int, double = 1, double = 0) = delete;  // keep the numbers in variables
   // clang-format on
 
-  data_description const& describe() const { return description_; }
+  data_description const& describe() const& { return description_; }
+  data_description describe() && { return description_; }  // outlives the temporary
   std::int64_t size() const { return size_; }
-  std::span<example_rows const> rows() const { return rows_; }
+  std::span<example_rows const> rows() const& { return rows_; }
+  std::span<example_rows const> rows() const&& = delete;  // keep the data set in a variable
   void get(std::int64_t i, example_view& out) const;
 
  private:

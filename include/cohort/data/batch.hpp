@@ -61,9 +61,12 @@ struct batch {
   double weight() const { return detail::total_weight(weights, count); }
 
   /// Return the input, target or mask with index `which`.  Errors: shape_error if it does not exist.
-  tensor_view input(std::size_t which = 0) const { return tensor_at(inputs, which, "input").view(count); }
-  tensor_view target(std::size_t which = 0) const { return tensor_at(targets, which, "target").view(count); }
-  tensor_view mask(std::size_t which = 0) const { return tensor_at(masks, which, "mask").view(count); }
+  tensor_view input(std::size_t which = 0) const& { return tensor_at(inputs, which, "input").view(count); }
+  tensor_view input(std::size_t which = 0) const&& = delete;  // keep the batch in a variable
+  tensor_view target(std::size_t which = 0) const& { return tensor_at(targets, which, "target").view(count); }
+  tensor_view target(std::size_t which = 0) const&& = delete;  // keep the batch in a variable
+  tensor_view mask(std::size_t which = 0) const& { return tensor_at(masks, which, "mask").view(count); }
+  tensor_view mask(std::size_t which = 0) const&& = delete;  // keep the batch in a variable
 
  private:
   static named_tensor const& tensor_at(std::vector<named_tensor> const& tensors, std::size_t which,

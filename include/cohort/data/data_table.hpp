@@ -12,9 +12,13 @@
 
 namespace cohort {
 
+class data_table;
+
 namespace detail {
 struct table_content;
 struct table_column;
+struct column_facts;
+column_facts facts_of(data_table const& table, std::string const& column);
 }  // namespace detail
 
 /// A column of texts: row r has the text vocabulary[codes[r]], or none if codes[r] is −1.
@@ -55,22 +59,27 @@ class data_table {
   /// Returns whether the rows are the result of fitted_pipeline::apply.
   bool is_prepared() const;
   /// Returns the names of the columns, in the order of the table.
-  std::vector<std::string> const& columns() const;
+  std::vector<std::string> const& columns() const&;
+  std::vector<std::string> const& columns() const&& = delete;  // keep the table in a variable
   bool has(std::string_view column) const;
   bool has_texts(std::string_view column) const;
   /// Returns the type of all numbers: f32 or f64.
   element_type number_type() const;
   /// Returns the name of the file or text, for error messages.
-  std::string const& name() const;
+  std::string const& name() const&;
+  std::string const& name() const&& = delete;  // keep the table in a variable
 
   /// Returns a column of numbers.  Errors: shape_error if T is not the C++ type of number_type().
   template <class T = float>
-  std::span<T const> numbers(std::string_view column) const {
+  std::span<T const> numbers(std::string_view column) const& {
     tensor_view const values = number_view(column);
     if (values.type != element_of<T>) refuse_type(element_of<T>);
     return values.as<T>();
   }
-  text_column texts(std::string_view column) const;
+  template <class T = float>
+  std::span<T const> numbers(std::string_view column) const&& = delete;  // keep the table in a variable
+  text_column texts(std::string_view column) const&;
+  text_column texts(std::string_view column) const&& = delete;  // keep the table in a variable
 
   /// Returns a table of the rows `rows` of this one, in this order; vocabularies are unchanged.
   ///
@@ -83,7 +92,8 @@ class data_table {
   ///           or f32 (1) for regression. A column of texts gives its vocabulary as label names; a column of
   ///           numbers contains labels from 0.
   /// Errors    data_error with column and row for a missing value or an invalid label; data_error if an input
-  ///           column contains texts; setting_error if a column is used twice, or no input column remains.
+  ///           column contains texts, or if most fields of a target of texts are numbers (see table_encoder);
+  ///           setting_error if a column is used twice, or no input column remains.
   arrays examples(table_examples const& settings) const;
 
   /// Returns columns of numbers as a series, oldest row first; all columns if `columns` is empty.
@@ -92,6 +102,8 @@ class data_table {
   time_series series(std::vector<std::string> const& columns = {}) const;
 
  private:
+  friend detail::column_facts detail::facts_of(data_table const& table, std::string const& column);
+
   detail::table_column const& find(std::string_view column) const;
   tensor_view number_view(std::string_view column) const;
   [[noreturn]] void refuse_type(element_type type) const;

@@ -236,7 +236,8 @@ class dataset {
   }
 
   /// Returns the parts of every example.
-  data_description const& describe() const { return model_->describe(); }
+  data_description const& describe() const& { return model_->describe(); }
+  data_description describe() && { return model_->describe(); }  // outlives the temporary
   /// Returns whether the data set is an indexed_dataset; otherwise it is a stream_dataset.
   bool indexed() const { return model_->indexed(); }
   /// Returns the number of examples; −1 for a stream.

@@ -47,6 +47,10 @@ struct tensor_description {
   std::vector<std::string> label_names = {};  ///< one per class, or empty
   feature_axis features = feature_axis::channels;
   int mask = -1;  ///< index of a mask; −1: no step is padding
+  /// Of a part made of columns of a table: the names of the elements of a row, or the names of an index's
+  /// values. Otherwise empty.
+  std::vector<std::string> feature_names = {};
+  bool is_prepared = false;  ///< made of rows that a fitted_pipeline has prepared
 
   /// Returns whether `maps` maps can rescale the part: one map per channel (1 for a scalar), or one per
   /// element. The part's elements in the batch must be f32 or f64, and not indices.

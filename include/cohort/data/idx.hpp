@@ -15,7 +15,8 @@ class idx_array {
   idx_array(std::vector<std::byte> bytes, std::size_t header_bytes, shape dims);
 
   /// Returns all elements.
-  tensor_view view() const { return {bytes_->data() + header_bytes_, element_type::u8, dims_}; }
+  tensor_view view() const& { return {bytes_->data() + header_bytes_, element_type::u8, dims_}; }
+  tensor_view view() const&& = delete;  // keep the array in a variable
   /// Returns an owner that keeps the elements alive.
   std::shared_ptr<void const> owner() const { return bytes_; }
 

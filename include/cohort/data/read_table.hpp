@@ -30,8 +30,10 @@ struct table_settings {
   element_type number_type = element_type::f32;    ///< or f64
   missing_values missing = missing_values::refuse;
   /// A field with one of these texts is missing, also if the text is in quotes or between blanks. A text may
-  /// be a number, such as "-999".
-  std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
+  /// be a number, such as "-999". The default: "?", and the texts that pandas.read_csv treats as missing.
+  std::vector<std::string> missing_texts = {
+      "",     "?",   "NA",   "N/A",  "n/a",  "#N/A", "#N/A N/A", "#NA",     "<NA>",    "NaN",
+      "-NaN", "nan", "-nan", "NULL", "null", "None", "1.#IND",   "-1.#IND", "1.#QNAN", "-1.#QNAN"};
   bool trim = false;          ///< removes blanks around texts that are not quoted
   bool may_be_empty = false;  ///< a table without rows is no error
   /// A number out of range is a text, which makes its column one of texts, instead of an error.
@@ -46,7 +48,8 @@ struct table_settings {
 /// not begin with a quote is part of the text.
 ///
 /// A column contains numbers if every field is a number or missing, otherwise texts. Blanks around a number
-/// and quotes of a number are ignored.
+/// and quotes of a number are ignored. If most fields of a column of texts are numbers, its texts can be read,
+/// but a table_encoder refuses it, unless text_columns contains it.
 ///
 /// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
 ///           with another number of fields than the first line, an unterminated quote, text after a closing

@@ -55,7 +55,8 @@ class sequences {
   /// One target per step.
   sequences(series_view const& input, series_view const& target, sequence_settings const& how = {});
 
-  data_description const& describe() const { return description_; }
+  data_description const& describe() const& { return description_; }
+  data_description describe() && { return description_; }  // outlives the temporary
   std::int64_t size() const { return static_cast<std::int64_t>(lengths_.size()); }
   void get(std::int64_t i, example_view& out) const;
   /// Returns the number of steps of example i without padding.

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/data_table.hpp>
+#include <cohort/execution/sink.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct encoder_settings {
   bool other = false;  ///< adds one slot for texts that are missing or not in the training table
   imputation impute = imputation::refuse;
   double constant = 0;  ///< for imputation::constant
+  /// Receives a message for each column of dates, of texts with nearly as many values as rows, of both texts
+  /// and numbers, and with only one value. Empty: none.
+  sink log{};
 };
 
 /// One input column of a table_encoder.
@@ -50,8 +54,9 @@ struct encoded_column {
 ///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
 ///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
 /// Errors    the constructor throws setting_error for a column that does not exist, or an indexed column
-///           without texts. It throws data_error if there are no rows, and data_error with column and row for
-///           a missing value or an invalid label.
+///           without texts. It throws data_error if there are no rows, data_error with column and row for a
+///           missing value or an invalid label, and data_error with line and column for a column that
+///           read_table has read as texts although most of its fields are numbers.
 class table_encoder {
  public:
   explicit table_encoder(data_table const& training, encoder_settings const& settings = {});
@@ -66,14 +71,21 @@ class table_encoder {
   /// Returns the examples without targets, whatever the table's target column contains: for prediction.
   arrays inputs(data_table const& table) const;
 
-  std::vector<encoded_column> const& columns() const { return columns_; }
+  std::vector<encoded_column> const& columns() const& { return columns_; }
+  std::vector<encoded_column> const& columns() const&& = delete;  // keep the encoder in a variable
+  /// Returns the names of the values of each input: of "columns" those of its elements, such as "area" and
+  /// "city=Rome"; of an indexed column those of its texts.
+  std::vector<std::vector<std::string>> feature_names() const;
   /// Returns one input column.  Errors: setting_error if there is no column of this name.
-  encoded_column const& column(std::string_view name) const;
-  std::string const& target() const { return target_; }
+  encoded_column const& column(std::string_view name) const&;
+  encoded_column const& column(std::string_view name) const&& = delete;  // keep the encoder in a variable
+  std::string const& target() const& { return target_; }
+  std::string const& target() const&& = delete;  // keep the encoder in a variable
   /// Returns the number of classes of the target; 0 for regression and without target.
   int classes() const { return classes_; }
   /// Returns the names of the classes; empty if the target is a column of numbers.
-  std::vector<std::string> const& label_names() const { return label_names_; }
+  std::vector<std::string> const& label_names() const& { return label_names_; }
+  std::vector<std::string> const& label_names() const&& = delete;  // keep the encoder in a variable
 
   friend std::string to_json(table_encoder const& encoder);
   friend table_encoder table_encoder_from_json(io::json_value value);

@@ -35,8 +35,10 @@ class time_series {
   // clang-format on
 
   int rows() const { return values_.dims[0]; }
-  tensor_view values() const { return values_; }
-  std::vector<std::string> const& columns() const { return columns_; }
+  tensor_view values() const& { return values_; }
+  tensor_view values() const&& = delete;  // keep the series in a variable
+  std::vector<std::string> const& columns() const& { return columns_; }
+  std::vector<std::string> const& columns() const&& = delete;  // keep the series in a variable
   std::shared_ptr<void const> const& owner() const { return owner_; }
 
   /// Returns the index of the column `name`.  Errors: setting_error, with all names, if there is none.

@@ -33,7 +33,8 @@ class class_weighted {
     has_weights_ = std::exchange(description_.weighted, true);
   }
 
-  data_description const& describe() const { return description_; }
+  data_description const& describe() const& { return description_; }
+  data_description describe() && { return description_; }  // outlives the temporary
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   std::optional<std::int64_t> label(std::int64_t i) const { return detail::label_in(data_, i); }
   std::optional<int> length(std::int64_t i) const { return detail::length_in(data_, i); }

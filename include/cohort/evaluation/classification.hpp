@@ -47,7 +47,8 @@ class classification_report : public evaluator, private confusion_matrix {
   void merge(std::span<std::byte const> bytes) override;
   void clear() override;
 
-  confusion_matrix const& confusion() const { return *this; }
+  confusion_matrix const& confusion() const& { return *this; }
+  confusion_matrix const& confusion() const&& = delete;  // keep the report in a variable
   using confusion_matrix::accuracy;
   using confusion_matrix::average;
   using confusion_matrix::classes;

@@ -47,7 +47,8 @@ class roc_report final : public evaluator {
   int columns() const { return static_cast<int>(curves_.size()); }
   std::int64_t examples() const { return examples_; }
   /// Curve of one column.
-  roc_curve const& of(int column) const { return curves_[static_cast<std::size_t>(column)]; }
+  roc_curve const& of(int column) const& { return curves_[static_cast<std::size_t>(column)]; }
+  roc_curve const& of(int column) const&& = delete;  // keep the report in a variable
 
   /// Area of one column, or the mean over the columns with a curve.
   std::optional<double> auc(int column) const { return of(column).auc(); }

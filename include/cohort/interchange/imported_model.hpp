@@ -34,8 +34,10 @@ class imported_model {
   /// `origin`: the file's name, for errors.
   imported_model(graph network, std::string origin);
 
-  cohort::graph const& network() const { return network_; }
-  std::string const& origin() const { return origin_; }
+  cohort::graph const& network() const& { return network_; }
+  cohort::graph const& network() const&& = delete;  // keep the model in a variable
+  std::string const& origin() const& { return origin_; }
+  std::string const& origin() const&& = delete;  // keep the model in a variable
 
   /// Sets a parameter of the network.
   ///

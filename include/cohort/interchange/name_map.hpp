@@ -36,9 +36,11 @@ class name_map {
   /// Reads a text; `name` is for errors.
   static name_map parse(std::string_view text, std::string name = "name map");
 
-  std::string const& name() const { return name_; }
+  std::string const& name() const& { return name_; }
+  std::string const& name() const&& = delete;  // keep the map in a variable
   /// For internal use: detail::name_rule is not part of the API.
-  std::span<detail::name_rule const> rules() const { return rules_; }
+  std::span<detail::name_rule const> rules() const& { return rules_; }
+  std::span<detail::name_rule const> rules() const&& = delete;  // keep the map in a variable
 
  private:
   std::string name_;

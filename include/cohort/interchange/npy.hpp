@@ -28,7 +28,8 @@ class npy_array {
   static npy_array parse(std::span<std::byte const> bytes, std::string const& where);
 
   /// Returns a view that is valid while the array exists.
-  tensor_view view() const { return {memory_.data(), type_, dims_}; }
+  tensor_view view() const& { return {memory_.data(), type_, dims_}; }
+  tensor_view view() const&& = delete;  // keep the array in a variable
 
  private:
   shape dims_;

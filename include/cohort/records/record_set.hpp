@@ -38,8 +38,10 @@ class record_set {
 
   std::int64_t size() const;
   /// Names of the fields: those of all files, in order of their first occurrence.
-  std::vector<std::string> const& fields() const;
-  std::vector<std::string> const& paths() const;
+  std::vector<std::string> const& fields() const&;
+  std::vector<std::string> const& fields() const&& = delete;  // keep the records in a variable
+  std::vector<std::string> const& paths() const&;
+  std::vector<std::string> const& paths() const&& = delete;  // keep the records in a variable
 
   /// Returns the index of the field `name`.
   ///
@@ -64,7 +66,8 @@ class record_set {
                                   std::vector<std::byte>& memory) const;
 
   /// Returns the key of a record; "" if the format has no keys.
-  std::string_view key(std::int64_t record) const;
+  std::string_view key(std::int64_t record) const&;
+  std::string_view key(std::int64_t record) const&& = delete;  // keep the records in a variable
   /// Describes a record for messages: "shard-000001.tar, record 12, cat/0012".
   std::string where(std::int64_t record) const;
 

@@ -51,7 +51,8 @@ class table_rows {
 
   std::int64_t size() const;
   /// Returns the names of all columns.
-  std::vector<std::string> const& columns() const;
+  std::vector<std::string> const& columns() const&;
+  std::vector<std::string> const& columns() const&& = delete;  // keep the rows in a variable
 
   /// Parses at most `count` rows, from row `first` on; only rows of the file that contains row `first`.
   /// Columns contain numbers or texts according to these rows.

@@ -66,7 +66,8 @@ class tokenizer {
   std::string decode(std::span<std::int32_t const> tokens) const;
 
   /// Returns the text of one token.  Errors: as decode.
-  std::string_view text_of(std::int32_t token) const;
+  std::string_view text_of(std::int32_t token) const&;
+  std::string_view text_of(std::int32_t token) const&& = delete;  // keep the tokenizer in a variable
 
   /// Returns the token of exactly this text, such as "<|endoftext|>" in GPT-2's vocabulary; nullopt if no
   /// token has it.

@@ -41,13 +41,15 @@ class word_vectors {
 
   std::int32_t size() const { return static_cast<std::int32_t>(words_.size()); }
   int width() const { return width_; }
-  std::vector<std::string> const& words() const { return words_; }
+  std::vector<std::string> const& words() const& { return words_; }
+  std::vector<std::string> const& words() const&& = delete;  // keep the vectors in a variable
   /// Returns the index of a word; nullopt if the word is unknown.
   std::optional<std::int32_t> find(std::string_view word) const;
   /// Returns the vector of a word.
   ///
   /// Errors    data_error if the word is unknown, also for the queries below.
-  std::span<float const> vector_of(std::string_view word) const;
+  std::span<float const> vector_of(std::string_view word) const&;
+  std::span<float const> vector_of(std::string_view word) const&& = delete;  // keep the vectors in a variable
 
   /// Returns the cosine of the angle between the vectors of two words; 0 if a vector is 0.
   double similarity(std::string_view a, std::string_view b) const;

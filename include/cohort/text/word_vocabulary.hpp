@@ -39,8 +39,10 @@ class word_vocabulary {
 
   /// Returns the number of words.
   std::int32_t size() const { return static_cast<std::int32_t>(words_.size()); }
-  std::vector<std::string> const& words() const { return words_; }
-  std::span<std::int64_t const> counts() const { return counts_; }
+  std::vector<std::string> const& words() const& { return words_; }
+  std::vector<std::string> const& words() const&& = delete;  // keep the vocabulary in a variable
+  std::span<std::int64_t const> counts() const& { return counts_; }
+  std::span<std::int64_t const> counts() const&& = delete;  // keep the vocabulary in a variable
   /// Returns the sum of all counts.
   std::int64_t total() const { return total_; }
   /// Returns the index of a word; nullopt if the word is unknown.

@@ -22,14 +22,16 @@ namespace cohort {
 class feature_set {
  public:
   /// describe, size and get: see dataset.
-  data_description const& describe() const { return description_; }
+  data_description const& describe() const& { return description_; }
+  data_description describe() && { return description_; }  // outlives the temporary
   std::int64_t size() const { return size_; }
   void get(std::int64_t i, example_view& out) const;
 
   /// The outputs of one layer.
   ///
   /// Errors    setting_error for an unknown name.
-  predictions const& of(std::string_view layer) const;
+  predictions const& of(std::string_view layer) const&;
+  predictions const& of(std::string_view layer) const&& = delete;  // keep the features in a variable
 
  private:
   friend class training;

@@ -19,11 +19,14 @@ class fit_history {
  public:
   /// Number of epochs.
   std::size_t size() const { return columns_[0].size(); }
-  std::span<std::string const> names() const { return names_; }
+  std::span<std::string const> names() const& { return names_; }
+  std::span<std::string const> names() const&& = delete;  // keep the history in a variable
   /// The numbers of one column: history["accuracy"].
   ///
   /// Errors    setting_error for an unknown name, with the known names.
-  std::span<double const> operator[](std::string_view name) const;
+  std::span<double const> operator[](std::string_view name) const&;
+  // keep the history in a variable
+  std::span<double const> operator[](std::string_view name) const&& = delete;
 
   /// CSV text: a header and one line per epoch. Numbers have enough digits to be read back to the same bits;
   /// an undefined number is an empty field.

@@ -5,6 +5,7 @@
 #include <cohort/trainer/step_times.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ struct fit_settings;
 /// Results of one step.
 ///
 /// Units     `examples`, `weight` and `loss` are those of this rank. `weight`: step_info::weight; 0 if the
-///           loss or a gradient was not finite. `loss`: weighted mean. `step` counts from 0 over all epochs.
+///           loss or a gradient was not finite. `loss`: weighted mean; NaN if no example has a weight. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
 ///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`,
 ///           `messages_sent`: what this rank has sent during the step, without buckets that a listener or an
@@ -32,7 +33,7 @@ struct step_report {
   std::int64_t steps_in_epoch = -1;
   int examples = 0;
   double weight = 0;
-  double loss = 0;
+  double loss = std::numeric_limits<double>::quiet_NaN();
   double step_seconds = 0;
   double wait_seconds = 0;
   double exchange_seconds = 0;
@@ -52,8 +53,10 @@ struct metric_value {
 
 /// Results of one epoch.
 ///
-/// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
-///           `weight`: sum of step_info::weight over all steps. `loss`: weighted mean. If the run resumed
+/// Units     `examples`, `ignored`, `weight` and `loss` are those of all ranks; the seconds are those of this
+///           rank. `ignored`: examples of weight 0, such as damaged records that are skipped, and those of
+///           steps that were not finite. `weight`: sum of step_info::weight over the other steps. `loss`:
+///           weighted mean; NaN if the weight is 0. If the run resumed
 ///           within the epoch, `weight` and `loss` cover the whole epoch; steps, examples and seconds cover
 ///           only the resumed part. `epochs`: the number of epochs of all runs after this call of fit.
 ///           `validation`: the numbers of fit_settings::validation, with "validation
@@ -63,8 +66,9 @@ struct epoch_report {
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
   std::int64_t examples = 0;
+  std::int64_t ignored = 0;
   double weight = 0;
-  double loss = 0;
+  double loss = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   double wait_seconds = 0;
   double exchange_seconds = 0;

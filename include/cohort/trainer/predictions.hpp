@@ -25,7 +25,8 @@ struct predictions {
   /// Number of examples.
   int count() const;
   /// Output of example `i`, dense.  Errors: setting_error for an example that does not exist.
-  std::span<float const> operator[](int i) const;
+  std::span<float const> operator[](int i) const&;
+  std::span<float const> operator[](int i) const&& = delete;  // keep the predictions in a variable
   /// Index of the largest value in the output of example `i`: the predicted class. Of equal values, the
   /// lowest index.
   int best(int i) const;

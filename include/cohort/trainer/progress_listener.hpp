@@ -31,7 +31,8 @@ struct progress_settings {
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 51310 samples/s by 2 ranks, 1 s left
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s, validation loss 0.0612
 ///
-/// The line at the end of an epoch also contains the metrics of fit_settings, if any.
+/// The line at the end of an epoch also contains the metrics of fit_settings, if any. If some examples did
+/// not count (epoch_report::ignored), it contains "58213 of 60000 examples"; without a loss, "loss none".
 /// Only rank 0 writes, so every rank can have a progress_listener.
 ///
 /// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within

@@ -14,6 +14,7 @@
 #include <cohort/trainer/run_autotuner.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -124,7 +125,8 @@ struct fit_report {
   double seconds = 0;
   double wait_seconds = 0;
   double exchange_seconds = 0;
-  double loss = 0;  ///< mean loss of the last complete epoch
+  /// Mean loss of the last complete epoch; NaN if there is none, or no finite step had a weight.
+  double loss = std::numeric_limits<double>::quiet_NaN();
   std::int64_t skipped = 0;
   bool stopped = false;   ///< stopped by a vote before the end of the last epoch
   fit_history history{};  ///< one row for each complete epoch

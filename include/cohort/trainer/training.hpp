@@ -46,6 +46,8 @@ struct loss_report {
 /// Order     one thread at a time, with these exceptions: request is thread-safe; predict and outputs_of are
 ///           thread-safe while no other thread trains or loads. With several ranks, fit, evaluate, save and
 ///           checkpoints are collective: all ranks call them in the same order.
+/// Errors    of calls with a data set: setting_error for rows that the kept pipeline has not prepared;
+///           data_error if a table's columns differ, also in order, from the kept encoder's or the last fit's.
 class training {
  public:
   /// `world`: a pointer without ownership is allowed; its communicator must then outlive the training.
@@ -55,13 +57,16 @@ class training {
   training& operator=(training&&) noexcept;
   ~training();
 
-  graph_view network() const;
-  training_settings const& settings() const;
+  graph_view network() const&;
+  graph_view network() const&& = delete;  // keep the run in a variable
+  training_settings const& settings() const&;
+  training_settings const& settings() const&& = delete;  // keep the run in a variable
   /// Name of the backend.
-  std::string const& backend() const;
+  std::string backend() const;
   /// Returns the parameters after all steps so far. Call it again after a further step.
-  parameter_set& parameters();
-  parameter_set const& parameters() const;
+  parameter_set& parameters() &;
+  parameter_set const& parameters() const&;
+  parameter_set const& parameters() const&& = delete;  // keep the run in a variable
   /// Returns the gradient of the last step: of one parameter, such as "dense_1.weights", or of all parameters
   /// of a layer, such as "dense_1". It is the gradient that the updater received: before normalisation,
   /// clipping and penalties of the settings. For listeners (on_step), and between two steps.
@@ -86,7 +91,7 @@ class training {
   /// Number of completed epochs.
   std::int64_t epoch() const;
   /// Step, epoch, and the number of examples of the current epoch that the ranks have used.
-  training_position const& position() const;
+  training_position position() const;
 
   /// Trains on `data` for a number of epochs. Continues where the last fit, load or checkpoint ended.
   ///
@@ -95,7 +100,8 @@ class training {
   /// Errors    before the first step: setting_error, also if the ranks differ in network, settings, batch,
   ///           version or a sample of the data; shape_error if the data does not match the network;
   ///           memory_error. Later: numeric_error with step, rank and layer; communicator_error; errors of
-  ///           the data set. The parameters are then those after the last complete step.
+  ///           the data set; data_error if all examples of an epoch had weight 0. The parameters are then
+  ///           those after the last complete step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
   /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits
@@ -139,7 +145,8 @@ class training {
   /// Errors    shape_error if its maps do not match the network; setting_error for a scale of 0 or a number
   ///           that is not finite.
   void normalise(cohort::normalisation with);
-  cohort::normalisation const& normalisation() const;
+  cohort::normalisation const& normalisation() const&;
+  cohort::normalisation const& normalisation() const&& = delete;  // keep the run in a variable
 
   /// Stores the encoder of the tables that this network is trained on. Model files and checkpoints contain
   /// the encoder; load and load_trained restore it.
@@ -147,7 +154,8 @@ class training {
   /// The encoder that was kept or loaded: predict(rows) uses it.
   ///
   /// Errors    setting_error if there is none.
-  table_encoder const& encoder() const;
+  table_encoder const& encoder() const&;
+  table_encoder const& encoder() const&& = delete;  // keep the run in a variable
   /// Returns the network's first output for each row of a table, which the kept encoder encodes. The target's
   /// column is ignored. Thread-safe.
   ///
@@ -166,7 +174,7 @@ class training {
   void request(votes const& wanted);
 
   /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set
-  /// with sharding::local. Returns the report on all parts, on every rank.
+  /// with sharding::local. Returns the report on all examples but those of weight 0, on every rank.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
   /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass:
   /// training.evaluate(data, {&classes, &curve}). All ranks get the same reports.

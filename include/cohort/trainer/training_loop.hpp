@@ -48,7 +48,7 @@ class training_loop {
   /// Runs forward in training mode on this rank's part of a batch, which the workers split.
   void forward(batch_view const& data);
 
-  /// Mean loss of the last forward over this rank's examples; 0 without examples.
+  /// Mean loss of the last forward over this rank's examples; NaN if none has a weight.
   double loss() const;
 
   /// Adds the gradients of the last forward. The sum is the gradient of the mean loss over the examples of

@@ -40,7 +40,8 @@ struct table_schema {
   std::vector<column_schema> columns{};
 
   /// Returns the column of this name; null if there is none.
-  column_schema const* find(std::string_view name) const;
+  column_schema const* find(std::string_view name) const&;
+  column_schema const* find(std::string_view name) const&& = delete;  // keep the schema in a variable
   /// Throws setting_error if there is no column, two columns have the same name or a name is empty, a
   /// category has no values or one twice, a column that is no category has values, or bounds are not finite,
   /// in the wrong order, or of a column without numbers.

@@ -68,17 +68,22 @@ class fitted_pipeline {
                      transform_report* report = nullptr) const;
 
   /// Returns the pipeline.
-  transform_pipeline const& description() const;
+  transform_pipeline const& description() const&;
+  transform_pipeline const& description() const&& = delete;  // keep the pipeline in a variable
   /// Returns the columns of the result.
-  table_schema const& schema() const { return schema_; }
+  table_schema const& schema() const& { return schema_; }
+  table_schema const& schema() const&& = delete;  // keep the pipeline in a variable
   /// Returns what a step has learned; nothing for a step that does not learn.
   ///
   /// Errors    setting_error for a step that does not exist.
-  std::vector<fitted_column> const& learned(std::size_t step) const;
+  std::vector<fitted_column> const& learned(std::size_t step) const&;
+  // keep the pipeline in a variable
+  std::vector<fitted_column> const& learned(std::size_t step) const&& = delete;
   /// Returns the numbers of rows in the last pass over the training rows, summed over all ranks; zeros for a
   /// pipeline that was read from JSON. A pass ends at the last step that learns, so filters after it do not
   /// count.
-  transform_report const& report() const { return report_; }
+  transform_report const& report() const& { return report_; }
+  transform_report const& report() const&& = delete;  // keep the pipeline in a variable
 
   /// Reads a fitted pipeline.
   ///

@@ -57,15 +57,18 @@ class keyed_sequences {
   /// Returns the key of sequence i; several columns are joined by ", ".
   ///
   /// Before    0 ≤ i < size(), here and below.
-  std::string const& key(std::int64_t i) const;
+  std::string const& key(std::int64_t i) const&;
+  std::string const& key(std::int64_t i) const&& = delete;  // keep the sequences in a variable
   /// Returns the number of rows of sequence i.
   int length(std::int64_t i) const;
   /// Returns the index of the first row of sequence i in rows(); its rows are consecutive.
   int first_row(std::int64_t i) const;
   /// Returns all rows, sorted by key and order. Windows may overlap.
-  data_table const& rows() const;
+  data_table const& rows() const&;
+  data_table const& rows() const&& = delete;  // keep the sequences in a variable
   /// Returns the counts of the rows that all ranks have read.
-  transform_report const& report() const;
+  transform_report const& report() const&;
+  transform_report const& report() const&& = delete;  // keep the sequences in a variable
 
   /// Returns a data set of the sequences, with masks.
   ///

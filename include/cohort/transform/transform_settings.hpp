@@ -13,7 +13,7 @@ namespace cohort {
 struct transform_settings {
   /// stop: data_error. skip: the row is omitted and counted.
   bad_record bad = bad_record::stop;
-  /// Receives a message for each skipped row, in every pass over the rows.
+  /// Receives a message for each skipped row, in every pass over the rows, and the notices of the report.
   sink log{};
   /// Largest number of distinct values of a column, on all ranks together, that `categories` and `impute`
   /// (median, most frequent) count. Each value needs some 100 bytes of memory on each rank, and 16 more for
@@ -31,6 +31,9 @@ struct transform_report {
   std::int64_t removed = 0;             ///< by filters
   std::int64_t skipped = 0;             ///< because they do not match the schema
   std::vector<std::string> problems{};  ///< messages of the first max_problems skipped rows
+  /// Messages about columns from which a step has learned: dates as categories, nearly as many categories as
+  /// rows, only one value.
+  std::vector<std::string> notices{};
 
   std::int64_t kept() const { return rows - removed - skipped; }
   /// Adds another report.

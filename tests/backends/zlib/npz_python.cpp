@@ -13,7 +13,8 @@ int main(int count, char** words) {
     }
     std::string const from = words[1];
     if (from.ends_with(".npy")) {
-      cohort::save_npy(words[2], cohort::npy_array::load(from).view());
+      cohort::npy_array const loaded = cohort::npy_array::load(from);
+      cohort::save_npy(words[2], loaded.view());
     } else {
       auto const file = cohort::npz_file::load(from);
       cohort::save_npz(words[2], file.tensors(),

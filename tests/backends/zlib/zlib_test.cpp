@@ -93,7 +93,8 @@ TEST(gzip, reads_compressed_tables_and_arrays) {
   bytes const idx = idx_bytes({3, 2});
   std::string const path = fresh_path("i.gz");
   write_file(path, packed(idx));
-  EXPECT_EQ(cohort::read_idx(path, 2, cohort::gzip::read_file).view().dims, cohort::shape(3, 2));
+  cohort::idx_array const read = cohort::read_idx(path, 2, cohort::gzip::read_file);
+  EXPECT_EQ(read.view().dims, cohort::shape(3, 2));
   expect_parts(refused<cohort::data_error>([&] { cohort::read_table(path); }), {"gzip::read_file"});
 }
 

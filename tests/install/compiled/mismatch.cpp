@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/checkpoint/safetensors.hpp>
 
-int main() { return cohort::safetensors::load("none").tensors().empty() ? 0 : 1; }
+int main() {
+  auto const none = cohort::safetensors::load("none");
+  return none.tensors().empty() ? 0 : 1;
+}

@@ -35,7 +35,8 @@ class npz_file {
                         std::size_t max_bytes = std::size_t{1} << 34);
 
   std::string const& name() const { return name_; }
-  std::span<stored_tensor const> tensors() const { return tensors_; }
+  std::span<stored_tensor const> tensors() const& { return tensors_; }
+  std::span<stored_tensor const> tensors() const&& = delete;  // keep the file in a variable
 
  private:
   std::string name_;

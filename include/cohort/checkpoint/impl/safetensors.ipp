@@ -94,7 +94,7 @@ COHORT_CORE_INLINE safetensors safetensors::load(std::string const& path, safete
   return {[&](void* into, std::size_t bytes) { return file.read(into, bytes); }, file.size(), path, limits};
 }
 
-COHORT_CORE_INLINE std::optional<tensor_view> safetensors::find(std::string_view tensor) const {
+COHORT_CORE_INLINE std::optional<tensor_view> safetensors::find(std::string_view tensor) const& {
   auto const found =
       std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
                        [&](std::size_t i, std::string_view name) { return tensors_[i].name < name; });
@@ -102,13 +102,13 @@ COHORT_CORE_INLINE std::optional<tensor_view> safetensors::find(std::string_view
   return tensors_[*found].view;
 }
 
-COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor) const {
+COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor) const& {
   if (auto view = find(tensor)) return *view;
   refuse(tensor, "a tensor of this name", "no such tensor");
 }
 
 COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor, element_type type,
-                                               shape const& dims) const {
+                                               shape const& dims) const& {
   tensor_view const view = at(tensor);
   if (view.type != type || view.dims != dims) {
     refuse(tensor, to_string(dims) + ' ' + std::string(name_of(type)),

@@ -99,7 +99,9 @@ COHORT_CORE_INLINE tensor_description checked_part(array_view const& a, bool inp
                           .offset = a.offset,
                           .classes = a.classes,
                           .label_names = a.label_names,
-                          .features = a.features};
+                          .features = a.features,
+                          .feature_names = a.feature_names,
+                          .is_prepared = a.is_prepared};
   transform_of(part);
   if (part.stored == f64 && part.type == f32) require_fit_f32(a);
   return part;

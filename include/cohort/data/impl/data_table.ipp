@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/data/data_table.hpp>
+#include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/divide_indices.hpp>
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/data/detail/table_values.hpp>
@@ -19,9 +20,9 @@ COHORT_CORE_INLINE std::int64_t data_table::row_number(int row) const {
   return content_->rows_before + (numbers.empty() ? row + 1 : numbers[static_cast<std::size_t>(row)]);
 }
 COHORT_CORE_INLINE bool data_table::is_prepared() const { return content_->is_prepared; }
-COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const { return content_->names; }
+COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const& { return content_->names; }
 COHORT_CORE_INLINE element_type data_table::number_type() const { return content_->number_type; }
-COHORT_CORE_INLINE std::string const& data_table::name() const { return content_->where; }
+COHORT_CORE_INLINE std::string const& data_table::name() const& { return content_->where; }
 
 COHORT_CORE_INLINE bool data_table::has(std::string_view column) const {
   return content_->by_name.find(column) != content_->by_name.end();
@@ -41,7 +42,7 @@ COHORT_CORE_INLINE tensor_view data_table::number_view(std::string_view column) 
     throw data_error({.what = "a column contains texts",
                       .where = {name(), ", column ", column},
                       .expected = "numbers",
-                      .got = found.first_text});
+                      .got = detail::description_of_texts(found)});
   shape const dims(rows());
   return number_type() == element_type::f32 ? tensor_view(found.f32.data(), dims)
                                             : tensor_view(found.f64.data(), dims);
@@ -54,7 +55,7 @@ COHORT_CORE_INLINE void data_table::refuse_type(element_type type) const {
                      .got = {name_of(type)}});
 }
 
-COHORT_CORE_INLINE text_column data_table::texts(std::string_view column) const {
+COHORT_CORE_INLINE text_column data_table::texts(std::string_view column) const& {
   detail::table_column const& found = find(column);
   if (!found.is_text)
     throw data_error({.what = "a column contains numbers",
@@ -93,6 +94,8 @@ COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> r
     to.is_text = from.is_text;
     to.vocabulary = from.vocabulary;
     to.first_text = from.first_text;
+    to.number_fields = from.number_fields;
+    to.text_fields = from.text_fields;
     copy(from.f32, to.f32);
     copy(from.f64, to.f64);
     copy(from.codes, to.codes);
@@ -117,12 +120,14 @@ COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) c
         throw data_error({.what = "an input column contains texts",
                           .where = {name(), ", column ", column},
                           .expected = "numbers, or a table_encoder that encodes the texts",
-                          .got = find(column).first_text});
+                          .got = detail::description_of_texts(find(column))});
     auto const matrix = detail::matrix_of<real>(*this, inputs);
     owner->inputs = matrix;
     array_view const input{.name = "input",
                            .values = {matrix->data(), shape(rows(), static_cast<int>(inputs.size()))},
-                           .as = element_type::f32};
+                           .as = element_type::f32,
+                           .feature_names = detail::given_names(inputs),
+                           .is_prepared = is_prepared()};
     if (settings.target.empty()) return arrays({input}, {}, owner);
     array_view target{.name = settings.target};
     if (settings.regression) {
@@ -131,6 +136,7 @@ COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) c
       return arrays({input}, {target}, owner);
     }
     if (has_texts(settings.target)) {
+      detail::check_column(detail::facts_of(*this, settings.target));
       text_column const texts = this->texts(settings.target);
       owner->labels.assign(texts.codes.begin(), texts.codes.end());
       target.label_names.assign(texts.vocabulary.begin(), texts.vocabulary.end());

@@ -36,9 +36,7 @@ class table_parser {
     content_->number_type = element_of<T>;
     for (std::string const& one : settings.missing_texts) {
       missing_sizes_[first_byte(one)] |= size_bit(one);
-      T number;
-      has_missing_numbers_ |=
-          !one.empty() && parse_decimal(one.data(), one.data() + one.size(), number) != nullptr;
+      has_missing_numbers_ |= is_number(one);
     }
   }
 
@@ -365,11 +363,28 @@ class table_parser {
       if (one.type == kind::text) one.codes.push_back(one.misses_text ? -1 : one.texts.code_of(one.text));
   }
 
-  static void finish(field_column& one) {
+  bool is_number(std::string_view text) const {
+    text = reader_.trimmed(text);
+    T number;
+    char const* const end = text.data() + text.size();
+    return !text.empty() && parse_decimal(text.data(), end, number) == end;
+  }
+
+  /// Counts the fields of a column of texts that are numbers, and the others.
+  void count_numbers(field_column& one) const {
+    std::vector<char> numeric;
+    for (std::string const& text : one.target->vocabulary) numeric.push_back(is_number(text));
+    for (std::int32_t const code : one.codes)
+      if (code >= 0)
+        ++(numeric[static_cast<std::size_t>(code)] ? one.target->number_fields : one.target->text_fields);
+  }
+
+  void finish(field_column& one) const {
     if (one.type == kind::text) {
       one.target->is_text = true;
       if (one.target->first_text.empty()) one.target->first_text = "texts (table_settings::text_columns)";
       one.target->vocabulary = one.texts.sort(one.codes);
+      if (!one.forced) count_numbers(one);
       one.target->codes = std::move(one.codes);
       one.texts.clear();
     } else {

@@ -41,6 +41,16 @@ COHORT_CORE_INLINE void require_same_descriptions(data_description const& first,
     if (a.channels != b.channels || a.features != b.features)
       refuse("the data sets are normalised differently", a.name, "the same normalisation",
              "another one, or none");
+    if (a.feature_names != b.feature_names) {
+      auto const [x, y] = std::ranges::mismatch(a.feature_names, b.feature_names);
+      refuse("the data sets have different columns", a.name,
+             x == a.feature_names.end() ? "no further column" : *x,
+             y == b.feature_names.end() ? "no column" : *y);
+    }
+    if (a.is_prepared != b.is_prepared)
+      refuse("only some of the data sets are prepared by a pipeline", a.name,
+             a.is_prepared ? "prepared rows" : "rows as in a file",
+             b.is_prepared ? "prepared rows" : "rows as in a file");
     if (a.classes != b.classes)
       refuse("the data sets have different classes", a.name, text_of({a.classes, " classes"}),
              text_of({b.classes, " classes"}));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/detail/config.hpp>
@@ -168,6 +169,15 @@ COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, enco
                       .where = training.name(),
                       .expected = "at least 1 row",
                       .got = "0"});
+  std::vector<std::string> notices;
+  for (std::string const& name : names) {
+    detail::column_facts facts = detail::facts_of(training, name);
+    if (settings.impute == imputation::mean || settings.impute == imputation::median)
+      facts.missing *= facts.is_text ? 1 : 0;  // mean and median of equal numbers are the same number
+    detail::check_column(facts, &notices);
+  }
+  if (!target_.empty() && !settings.regression && training.has_texts(target_))
+    detail::check_column(detail::facts_of(training, target_), &notices);
   detail::with_real(training.number_type(), [&](auto* type) {
     using real = std::remove_pointer_t<decltype(type)>;
     for (std::string const& name : names) {
@@ -201,9 +211,24 @@ COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, enco
       detail::refuse_value(training, "a target is missing", target_, 0, "a text", "none");
   });
   examples(training);  // throws for missing values
+  if (settings.log)
+    for (std::string const& notice : notices) settings.log(notice);
 }
 
-COHORT_CORE_INLINE encoded_column const& table_encoder::column(std::string_view name) const {
+COHORT_CORE_INLINE std::vector<std::vector<std::string>> table_encoder::feature_names() const {
+  std::vector<std::vector<std::string>> inputs;
+  std::vector<std::string> elements;
+  for (encoded_column const& column : columns_) {
+    std::vector<std::string>& names = column.indexed ? inputs.emplace_back() : elements;
+    if (!column.is_text) names.push_back(column.name);
+    for (std::string const& text : column.vocabulary) names.push_back(column.name + "=" + text);
+    if (column.other) names.push_back(column.name + " (other)");
+  }
+  if (!elements.empty()) inputs.insert(inputs.begin(), std::move(elements));
+  return inputs;
+}
+
+COHORT_CORE_INLINE encoded_column const& table_encoder::column(std::string_view name) const& {
   std::string known;
   for (encoded_column const& one : columns_) {
     if (one.name == name) return one;
@@ -290,6 +315,11 @@ COHORT_CORE_INLINE arrays table_encoder::encoded(data_table const& table, bool w
     }
     targets.push_back(std::move(target));
   });
+  std::vector<std::vector<std::string>> names = feature_names();
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    inputs[input].feature_names = std::move(names[input]);
+    inputs[input].is_prepared = table.is_prepared();
+  }
   return arrays(inputs, targets, made);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/data/detail/table_values.hpp>
 #include <cohort/data/windows.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -36,7 +37,10 @@ class series_windows {
     }
     size_ = (series.rows() - span) / settings.stride + 1;
     element_type const type = series.values().type;
-    description_.inputs = {{.name = "window", .example = {settings.length, width}, .stored = type}};
+    description_.inputs = {{.name = "window",
+                            .example = {settings.length, width},
+                            .stored = type,
+                            .feature_names = given_names(series.columns())}};
     description_.targets = {
         {.name = "target", .example = {static_cast<int>(columns.size())}, .stored = type}};
 

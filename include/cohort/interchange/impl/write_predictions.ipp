@@ -87,7 +87,7 @@ COHORT_CORE_INLINE void prediction_run::check() {
     refuse("order", "prediction_order::examples, or a data set with keys (with_keys)", "keys");
   layout_.local = how_.sharding == sharding::local;
   data_.require_random_access(call);
-  check_inputs(run_.net, data_);
+  check_inputs(run_, data_, call);
   graph_view const net = run_.net;
   layers_ = how_.outputs.empty() ? net.outputs() : named_layers(net, how_.outputs);
   for (int const id : layers_) {

@@ -67,8 +67,8 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
 }
 
 COHORT_CORE_INLINE std::int64_t record_set::size() const { return content_->size; }
-COHORT_CORE_INLINE std::vector<std::string> const& record_set::fields() const { return content_->fields; }
-COHORT_CORE_INLINE std::vector<std::string> const& record_set::paths() const { return content_->paths; }
+COHORT_CORE_INLINE std::vector<std::string> const& record_set::fields() const& { return content_->fields; }
+COHORT_CORE_INLINE std::vector<std::string> const& record_set::paths() const& { return content_->paths; }
 
 COHORT_CORE_INLINE std::size_t record_set::field(std::string_view name) const {
   auto const found = std::ranges::find(content_->fields, name);
@@ -109,7 +109,8 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
   if (at.offset == field_place::missing)
     throw data_error({.what = "a record does not have a field",
                       .where = where(record),
-                      .expected = {"the field ", content_->fields[field]},
+                      .expected = {"the field ", content_->fields[field],
+                                   content_->format.grouping.empty() ? "" : "; ", content_->format.grouping},
                       .got = "none"});
   if (at.bytes > content_->max_field_bytes)
     throw data_error({.what = "a field of a record is too large",
@@ -155,7 +156,7 @@ COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t
   std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
 }
 
-COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const {
+COHORT_CORE_INLINE std::string_view record_set::key(std::int64_t record) const& {
   place const at = place_of(record);
   std::vector<std::string> const& keys = content_->files[at.file].index.keys;
   return keys.empty() ? std::string_view() : keys[static_cast<std::size_t>(at.record)];

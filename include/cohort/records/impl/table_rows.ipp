@@ -76,7 +76,7 @@ class row_scanner {
 
 /// Parts of a table's file: fields of its index. Of "rows", the offset is the number of the part's first row
 /// and the bytes are the number of its rows. Of "line", the offset is the number of the part's first line.
-enum table_part_field : std::size_t { part_text, part_rows, part_line };
+enum table_part_field : std::size_t { text_field, rows_field, line_field };
 
 /// Lists parts of about `block_bytes` bytes that consist of whole rows. If the table has a header, the first
 /// part consists of it.
@@ -176,7 +176,7 @@ struct table_rows::content {
       return index.place(static_cast<std::int64_t>(part), field);
     }
     std::uint64_t rows() const {
-      field_place const last = place(static_cast<std::size_t>(index.size()) - 1, detail::part_rows);
+      field_place const last = place(static_cast<std::size_t>(index.size()) - 1, detail::rows_field);
       return last.offset + last.bytes;
     }
   };
@@ -192,8 +192,8 @@ struct table_rows::content {
 
   /// The text of parts of a file.
   std::string text(std::size_t file, std::size_t first, std::size_t last) const {
-    std::uint64_t const begin = files[file].place(first, detail::part_text).offset;
-    field_place const end = files[file].place(last, detail::part_text);
+    std::uint64_t const begin = files[file].place(first, detail::text_field).offset;
+    field_place const end = files[file].place(last, detail::text_field);
     std::string made(end.offset + end.bytes - begin, '\0');
     descriptors.read(file, paths[file], files[file].bytes, {begin, made.size()},
                      reinterpret_cast<std::byte*>(made.data()));
@@ -214,7 +214,7 @@ struct table_rows::content {
     std::size_t first = first_part(), last = static_cast<std::size_t>(files[file].index.size());
     while (last - first > 1) {
       std::size_t const middle = first + (last - first) / 2;
-      (files[file].place(middle, detail::part_rows).offset <= row ? first : last) = middle;
+      (files[file].place(middle, detail::rows_field).offset <= row ? first : last) = middle;
     }
     return first;
   }
@@ -241,9 +241,9 @@ struct table_rows::content {
 
   /// Parses a part of a file.
   data_table parse(std::size_t file, std::size_t part, table_settings const& how) const {
-    field_place const rows = files[file].place(part, detail::part_rows);
+    field_place const rows = files[file].place(part, detail::rows_field);
     return parse(text(file, part, part), file,
-                 {rows.offset, rows.bytes, files[file].place(part, detail::part_line).offset}, how);
+                 {rows.offset, rows.bytes, files[file].place(part, detail::line_field).offset}, how);
   }
 };
 
@@ -286,7 +286,7 @@ class table_row_examples {
     // The example refers to the block until the thread's next request.
     thread_local std::shared_ptr<arrays const> current;
     current = block(file, part);
-    current->get(static_cast<std::int64_t>(row - from.place(part, detail::part_rows).offset), out);
+    current->get(static_cast<std::int64_t>(row - from.place(part, detail::rows_field).offset), out);
   }
 
  private:
@@ -367,7 +367,7 @@ COHORT_CORE_INLINE table_rows::table_rows(std::vector<std::string> paths,
 }
 
 COHORT_CORE_INLINE std::int64_t table_rows::size() const { return content_->size; }
-COHORT_CORE_INLINE std::vector<std::string> const& table_rows::columns() const { return content_->names; }
+COHORT_CORE_INLINE std::vector<std::string> const& table_rows::columns() const& { return content_->names; }
 
 COHORT_CORE_INLINE data_table table_rows::read(std::int64_t first, std::int64_t count) const {
   if (first < 0 || first > size() || count < 0)
@@ -386,14 +386,14 @@ COHORT_CORE_INLINE data_table table_rows::read(std::int64_t first, std::int64_t 
   std::string const text = content_->text(number, part, content_->part_of(number, begin + wanted - 1));
   detail::row_scanner scanner(detail::separator_of(content_->paths[number], how), how.trim);
   std::size_t at = 0;
-  std::uint64_t line = file.place(part, detail::part_line).offset;
+  std::uint64_t line = file.place(part, detail::line_field).offset;
   auto const skip = [&](std::uint64_t rows) {
     for (; rows > 0 && at < text.size(); ++at) {
       if (scanner.read(text[at])) --rows;
       line += text[at] == '\n';
     }
   };
-  skip(begin - file.place(part, detail::part_rows).offset);
+  skip(begin - file.place(part, detail::rows_field).offset);
   content::row_range const range{begin, wanted, line};
   std::size_t const from = at;
   skip(wanted);

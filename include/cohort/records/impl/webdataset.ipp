@@ -226,7 +226,8 @@ namespace cohort {
 
 COHORT_CORE_INLINE record_format webdataset() {
   return {.name = "webdataset 2",
-          .index = [](std::string const& path) { return detail::tar_indexer(path).run(); }};
+          .index = [](std::string const& path) { return detail::tar_indexer(path).run(); },
+          .grouping = "the members of one example must follow each other in the archive (tar --sort=name)"};
 }
 
 }  // namespace cohort

@@ -256,7 +256,7 @@ COHORT_CORE_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view 
   return tokens;
 }
 
-COHORT_CORE_INLINE std::string_view tokenizer::text_of(std::int32_t token) const {
+COHORT_CORE_INLINE std::string_view tokenizer::text_of(std::int32_t token) const& {
   if (token < 0 || token >= size())
     throw data_error({.what = "a token does not exist",
                       .where = "tokenizer",

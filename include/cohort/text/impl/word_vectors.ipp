@@ -207,7 +207,7 @@ COHORT_CORE_INLINE std::int32_t word_vectors::require(std::string_view word) con
   return *found;
 }
 
-COHORT_CORE_INLINE std::span<float const> word_vectors::vector_of(std::string_view word) const {
+COHORT_CORE_INLINE std::span<float const> word_vectors::vector_of(std::string_view word) const& {
   return row(static_cast<std::size_t>(require(word)));
 }
 

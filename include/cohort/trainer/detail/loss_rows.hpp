@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/description.hpp>
@@ -8,12 +9,14 @@
 #include <cohort/tensor/view.hpp>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace cohort::detail {
 
 /// Rows of a loss's outputs and targets for evaluators: one per example, or one per unmasked step if the
-/// output of the loss is a sequence, T×C. Rows whose target the loss ignores are omitted.
+/// output of the loss is a sequence, T×C. Rows whose target the loss ignores, and examples of weight 0 (such
+/// as damaged records that are skipped), are omitted.
 class loss_rows {
  public:
   /// Shape of a row of a loss's output, and the description of its target.
@@ -31,19 +34,23 @@ class loss_rows {
   tensor_view targets() const { return targets_; }
 
  private:
-  void keep(tensor_view mask);
-  tensor_view existing(tensor_view rows, tensor_view mask, reusable_buffer& memory) const;
+  tensor_view counted(tensor_view rows, reusable_buffer& memory) const;
 
   tensor_view outputs_{}, targets_{};
   reusable_buffer output_memory_{}, target_memory_{};
-  std::vector<std::uint8_t> mask_memory_{}, label_memory_{};
+  std::vector<std::uint8_t> mask_memory_{}, counts_{};
 };
+
+inline bool has_weight_zero(std::span<float const> weights) {
+  return std::find(weights.begin(), weights.end(), 0.0F) != weights.end();
+}
 
 /// Returns the index of the first row's example. Evaluators use this index in their errors. Returns nullopt
 /// if rows are steps, or if rows may be omitted.
 inline std::optional<std::int64_t> number_of_row(graph_view net, int loss, batch const& from,
                                                  std::int64_t first) {
-  if (net[loss].output.rank == 2 || net.target(loss).ignores()) return std::nullopt;
+  bool const omits = net.target(loss).ignores() || has_weight_zero(from.weights);
+  if (net[loss].output.rank == 2 || omits) return std::nullopt;
   return from.first_index + first;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/trainer/listener.hpp>
+#include <limits>
 #include <optional>
+#include <string>
 
 namespace cohort::detail {
 
@@ -19,5 +22,13 @@ class mean_loss {
  private:
   double sum_ = 0, weight_ = 0;
 };
+
+/// Weighted mean of losses from their weighted sum; NaN without weight.
+inline double mean_of_losses(double sum, double weight) {
+  return weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// A loss for a line of text: "0.0588"; "none".
+inline std::string loss_text(std::optional<double> loss) { return loss ? decimal_text(loss, 4) : "none"; }
 
 }  // namespace cohort::detail

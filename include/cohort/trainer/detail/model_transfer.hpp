@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 /// Metadata keys of a model file for the preparation of the data.
 inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder",
-                            *pipeline_key = "data/pipeline";
+                            *pipeline_key = "data/pipeline", *features_key = "data/features";
 
 /// Copies this rank's parameters, updater state, position and plateau state to `to`.
 void add_replica(training_state& run, model_content& to);

@@ -21,19 +21,27 @@ struct training_state;
 void check_batch(fit_settings const& how);
 
 /// Errors    shape_error unless the data set (or the given tensors, for any number of examples) matches the
-///           network's inputs. There must be either no mask, or one mask for each masked input.
-void check_inputs(graph_view net, dataset const& data);
+///           network's inputs. There must be either no mask, or one mask for each masked input. setting_error
+///           for rows of a table that the kept pipeline has not prepared. data_error for columns of a table
+///           that differ, also in their order, from those of the kept encoder or of the last fit.
+void check_inputs(training_state const& run, dataset const& data, char const* call);
 void check_inputs(graph_view net, std::span<tensor_view const> given, std::span<tensor_view const> masks);
 
 /// "one class index per example, i32", "10 numbers per example, f32": a part of an example, for messages.
 std::string text_of_part(shape const& example, element_type type);
 
-/// Checks inputs and targets. `type`: the element type of the backend.
+/// Checks inputs and targets.
 ///
-/// Errors    graph_error for a network without loss; shape_error unless the data set has the network's inputs
+/// Errors    those of check_inputs; graph_error for a network without loss; shape_error unless the data set has the network's inputs
 ///           and, for each loss, one target that the loss accepts. A target must not have more classes than
 ///           the loss, and if the classes have names, not fewer.
-void check_dataset(graph_view net, element_type type, dataset const& data);
+void check_dataset(training_state const& run, dataset const& data, char const* call);
+
+/// Throws setting_error if the run keeps a pipeline, but the rows `rows` are not prepared.
+void require_prepared(training_state const& run, bool is_prepared, char const* call, std::string const& rows);
+
+/// The names of the features of each input; nothing if no input has names.
+std::vector<std::vector<std::string>> feature_names_of(dataset const& data);
 
 /// The names of the classes of each target; none for a target without names.
 std::vector<std::vector<std::string>> class_names_of(dataset const& data);

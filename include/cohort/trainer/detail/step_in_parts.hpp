@@ -3,6 +3,7 @@
 #include <cohort/data/batch_view.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/element.hpp>
+#include <cohort/trainer/detail/mean_loss.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/listener.hpp>
@@ -19,7 +20,7 @@ class step_in_parts {
   explicit step_in_parts(training_state& state) : state_(state), runner_(state) {}
 
   void forward(batch_view data);
-  double loss() const { return part_.weight > 0 ? part_loss_ / part_.weight : 0; }
+  double loss() const { return mean_of_losses(part_loss_, part_.weight); }
   void backward();
   std::span<std::byte> gradients(element_type type);
   std::span<std::byte> gradient(element_type type, std::string_view name);
@@ -41,6 +42,7 @@ class step_in_parts {
   std::int64_t job_ = 0;      // worker_group::job of this step
   step_info part_{}, now_{};  // part_: the last forward; now_: all backward calls
   double part_loss_ = 0, loss_ = 0;
+  int part_without_weight_ = 0, without_weight_ = 0;  // examples
   step_start begin_{};
   buffer dense_{};        // the gradient in canonical order
   bool viewed_ = false;   // whether dense_ holds the step's gradient

@@ -23,6 +23,7 @@ struct step_result {
   step_info now{};
   step_outcome done{};
   step_start begin{};
+  int without_weight = 0;  // examples of weight 0
   bool exchanges_gradients = false;
   bool met = false;  // whether the ranks met in this step
   agreement agreed{};
@@ -71,6 +72,8 @@ class step_runner {
   auto run_part(F part) {
     return state_.run_workers(indices_, part);
   }
+  /// Returns the number of examples of weight 0.
+  static int without_weight(batch_view const& data);
   /// Returns the result of a step whose parts were run.
   step_result result_of(step_outcome const& done, step_info now, step_start const& begin);
 
@@ -91,8 +94,11 @@ class step_runner {
   votes end_of_epoch();
   /// Votes of all ranks between two epochs, on requests that were made since the last meeting.
   votes meet_between_epochs() const;
-  /// Replaces this rank's examples, weight and loss with those of all ranks.
-  void sum_over_ranks(epoch_report& epoch) const;
+  /// Sets examples, weight and loss of an epoch to those of all ranks. Returns the weight of all steps, also
+  /// of those that were not finite.
+  ///
+  /// Before    `examples` is the number of this rank.
+  double sum_over_ranks(epoch_report& epoch) const;
   /// Applies reduce_on_plateau and begins the next epoch.
   void begin_next_epoch(epoch_report const& done);
   /// Makes a whole step outside fit.

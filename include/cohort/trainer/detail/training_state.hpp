@@ -42,6 +42,8 @@ struct data_preparation {
   normalisation rescaling{};  ///< normalisation of inputs and targets; see training::normalise
   std::optional<table_encoder> encoder{};
   std::string pipeline{};  ///< JSON of a fitted_pipeline; empty: none
+  /// Names of the features of each input of the last fit (tensor_description::feature_names); empty: unknown.
+  std::vector<std::vector<std::string>> feature_names{};
 };
 
 /// Examples of an epoch, and their order, in the files of a checkpoint.
@@ -54,10 +56,11 @@ struct epoch_data {
 /// the run.
 struct training_state {
   /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the steps whose losses
-  /// and gradients were finite. A checkpoint stores only these two.
+  /// and gradients were finite. A checkpoint stores only these two. `given_weight`: over all steps.
   struct running_sums {
     double loss = 0, weight = 0;
-    std::int64_t steps = 0, examples = 0;
+    std::int64_t steps = 0, examples = 0, ignored = 0;
+    double given_weight = 0;
     double seconds = 0;  ///< duration of the steps outside fit
   };
 

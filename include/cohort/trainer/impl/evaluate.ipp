@@ -37,7 +37,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
                                                             evaluation_settings const& how) {
-  detail::check_dataset(state_->net, state_->element(), data);
+  detail::check_dataset(*state_, data, "evaluate");
   tensor_description const& target = data.describe().targets[0];
   if (target.type != element_type::i32)
     throw shape_error({.what = "evaluate without evaluators got targets that are not class labels",
@@ -55,7 +55,7 @@ COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
 
 COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
                                            evaluation_settings const& how) {
-  detail::check_dataset(state_->net, state_->element(), data);
+  detail::check_dataset(*state_, data, "evaluate");
   graph_view const net = state_->net;
   std::string const first = net.name(net.with_role(layer_role::loss)[0]);
   std::vector<loss_report> of_first;
@@ -76,7 +76,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
                          .expected = "at least 1",
                          .got = {how.batch}});
   detail::check_common_steps(*state_, "evaluate");
-  detail::check_dataset(state_->net, state_->element(), data);
+  detail::check_dataset(*state_, data, "evaluate");
   detail::check_class_names(*state_, data, state_->class_names, "evaluate");
   graph_view const net = state_->net;
   std::vector<int> const losses = net.with_role(layer_role::loss);

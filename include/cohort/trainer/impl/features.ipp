@@ -23,7 +23,7 @@ COHORT_CORE_INLINE void feature_set::get(std::int64_t i, example_view& out) cons
   if (description_.keyed) out.key = keys_[at];
 }
 
-COHORT_CORE_INLINE predictions const& feature_set::of(std::string_view layer) const {
+COHORT_CORE_INLINE predictions const& feature_set::of(std::string_view layer) const& {
   std::string known;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (description_.inputs[i].name == layer) return outputs_[i];
@@ -74,7 +74,7 @@ COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const
                          .got = {batch}});
   graph_view const net = network();
   std::vector<int> const ids = layers.empty() ? net.outputs() : named_layers(net, layers);
-  detail::check_inputs(net, data);
+  detail::check_inputs(*state_, data, "features");
   auto const batches = std::make_shared<loader>(
       normalised(data, {state_->preparation.rescaling.inputs, {}}),
       loader_settings{.batch = batch, .shuffle = false, .deadline = state_->settings.deadline});

@@ -129,7 +129,7 @@ COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate
     detail::require_same(*state.world, "find_rate", same);
   }
   detail::check_batch(as_fit);
-  detail::check_dataset(state.net, state.element(), data);
+  detail::check_dataset(state, data, "find_rate");
   communicator& world = *state.world;
   detail::step_runner(state).prepare(how.batch, how.accumulate);
   loader_settings const loading{.batch = how.batch,
@@ -165,6 +165,7 @@ COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate
     });
     double sums[3]{done.finite ? done.loss : 0, weight, done.finite ? 0.0 : 1.0};
     world.allreduce(std::span<double>(sums));
+    if (sums[1] == 0) continue;  // no example of the batch has a weight
     double const loss = sums[0] / sums[1];
     if (sums[2] > 0 || !is_finite(loss)) break;
     average = how.smoothing * average + (1 - how.smoothing) * loss;

@@ -19,7 +19,7 @@ COHORT_CORE_INLINE std::string names_text(std::span<std::string const> names) {
 
 }  // namespace detail
 
-COHORT_CORE_INLINE std::span<double const> fit_history::operator[](std::string_view name) const {
+COHORT_CORE_INLINE std::span<double const> fit_history::operator[](std::string_view name) const& {
   auto const found = std::ranges::find(names_, name);
   if (found != names_.end()) return columns_[static_cast<std::size_t>(found - names_.begin())];
   throw setting_error({.what = "the history has no column of this name",

@@ -48,6 +48,13 @@ COHORT_CORE_INLINE void check_position(training_position const& at, std::int64_t
                          .got = {size}});
 }
 
+[[noreturn]] COHORT_CORE_INLINE void refuse_weightless(epoch_report const& epoch) {
+  throw data_error({.what = "no example of the epoch has a weight above 0",
+                    .where = {"fit, epoch ", epoch.epoch + 1},
+                    .expected = "examples with a weight; a damaged record that is skipped has weight 0",
+                    .got = {epoch.examples, " examples of weight 0"}});
+}
+
 COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, dataset const& data,
                                       fit_settings const& how)
     : run_(run),
@@ -70,7 +77,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                            .where = {"fit, listeners[", i, "]"},
                            .expected = "the address of a listener",
                            .got = "nullptr"});
-  check_dataset(state.net, state.element(), data);
+  check_dataset(state, data, "fit");
   check_class_names(state, data, {}, "fit");
   std::vector<std::vector<std::string>> const names = class_names_of(data);
   if (how.validation) {
@@ -114,6 +121,8 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   state.saved_listeners.clear();  // last, so that after an error above the next fit restores them
   state.has_resumed = false;
   state.class_names = names;
+  if (auto features = feature_names_of(data); !features.empty())
+    state.preparation.feature_names = std::move(features);
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
 }
@@ -196,9 +205,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     votes agreed = runner_.end_of_epoch();
     epoch.steps = position.step - first_step;
     report_.steps += epoch.steps;
-    epoch.weight = state_.epoch_sums.weight;
-    epoch.loss = state_.epoch_sums.loss;
-    runner_.sum_over_ranks(epoch);
+    double const given_weight = runner_.sum_over_ranks(epoch);
     epoch.seconds = seconds_since(start);
     report_.examples += epoch.examples;
     report_.wait_seconds += epoch.wait_seconds;
@@ -206,6 +213,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     if (ended) {
       report_.loss = epoch.loss;
       runner_.begin_next_epoch(epoch);
+      if (epoch.examples > 0 && epoch.weight == 0 && given_weight == 0) refuse_weightless(epoch);
       if (validation_)
         epoch.validation = validation_->measure_all(
             run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});

@@ -289,7 +289,7 @@ COHORT_CORE_INLINE void html_report_listener::describe_exchange(training& run) {
 COHORT_CORE_INLINE void html_report_listener::require_classes(training& run) const {
   if (!settings_.classified) return;
   graph_view const net = run.network();
-  detail::check_dataset(net, run.state().element(), *settings_.classified);
+  detail::check_dataset(run.state(), *settings_.classified, "html_report_listener");
   int const loss = net.with_role(layer_role::loss).at(0);
   auto const which = detail::class_report_of(net);
   if (which == detail::class_report::none)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/trainer/detail/loss_rows.hpp>
@@ -21,37 +22,38 @@ COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view 
                                           batch_view const& from) {
   outputs_ = outputs;
   targets_ = targets;
+  tensor_view mask{};
   if (net[loss].output.rank == 2) {
     for (tensor_view* const one : {&outputs_, &targets_})
       one->dims = one->dims.example().example().batched(one->dims[0] * one->dims[1]);
     if (net.input_mask(loss) >= 0)
-      keep(mask_of(net, net.input_mask(loss), from.inputs, from.masks, mask_memory_));
+      mask = mask_of(net, net.input_mask(loss), from.inputs, from.masks, mask_memory_);
   }
   target_spec const wanted = net.target(loss);
-  if (!wanted.ignores() || targets_.type != element_type::i32) return;
-  label_memory_.clear();
-  for (std::int32_t const label : targets_.as<std::int32_t>())
-    label_memory_.push_back(wanted.is_ignored(label) ? 0 : 1);
-  keep({label_memory_.data(), shape(targets_.dims[0])});
+  bool const ignores = wanted.ignores() && targets_.type == element_type::i32;
+  if (!mask.data && !ignores && !has_weight_zero(from.weights)) return;
+  auto const rows = static_cast<std::size_t>(outputs_.dims[0]);
+  counts_.assign(rows, 1);
+  if (mask.data) std::ranges::copy(mask.as<std::uint8_t>(), counts_.begin());
+  if (ignores)
+    for (std::size_t row = 0; row < rows; ++row)
+      if (wanted.is_ignored(targets_.as<std::int32_t>()[row])) counts_[row] = 0;
+  std::size_t const steps = from.weights.empty() ? 0 : rows / from.weights.size();
+  for (std::size_t n = 0; n < from.weights.size(); ++n)
+    if (from.weights[n] == 0) std::fill_n(counts_.begin() + static_cast<std::ptrdiff_t>(n * steps), steps, 0);
+  outputs_ = counted(outputs_, output_memory_);
+  targets_ = counted(targets_, target_memory_);
 }
 
-/// Keeps the rows whose element of `mask` is not 0; all rows if the mask has no data.
-COHORT_CORE_INLINE void loss_rows::keep(tensor_view mask) {
-  if (!mask.data) return;
-  outputs_ = existing(outputs_, mask, output_memory_);
-  targets_ = existing(targets_, mask, target_memory_);
-}
-
-/// Copies the unmasked rows to `memory`, which may already hold the rows.
-COHORT_CORE_INLINE tensor_view loss_rows::existing(tensor_view rows, tensor_view mask,
-                                                   reusable_buffer& memory) const {
+/// Copies the rows that count to `memory`.
+COHORT_CORE_INLINE tensor_view loss_rows::counted(tensor_view rows, reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);
-  if (rows.data != memory.data()) memory.resize(rows.bytes());
+  memory.resize(rows.bytes());
   std::byte* to = memory.data();
   int count = 0;
-  for (std::uint8_t const exists : mask.as<std::uint8_t>()) {
-    if (exists != 0) {
-      std::memmove(to, rows.data, width);
+  for (std::uint8_t const counts : counts_) {
+    if (counts != 0) {
+      std::memcpy(to, rows.data, width);
       to += width;
       ++count;
     }

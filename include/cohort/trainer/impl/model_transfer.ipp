@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
@@ -12,12 +14,42 @@
 
 namespace cohort::detail {
 
-/// Adds the maps of inputs and targets, the encoder and the pipeline, if there are any.
+COHORT_CORE_INLINE std::string json_of(std::vector<std::vector<std::string>> const& lists) {
+  io::json_writer out;
+  out.begin_array();
+  for (std::vector<std::string> const& list : lists) {
+    out.begin_array();
+    for (std::string const& text : list) out.value(text);
+    out.end_array();
+  }
+  return out.end_array().text();
+}
+
+/// Reads the names of the features of a network's inputs.  Errors: data_error.
+COHORT_CORE_INLINE std::vector<std::vector<std::string>> features_from(std::string const& json,
+                                                                       std::string const& where,
+                                                                       std::size_t inputs) {
+  io::json_document const parsed = io::parse_json(json, where);
+  io::json_value const root = parsed.root();
+  if (root.kind() != io::json_kind::array || root.size() != inputs)
+    root.refuse(text_of({"a list of ", inputs, " lists of texts"}));
+  std::vector<std::vector<std::string>> lists;
+  for (io::json_value const list : root.items()) {
+    if (list.kind() != io::json_kind::array) list.refuse("a list of texts");
+    std::vector<std::string>& names = lists.emplace_back();
+    for (io::json_value const one : list.items()) names.emplace_back(one.string());
+  }
+  return lists;
+}
+
+/// Adds the maps of inputs and targets, the encoder, the pipeline and the names of the features, if there are
+/// any. The names are those of the encoder if there is one.
 COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content& to) {
-  auto const& [rescaling, encoder, pipeline] = run.preparation;
+  auto const& [rescaling, encoder, pipeline, features] = run.preparation;
   if (!rescaling.empty()) to.add_metadata(normalisation_key, rescaling.to_json());
   if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
   if (!pipeline.empty()) to.add_metadata(pipeline_key, pipeline);
+  if (!encoder && !features.empty()) to.add_metadata(features_key, json_of(features));
 }
 
 COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph_view net) {
@@ -34,6 +66,9 @@ COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from, graph
   }
   made.encoder = encoder_in(from);
   if (auto const found = metadata.find(pipeline_key); found != metadata.end()) made.pipeline = found->second;
+  if (auto const found = metadata.find(features_key); found != metadata.end())
+    made.feature_names = features_from(found->second, from.file().name() + ", " + features_key,
+                                       net.with_role(layer_role::input).size());
   return made;
 }
 

@@ -68,7 +68,7 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
   detail::training_state& state = *state_;
   communicator& world = *state.world;
   detail::require_no_fit(state);
-  detail::check_dataset(state.net, state.element(), data);
+  detail::check_dataset(state, data, "normalise");
   data_description const parts = detail::parts_for(state.net, data.describe());
   detail::channel_statistics mine(parts, how);
   shared_fact const same[]{{"parts to normalise", detail::text_of_parts(parts, how)}};
@@ -103,7 +103,7 @@ COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) {
   state_->preparation.rescaling = std::move(with);
 }
 
-COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const {
+COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const& {
   return state_->preparation.rescaling;
 }
 
@@ -111,7 +111,7 @@ COHORT_CORE_INLINE void training::keep(table_encoder const& encoder) {
   state_->preparation.encoder = encoder;
 }
 
-COHORT_CORE_INLINE table_encoder const& training::encoder() const {
+COHORT_CORE_INLINE table_encoder const& training::encoder() const& {
   if (!state_->preparation.encoder)
     throw setting_error({.what = "this run has no encoder of tables",
                          .expected = "keep(encoder) before training, or a model file that contains one",
@@ -120,11 +120,7 @@ COHORT_CORE_INLINE table_encoder const& training::encoder() const {
 }
 
 COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {
-  if (!state_->preparation.pipeline.empty() && !rows.is_prepared())
-    throw setting_error({.what = "the rows are not prepared by the pipeline of the model",
-                         .where = {"predict, ", rows.name()},
-                         .expected = "kept_pipeline(run)->apply(rows) of cohort/trainer/keep_pipeline.hpp",
-                         .got = "rows as in a file"});
+  detail::require_prepared(*state_, rows.is_prepared(), "predict", rows.name());
   arrays const encoded = encoder().inputs(rows);  // f32 arrays, contiguous
   std::vector<tensor_view> inputs;
   for (std::size_t which = 0; which < encoded.describe().inputs.size(); ++which)

@@ -26,7 +26,7 @@ COHORT_CORE_INLINE int predictions::count() const {
   return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements());
 }
 
-COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const {
+COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const& {
   if (i < 0 || i >= count())
     throw setting_error({.what = "there is no such example",
                          .where = "predictions",

@@ -63,13 +63,14 @@ COHORT_CORE_INLINE void progress_listener::on_epoch(training& run, epoch_report 
   remove_bar();
   if (!show_.lines) return;
   double const each_second = done.seconds > 0 ? static_cast<double>(done.examples) / done.seconds : 0;
+  auto const known = [](double number) { return is_finite(number) ? std::optional(number) : std::nullopt; };
   std::string line = "epoch " + std::to_string(done.epoch + 1) + ": loss "
-                     + detail::decimal_text(done.loss, 4) + ", " + std::to_string(done.examples)
-                     + " examples in " + detail::decimal_text(done.seconds, 1) + " s, "
-                     + detail::decimal_text(each_second, 0) + " samples/s";
+                     + detail::loss_text(known(done.loss)) + ", "
+                     + (done.ignored > 0 ? std::to_string(done.examples - done.ignored) + " of " : "")
+                     + std::to_string(done.examples) + " examples in " + detail::decimal_text(done.seconds, 1)
+                     + " s, " + detail::decimal_text(each_second, 0) + " samples/s";
   for (metric_value const& one : done.validation)
-    line += ", " + one.name + " "
-            + detail::decimal_text(is_finite(one.value) ? std::optional(one.value) : std::nullopt, 4);
+    line += ", " + one.name + " " + detail::decimal_text(known(one.value), 4);
   show_.lines(line);
 }
 
@@ -87,7 +88,7 @@ COHORT_CORE_INLINE void progress_listener::remove_bar() {
 }
 
 COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now) const {
-  std::string text = ", loss " + detail::decimal_text(loss_.value(), 4);
+  std::string text = ", loss " + detail::loss_text(loss_.value());
   if (seconds_ <= 0) return text;
   text +=
       ", " + detail::decimal_text(static_cast<double>(examples_) * now.ranks / seconds_, 0) + " samples/s";

@@ -64,7 +64,57 @@ COHORT_CORE_INLINE void check_masks(graph_view net, data_description const& has)
   }
 }
 
-COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
+COHORT_CORE_INLINE void require_prepared(training_state const& run, bool is_prepared, char const* call,
+                                         std::string const& rows) {
+  if (run.preparation.pipeline.empty() || is_prepared) return;
+  throw setting_error({.what = "the rows are not prepared by the pipeline of the model",
+                       .where = {call, ", ", rows},
+                       .expected = "kept_pipeline(run)->apply(rows) of cohort/trainer/keep_pipeline.hpp",
+                       .got = "rows as in a file"});
+}
+
+/// Formats the first 8 names: "lily, rose, tulip".
+COHORT_CORE_INLINE std::string text_of_names(std::span<std::string const> names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > most ? text_of({text, ", … (", names.size(), " names)"}) : text;
+}
+
+COHORT_CORE_INLINE std::vector<std::vector<std::string>> feature_names_of(dataset const& data) {
+  std::vector<std::vector<std::string>> names;
+  for (tensor_description const& one : data.describe().inputs) names.push_back(one.feature_names);
+  bool const any = std::ranges::any_of(names, [](auto const& list) { return !list.empty(); });
+  return any ? names : std::vector<std::vector<std::string>>();
+}
+
+/// Compares the columns of tables with those of the kept encoder and of the last fit.
+COHORT_CORE_INLINE void check_features(training_state const& run, dataset const& data, char const* call) {
+  auto const compare = [&](std::vector<std::vector<std::string>> const& known, char const* whose) {
+    if (known.size() != data.describe().inputs.size()) return;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      tensor_description const& given = data.describe().inputs[i];
+      if (known[i].empty() || given.feature_names.empty()) continue;
+      auto const [x, y] = std::ranges::mismatch(known[i], given.feature_names);
+      if (x == known[i].end() && y == given.feature_names.end()) continue;
+      auto const at = static_cast<std::size_t>(x - known[i].begin());
+      std::string const from = at < 8 ? "" : text_of({"from feature ", at, " on: "});
+      std::size_t const first = at < 8 ? 0 : at;
+      throw data_error({.what = {"the data set's columns differ from those of ", whose},
+                        .where = {call, ", input ", given.name},
+                        .expected = {from, text_of_names(std::span(known[i]).subspan(first)),
+                                     ", in this order (table_examples::inputs, or a table_encoder)"},
+                        .got = text_of_names(std::span(given.feature_names).subspan(first))});
+    }
+  };
+  for (tensor_description const& one : data.describe().inputs)
+    if (!one.feature_names.empty()) require_prepared(run, one.is_prepared, call, one.name);
+  if (run.preparation.encoder) compare(run.preparation.encoder->feature_names(), "the kept encoder");
+  compare(run.preparation.feature_names, "the training");
+}
+
+COHORT_CORE_INLINE void check_inputs(training_state const& run, dataset const& data, char const* call) {
+  graph_view const net = run.net;
   auto const inputs = net.with_role(layer_role::input);
   data_description const& has = data.describe();
   if (has.inputs.size() != inputs.size())
@@ -73,10 +123,12 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
                        .got = {has.inputs.size()}});
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!(has.inputs[i].example == net[inputs[i]].output))
-      throw shape_error({.what = "the shape of the data set's examples differs from the network's input",
-                         .where = net.name(inputs[i]),
-                         .expected = to_string(net[inputs[i]].output),
-                         .got = to_string(has.inputs[i].example)});
+      throw shape_error(
+          {.what = "the shape of the data set's examples differs from the network's input",
+           .where = net.name(inputs[i]),
+           .expected = to_string(net[inputs[i]].output),
+           .got = {to_string(has.inputs[i].example), has.inputs[i].feature_names.empty() ? "" : ": ",
+                   text_of_names(has.inputs[i].feature_names)}});
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (has.inputs[i].type == element_type::i32 && !net.is_indices(inputs[i]))
       throw shape_error({.what = "an input of the data set has the wrong element type",
@@ -84,6 +136,7 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
                          .expected = "f32: only embeddings read indices (i32)",
                          .got = "i32"});
   check_masks(net, has);
+  check_features(run, data, call);
 }
 
 COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const> given,
@@ -140,14 +193,6 @@ COHORT_CORE_INLINE std::string text_of_part(shape const& example, element_type t
                   name_of(type)});
 }
 
-/// Formats the first 8 names: "lily, rose, tulip".
-COHORT_CORE_INLINE std::string text_of_names(std::span<std::string const> names) {
-  constexpr std::size_t most = 8;
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i > 0 ? ", " : "") + names[i];
-  return names.size() > most ? text_of({text, ", … (", names.size(), " names)"}) : text;
-}
-
 COHORT_CORE_INLINE std::vector<std::vector<std::string>> class_names_of(dataset const& data) {
   std::vector<std::vector<std::string>> names;
   for (tensor_description const& one : data.describe().targets) names.push_back(one.label_names);
@@ -175,8 +220,10 @@ COHORT_CORE_INLINE void check_class_names(training_state const& run, dataset con
   }
 }
 
-COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset const& data) {
-  check_inputs(net, data);
+COHORT_CORE_INLINE void check_dataset(training_state const& run, dataset const& data, char const* call) {
+  check_inputs(run, data, call);
+  graph_view const net = run.net;
+  element_type const type = run.element();
   auto const losses = net.with_role(layer_role::loss);
   data_description const& has = data.describe();
   if (losses.empty())
@@ -226,6 +273,14 @@ COHORT_CORE_INLINE std::string text_of_class_names(dataset const& data) {
       for (std::size_t i = 0; i < one.label_names.size(); ++i)
         text += (i > 0 ? ", " : "") + one.label_names[i];
     }
+  return text;
+}
+
+/// The names of the features of all inputs that have names.
+COHORT_CORE_INLINE std::string text_of_features(dataset const& data) {
+  std::string text;
+  for (std::vector<std::string> const& names : feature_names_of(data))
+    for (std::string const& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
@@ -330,6 +385,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"listeners", listeners},
                              {"examples of the data set", shapes_of(data.describe())},
                              {"names of the classes", text_of_class_names(data)},
+                             {"columns of the data set", text_of_features(data)},
                              {"beginning", beginning_of(run, data.indexed() ? run.position.position : 0)}});
   require_same(*run.world, call, facts);
   check_sharding(*run.world, data, how.sharding, run.position.epoch, call);

@@ -23,7 +23,7 @@ COHORT_CORE_INLINE void score_listener::on_step(training& run, step_report const
   if (run.world().rank() != 0) return;
   loss_.add(done);
   if (++steps_ < every_) return;
-  to_("step " + std::to_string(done.step + 1) + ": loss " + detail::decimal_text(loss_.value(), 4));
+  to_("step " + std::to_string(done.step + 1) + ": loss " + detail::loss_text(loss_.value()));
   steps_ = 0;
   loss_ = {};
 }

@@ -40,12 +40,14 @@ COHORT_CORE_INLINE void step_in_parts::forward(batch_view data) {
     begin_ = runner_.start();
     now_ = {.step = part.step, .epoch = part.epoch};
     loss_ = 0;
+    without_weight_ = 0;
     viewed_ = changed_ = false;
     state_.world->note({now_.step, -1});
     parameter_update& update = state_.update();
     runner_.run_part([&] { state_.workers->begin_step(part, *state_.exchange_strategy, update); });
   }
   part_ = part;
+  part_without_weight_ = step_runner::without_weight(data);
   part_loss_ = runner_.run_part([&] { return state_.workers->forward(data, state_.workers->rounds(0, 1)); });
   job_ = state_.workers->job();
   phase_ = phase::forwarded;
@@ -59,6 +61,7 @@ COHORT_CORE_INLINE void step_in_parts::backward() {
   now_.weight += part_.weight;
   now_.expected += part_.expected;
   loss_ += part_loss_;
+  without_weight_ += part_without_weight_;
   phase_ = phase::backwarded;
 }
 
@@ -133,7 +136,9 @@ COHORT_CORE_INLINE step_report step_in_parts::step() {
   write_viewed();
   step_outcome done = runner_.run_part([&] { return state_.workers->end_step(now_, changed_); });
   done.loss = loss_;
-  return runner_.finish(runner_.result_of(done, now_, begin_));
+  step_result made = runner_.result_of(done, now_, begin_);
+  made.without_weight = without_weight_;
+  return runner_.finish(made);
 }
 
 }  // namespace cohort::detail

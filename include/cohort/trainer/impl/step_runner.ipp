@@ -6,6 +6,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/carried_states.hpp>
+#include <cohort/trainer/detail/mean_loss.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
 #include <numeric>
@@ -77,7 +78,13 @@ COHORT_CORE_INLINE step_result step_runner::step(batch_view const& data, step_in
   step_outcome const done = state_.run_workers(owner, [&] {
     return state_.workers->step(data, now, *state_.exchange_strategy, state_.update(), accumulate);
   });
-  return result_of(done, now, begin);
+  step_result made = result_of(done, now, begin);
+  made.without_weight = without_weight(data);
+  return made;
+}
+
+COHORT_CORE_INLINE int step_runner::without_weight(batch_view const& data) {
+  return static_cast<int>(std::ranges::count(data.weights, 0.0F));
 }
 
 COHORT_CORE_INLINE step_result step_runner::result_of(step_outcome const& done, step_info now,
@@ -113,6 +120,8 @@ COHORT_CORE_INLINE void step_runner::count(step_result const& step) {
   training_state::running_sums& epoch = state_.epoch_sums;
   ++epoch.steps;
   epoch.examples += step.now.examples;
+  epoch.ignored += step.done.finite ? step.without_weight : step.now.examples;
+  epoch.given_weight += step.now.weight;
   if (!step.done.finite) return;
   epoch.loss += step.done.loss;
   epoch.weight += step.now.weight;
@@ -148,7 +157,7 @@ COHORT_CORE_INLINE step_report step_runner::report_of(step_result const& step) c
           .step_in_epoch = state_.epoch_sums.steps - 1,
           .examples = step.now.examples,
           .weight = step.done.finite ? step.now.weight : 0,
-          .loss = step.now.weight > 0 ? step.done.loss / step.now.weight : 0,
+          .loss = mean_of_losses(step.done.loss, step.now.weight),
           .step_seconds = std::chrono::duration<double>(clock::now() - step.begin.time).count(),
           .exchange_seconds = step.done.exchange_seconds,
           .bytes_sent = sent.bytes_sent - before.bytes_sent,
@@ -186,12 +195,16 @@ COHORT_CORE_INLINE votes step_runner::meet_between_epochs() const {
   return {.stop = all[0] > 0, .save = all[1] > 0};
 }
 
-COHORT_CORE_INLINE void step_runner::sum_over_ranks(epoch_report& epoch) const {
-  double sums[3]{static_cast<double>(epoch.examples), epoch.weight, epoch.loss};
+COHORT_CORE_INLINE double step_runner::sum_over_ranks(epoch_report& epoch) const {
+  training_state::running_sums const& mine = state_.epoch_sums;
+  double sums[]{static_cast<double>(epoch.examples), static_cast<double>(mine.ignored), mine.weight,
+                mine.loss, mine.given_weight};
   state_.world->allreduce(std::span<double>(sums));
   epoch.examples = static_cast<std::int64_t>(sums[0]);
-  epoch.weight = sums[1];
-  epoch.loss = sums[1] > 0 ? sums[2] / sums[1] : 0;
+  epoch.ignored = static_cast<std::int64_t>(sums[1]);
+  epoch.weight = sums[2];
+  epoch.loss = mean_of_losses(sums[3], sums[2]);
+  return sums[4];
 }
 
 COHORT_CORE_INLINE void step_runner::begin_next_epoch(epoch_report const& done) {
@@ -235,8 +248,6 @@ COHORT_CORE_INLINE epoch_report step_runner::end_epoch() {
                     .epochs = state_.position.epoch + 1,
                     .steps = sums.steps,
                     .examples = sums.examples,
-                    .weight = sums.weight,
-                    .loss = sums.loss,
                     .seconds = sums.seconds};
   sum_over_ranks(done);
   begin_next_epoch(done);

@@ -59,15 +59,15 @@ COHORT_CORE_INLINE training::training(training&&) noexcept = default;
 COHORT_CORE_INLINE training& training::operator=(training&&) noexcept = default;
 COHORT_CORE_INLINE training::~training() = default;
 
-COHORT_CORE_INLINE graph_view training::network() const { return state_->net; }
+COHORT_CORE_INLINE graph_view training::network() const& { return state_->net; }
 
-COHORT_CORE_INLINE training_settings const& training::settings() const { return state_->settings; }
+COHORT_CORE_INLINE training_settings const& training::settings() const& { return state_->settings; }
 
-COHORT_CORE_INLINE std::string const& training::backend() const { return state_->workers->backend().name; }
+COHORT_CORE_INLINE std::string training::backend() const { return state_->workers->backend().name; }
 
-COHORT_CORE_INLINE parameter_set& training::parameters() { return state_->parameters(); }
+COHORT_CORE_INLINE parameter_set& training::parameters() & { return state_->parameters(); }
 
-COHORT_CORE_INLINE parameter_set const& training::parameters() const { return state_->parameters(); }
+COHORT_CORE_INLINE parameter_set const& training::parameters() const& { return state_->parameters(); }
 
 COHORT_CORE_INLINE std::vector<double> training::last_gradient(std::string_view name) const {
   parameter_set const& all = parameters();
@@ -108,7 +108,7 @@ COHORT_CORE_INLINE std::int64_t training::step() const { return state_->position
 
 COHORT_CORE_INLINE std::int64_t training::epoch() const { return state_->position.epoch; }
 
-COHORT_CORE_INLINE training_position const& training::position() const { return state_->position; }
+COHORT_CORE_INLINE training_position training::position() const { return state_->position; }
 
 COHORT_CORE_INLINE fit_report training::fit(dataset const& data, fit_settings const& how) {
   return detail::fit_loop(*this, *state_, data, how).run();

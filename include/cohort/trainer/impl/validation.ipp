@@ -19,7 +19,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE validation::validation(training_state& run, dataset data, std::vector<metric> metrics,
                                           cohort::sharding sharding)
     : state_(run), data_(std::move(data)), sharding_(sharding) {
-  check_dataset(run.net, run.element(), data_);
+  check_dataset(run, data_, "validation");
   std::vector<std::string> names{std::string(metrics::loss.name)};
   for (metric& one : metrics) {
     if (one.name == names[0] && !one.of && !one.of_outputs) continue;  // the loss is always included

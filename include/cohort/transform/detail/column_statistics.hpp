@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/data/detail/column_check.hpp>
 #include <cohort/data/detail/table_content.hpp>
 #include <cohort/transform/detail/byte_stream.hpp>
 #include <cohort/transform/detail/exact_sum.hpp>
@@ -44,6 +45,8 @@ class column_statistics {
   std::string most_frequent_text() const;
   /// Returns the texts, sorted.
   std::vector<std::string> values() const;
+  /// Returns what check_column needs; of columns whose moments or texts are counted.
+  column_facts facts() const;
 
  private:
   void count_number(double value, std::uint64_t times);
@@ -55,7 +58,7 @@ class column_statistics {
   counted what_;
   std::string place_;
   std::size_t max_distinct_;
-  std::uint64_t count_ = 0;
+  std::uint64_t count_ = 0, missing_ = 0;
   double lowest_ = 0, highest_ = 0;
   exact_sum sum_{}, squares_{};
   std::unordered_map<double, std::uint64_t> numbers_{};
@@ -76,6 +79,8 @@ class step_statistics {
   /// Errors    data_error naming step and column if a column has no values, or numbers that cannot be
   ///           rescaled.
   std::vector<fitted_column> result() const;
+  /// Checks the columns of categories and normalise, as a table_encoder checks its columns.
+  void check(std::vector<std::string>& notices) const;
 
  private:
   fitted_column rescaled(std::size_t column, rescaling how) const;

@@ -63,7 +63,7 @@ COHORT_CORE_INLINE std::string_view name_of(column_type type) {
   return names[static_cast<std::size_t>(type)];
 }
 
-COHORT_CORE_INLINE column_schema const* table_schema::find(std::string_view name) const {
+COHORT_CORE_INLINE column_schema const* table_schema::find(std::string_view name) const& {
   auto const found = std::ranges::find(columns, name, &column_schema::name);
   return found == columns.end() ? nullptr : &*found;
 }

@@ -41,13 +41,16 @@ COHORT_CORE_INLINE void column_statistics::add(table_column const& column) {
   if (what_ == counted::texts) {
     std::vector<std::uint64_t> times(column.vocabulary.size());
     for (std::int32_t const code : column.codes)
-      if (code >= 0) ++times[static_cast<std::size_t>(code)];
+      code >= 0 ? ++times[static_cast<std::size_t>(code)] : ++missing_;
     for (std::size_t code = 0; code < times.size(); ++code)
       if (times[code] > 0) count_text(column.vocabulary[code], times[code]);
     return;
   }
   for (double const number : column.f64) {
-    if (!is_finite(number)) continue;
+    if (!is_finite(number)) {
+      ++missing_;
+      continue;
+    }
     double const value = number + 0.0;  // −0 is 0
     if (what_ == counted::numbers) {
       count_number(value, 1);
@@ -62,6 +65,7 @@ COHORT_CORE_INLINE void column_statistics::add(table_column const& column) {
 }
 
 COHORT_CORE_INLINE void column_statistics::write(byte_writer& out) const {
+  out.word(missing_);
   if (what_ == counted::moments) {
     out.word(count_).real(lowest_).real(highest_);
     sum_.write(out);
@@ -76,6 +80,7 @@ COHORT_CORE_INLINE void column_statistics::write(byte_writer& out) const {
 }
 
 COHORT_CORE_INLINE void column_statistics::merge(byte_reader& in) {
+  missing_ += in.word();
   if (what_ == counted::moments) {
     std::uint64_t const count = in.word();
     double const lowest = in.real(), highest = in.real();
@@ -161,6 +166,22 @@ COHORT_CORE_INLINE std::vector<std::string> column_statistics::values() const {
   return sorted;
 }
 
+COHORT_CORE_INLINE column_facts column_statistics::facts() const {
+  column_facts made{
+      .place = place_, .missing = static_cast<std::int64_t>(missing_), .is_text = what_ == counted::texts};
+  if (!made.is_text) {
+    made.values = static_cast<std::int64_t>(count_);
+    made.different = count_ == 0 ? 0 : highest_ > lowest_ ? 2 : 1;
+    return made;
+  }
+  made.different = static_cast<std::int64_t>(texts_.size());
+  for (auto const& [text, times] : texts_) {
+    made.values += static_cast<std::int64_t>(times);
+    if (is_date(text)) made.dates += static_cast<std::int64_t>(times);
+  }
+  return made;
+}
+
 COHORT_CORE_INLINE std::string column_statistics::most_frequent_text() const {
   std::string best;
   std::uint64_t most = 0;
@@ -218,6 +239,11 @@ COHORT_CORE_INLINE fitted_column step_statistics::rescaled(std::size_t column, r
                       .expected = "numbers whose deviation or range, and its reciprocal, are finite",
                       .got = {standardises ? "deviation " : "range ", made.unit}});
   return made;
+}
+
+COHORT_CORE_INLINE void step_statistics::check(std::vector<std::string>& notices) const {
+  if (std::holds_alternative<pipeline::impute>(step_value_)) return;
+  for (column_statistics const& one : columns_) check_column(one.facts(), &notices);
 }
 
 COHORT_CORE_INLINE std::vector<fitted_column> step_statistics::result() const {

@@ -197,6 +197,7 @@ COHORT_CORE_INLINE void fitted_pipeline::fit(table_pieces const& training, commu
       if (!program_->is_ready(i)) return false;
     return true;
   };
+  std::vector<std::string> notices;
   bool first = true;
   while (first || !is_ready()) {
     first = false;
@@ -217,8 +218,14 @@ COHORT_CORE_INLINE void fitted_pipeline::fit(table_pieces const& training, commu
       pass();
       merge(detail::bytes_of_pass(mine, read), 0);
     }
-    for (detail::step_statistics const& one : whole) program_->fitted[one.step()] = one.result();
+    for (detail::step_statistics const& one : whole) {
+      program_->fitted[one.step()] = one.result();
+      one.check(notices);
+    }
   }
+  if (how.log && how.rank <= 0)
+    for (std::string const& notice : notices) how.log(notice);
+  report_.notices = std::move(notices);
   finish();
 }
 
@@ -260,9 +267,9 @@ COHORT_CORE_INLINE table_pieces fitted_pipeline::apply(table_pieces rows, transf
   };
 }
 
-COHORT_CORE_INLINE transform_pipeline const& fitted_pipeline::description() const { return program_->how; }
+COHORT_CORE_INLINE transform_pipeline const& fitted_pipeline::description() const& { return program_->how; }
 
-COHORT_CORE_INLINE std::vector<fitted_column> const& fitted_pipeline::learned(std::size_t step) const {
+COHORT_CORE_INLINE std::vector<fitted_column> const& fitted_pipeline::learned(std::size_t step) const& {
   static std::vector<fitted_column> const nothing;
   if (step >= program_->fitted.size())
     throw setting_error({.what = "the pipeline has no such step",

@@ -464,7 +464,7 @@ COHORT_CORE_INLINE void keyed_sequences::read(fitted_pipeline const& fitted, tab
 }
 
 COHORT_CORE_INLINE std::int64_t keyed_sequences::size() const { return std::ssize(content_->ranges); }
-COHORT_CORE_INLINE std::string const& keyed_sequences::key(std::int64_t i) const {
+COHORT_CORE_INLINE std::string const& keyed_sequences::key(std::int64_t i) const& {
   return content_->keys[static_cast<std::size_t>(content_->ranges[static_cast<std::size_t>(i)].key)];
 }
 COHORT_CORE_INLINE int keyed_sequences::length(std::int64_t i) const {
@@ -473,8 +473,8 @@ COHORT_CORE_INLINE int keyed_sequences::length(std::int64_t i) const {
 COHORT_CORE_INLINE int keyed_sequences::first_row(std::int64_t i) const {
   return content_->ranges[static_cast<std::size_t>(i)].first;
 }
-COHORT_CORE_INLINE data_table const& keyed_sequences::rows() const { return content_->rows; }
-COHORT_CORE_INLINE transform_report const& keyed_sequences::report() const { return content_->report; }
+COHORT_CORE_INLINE data_table const& keyed_sequences::rows() const& { return content_->rows; }
+COHORT_CORE_INLINE transform_report const& keyed_sequences::report() const& { return content_->report; }
 
 COHORT_CORE_INLINE dataset keyed_sequences::examples(sequence_examples const& settings) const {
   return detail::sequences_of(*content_, settings);

@@ -11,6 +11,7 @@ COHORT_CORE_INLINE void transform_report::add(transform_report const& more) {
   skipped += more.skipped;
   for (std::string const& one : more.problems)
     if (problems.size() < max_problems) problems.push_back(one);
+  notices.insert(notices.end(), more.notices.begin(), more.notices.end());
 }
 
 }  // namespace cohort

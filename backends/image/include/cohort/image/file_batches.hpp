@@ -42,12 +42,15 @@ class file_batches {
   std::int64_t label(std::int64_t i) const { return places_[static_cast<std::size_t>(i)].label; }
 
   /// Names of the class folders, by label. The description has settings.words in place of them.
-  std::vector<std::string> const& labels() const { return reader_.labels(); }
+  std::vector<std::string> const& labels() const& { return reader_.labels(); }
+  std::vector<std::string> const& labels() const&& = delete;  // keep the images in a variable
 
   /// Names of the examples' files in the archives, such as "train/cat/1.jpg", by index.
-  std::vector<std::string> const& paths() const { return paths_; }
+  std::vector<std::string> const& paths() const& { return paths_; }
+  std::vector<std::string> const& paths() const&& = delete;  // keep the images in a variable
   /// Path of the archive that holds an example.
-  std::string const& archive_of(std::int64_t i) const { return archive(static_cast<std::size_t>(i)).path(); }
+  std::string const& archive_of(std::int64_t i) const& { return archive(static_cast<std::size_t>(i)).path(); }
+  std::string const& archive_of(std::int64_t i) const&& = delete;  // keep the images in a variable
 
  private:
   struct place {

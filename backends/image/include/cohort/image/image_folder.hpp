@@ -33,10 +33,12 @@ class image_folder {
   std::int64_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }
 
   /// Names of the class folders, by label. The description has settings.words in place of them.
-  std::vector<std::string> const& labels() const { return reader_.labels(); }
+  std::vector<std::string> const& labels() const& { return reader_.labels(); }
+  std::vector<std::string> const& labels() const&& = delete;  // keep the images in a variable
 
   /// Names of the examples' files, such as "cat/1.jpg", by index.
-  std::vector<std::string> const& paths() const { return paths_; }
+  std::vector<std::string> const& paths() const& { return paths_; }
+  std::vector<std::string> const& paths() const&& = delete;  // keep the images in a variable
 
  private:
   static std::vector<std::string> classes_of(std::string const& folder, std::vector<std::string> labels);

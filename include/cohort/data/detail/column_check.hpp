@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/detail/table_content.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+class data_table;
+}
+
+namespace cohort::detail {
+
+/// Facts about the training values of a column from which an input or a target of a network is made.
+struct column_facts {
+  std::string place{};         // for messages: "flats.csv, column rent"
+  std::int64_t missing = 0;    // values that are missing and will not be replaced by one of the column
+  std::int64_t values = 0;     // the others
+  std::int64_t different = 0;  // of these; of numbers only 0, 1 or 2, for two or more
+  std::int64_t dates = 0;      // texts that are dates or times
+  bool is_text = false;
+  // Fields of a column of texts whose type was not given: those that are numbers, and the others.
+  std::int64_t number_fields = 0, text_fields = 0;
+  std::string description{};  // of these fields, for messages
+};
+
+/// Checks the type of a column before its texts are encoded, or its numbers rescaled. Adds a notice for a
+/// column of dates, a column of texts with nearly as many values as rows, a column of both texts and numbers,
+/// and a column with only one value.
+///
+/// Errors    data_error with file, line and column if most fields of a column of texts are numbers and the
+///           type of the column was not given.
+void check_column(column_facts const& facts, std::vector<std::string>* notices = nullptr);
+
+/// Returns the facts about a column of a table.
+column_facts facts_of(data_table const& table, std::string const& column);
+
+/// Describes the texts of a column for messages: "399 numbers and 1 text, the first \"n.a.\" at t.csv:9:1".
+std::string description_of_texts(table_column const& column);
+
+/// Returns whether a text is a date or a time in numbers, such as 2026-11-28, 28.11.2026, 11/28/26 9:30 or
+/// 20:15.
+bool is_date(std::string_view text);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/column_check.ipp>
+#endif
