@@ -63,7 +63,8 @@ struct amsgrad {
 
 /// n = max(β₂n, |g|); u = rate·m̂ / (n + epsilon)
 ///
-/// Source    Kingma and Ba, ICLR 2015, section 7.
+/// Source    Kingma and Ba, ICLR 2015, section 7, without an epsilon. Keras, too, adds it to n; PyTorch adds
+///           it to |g|.
 struct adamax {
   rate_schedule rate = 1e-3;
   double beta1 = 0.9;
@@ -141,9 +142,10 @@ struct lamb {
   double decay = 1e-2;
 };
 
-/// λ = trust·‖w‖ / (‖g‖ + decay·‖w‖); v = momentum·v + rate·λ·(g + decay·w); u = v
+/// λ = trust·‖w‖ / (‖g₀‖ + decay·‖w‖); v = momentum·v + rate·λ·(g + decay·w); u = v
 ///
-/// The norms are over the whole parameter; λ is 1 if a norm is 0.
+/// The norms are over the whole parameter; λ is 1 if a norm is 0. g₀ is the gradient without penalties,
+/// before normalise::clip_elementwise and after the other normalisations.
 ///
 /// Source    You, Gitman and Ginsburg 2017.
 struct lars {
