@@ -72,7 +72,7 @@ TEST(word_vectors, refuse_invalid_words_numbers_and_queries) {
   EXPECT_EQ(refusal_of<data_error>([] {
               word_vectors({"a", "a"}, 1, {1, 2});
             }),
-            "two word vectors have the same word (word 1): expected different words, got \"a\"");
+            "two word vectors have the same word (file, word 1): expected different words, got \"a\"");
   EXPECT_EQ(refusal_of<data_error>([] { word_vectors({"a"}, 1, {std::numeric_limits<float>::infinity()}); }),
             "a number of a word vector is not finite (word 0, \"a\"): expected finite numbers, got inf");
   EXPECT_EQ(refusal_of<data_error>([] { corners.nearest("south"); }),

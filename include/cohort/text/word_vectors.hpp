@@ -71,7 +71,7 @@ class word_vectors {
   /// Reads a file.
   ///
   /// Before    the file may be untrusted. Sizes are compared with the file's size before memory is allocated.
-  /// Errors    file_error; data_error with the word's index if the file is damaged.
+  /// Errors    file_error; data_error with the file and the word's index if the file is damaged.
   static word_vectors load(std::string const& path, vector_format format = vector_format::text);
 
  private:

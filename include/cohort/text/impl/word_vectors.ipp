@@ -317,7 +317,13 @@ COHORT_CORE_INLINE word_vectors word_vectors::load(std::string const& path, vect
     }
   }
   file.end();
-  return {std::move(words), static_cast<int>(width), std::move(values)};
+  try {
+    return {std::move(words), static_cast<int>(width), std::move(values)};
+  } catch (data_error const& refused) {
+    refusal const& why = refused.why();
+    throw data_error(
+        {.what = why.what, .where = {path, ", ", why.where}, .expected = why.expected, .got = why.got});
+  }
 }
 
 }  // namespace cohort
