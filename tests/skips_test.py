@@ -20,16 +20,16 @@ if __name__ == "__main__":
 GOOD = "    def test_a(self):\n        self.assertTrue(1)\n"
 BAD = "    def test_b(self):\n        self.assertTrue(0)\n"
 SKIPPED = '    @unittest.skip("{}")\n    def test_{}(self):\n        pass\n'
-BF16, OTHER = SKIPPED.format("no bf16 here", "c"), SKIPPED.format("no luck", "d")
-NOWHERE = '    @classmethod\n    def setUpClass(cls):\n        raise unittest.SkipTest("no bf16 here")\n'
+BF16, OTHER = SKIPPED.format("this processor has no bf16 instructions", "c"), SKIPPED.format("no luck", "d")
+NOWHERE = '    @classmethod\n    def setUpClass(cls):\n        raise unittest.SkipTest("this processor has no bf16 instructions")\n'
 LOG = """Start testing: Nov 28 18:28 UTC
 ----------------------------------------------------------
 1/2 Testing: a
 Output:
 ----------------------------------------------------------
-skipped: x.y: no bf16 here
-skipped: x.y: no bf16 here
-skipped: x.z: no bf16 here
+skipped: x.y: this processor has no bf16 instructions
+skipped: x.y: this processor has no bf16 instructions
+skipped: x.z: this processor has no bf16 instructions
 <end of output>
 ----------------------------------------------------------
 
@@ -46,7 +46,7 @@ the text skipped: is not at the beginning
 class run_python(unittest.TestCase):
     def test_gives_a_status_for_what_has_run(self):
         for body, status, said in ((GOOD, 0, "OK"), (GOOD + BAD, 1, "FAILED"), (GOOD + BF16, 0, "skipped: test_c"), (BF16, 77, "skipped: test_c"),
-                                   (GOOD + NOWHERE, 77, "no bf16 here"), (GOOD + OTHER, 1, "does not list"), (BF16 + OTHER, 1, "does not list"),
+                                   (GOOD + NOWHERE, 77, "this processor has no bf16 instructions"), (GOOD + OTHER, 1, "does not list"), (BF16 + OTHER, 1, "does not list"),
                                    ("    pass\n", 1, "no case has run")):
             with self.subTest(body), tempfile.TemporaryDirectory() as folder:
                 file = pathlib.Path(folder, "a_test.py")
@@ -67,11 +67,11 @@ class run_python(unittest.TestCase):
 class a_summary(unittest.TestCase):
     def test_counts_cases_by_reason(self):
         counts, others = skips.reasons_of(LOG.format("nothing"))
-        self.assertEqual((counts, others), ({"bf16": 2}, []))
+        self.assertEqual((counts, others), ({"this processor has no bf16 instructions": 2}, []))
 
     def test_fails_for_other_reasons(self):
         counts, others = skips.reasons_of(LOG.format("skipped: p.q: no luck"))
-        self.assertEqual((counts, others), ({"bf16": 2}, ["b: p.q: no luck"]))
+        self.assertEqual((counts, others), ({"this processor has no bf16 instructions": 2}, ["b: p.q: no luck"]))
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder, "Testing/Temporary/LastTest.log")
             log.parent.mkdir(parents=True)
@@ -79,7 +79,7 @@ class a_summary(unittest.TestCase):
                 log.write_text(LOG.format(said), encoding="utf-8")
                 done = subprocess.run([sys.executable, FOLDER / "skips.py", folder], capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, status, done.stderr)
-                self.assertEqual(done.stdout, "Skipped: 2 cases:\n  2: bf16\n")
+                self.assertEqual(done.stdout, "Skipped: 2 cases:\n  2: this processor has no bf16 instructions\n")
 
 
 if __name__ == "__main__":
