@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cohort/error/exceptions.hpp>
 #include <cohort/records/record_set.hpp>
 #include <cstddef>
@@ -14,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "../io/memory_file.hpp"
+
 // Defined by libFuzzer; null when a corpus is only replayed.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size)
     __attribute__((weak));
@@ -24,28 +23,6 @@ namespace fuzzed_records {
 inline void require(bool holds) {
   if (!holds) std::abort();
 }
-
-/// A file in memory that has a path.
-class memory_file {
- public:
-  memory_file() : file_(::memfd_create("fuzzed", MFD_CLOEXEC)) {
-    require(file_ >= 0);
-    path_ = "/proc/self/fd/" + std::to_string(file_);
-  }
-  memory_file(memory_file const&) = delete;
-  memory_file& operator=(memory_file const&) = delete;
-  ~memory_file() { ::close(file_); }
-
-  std::string const& path() const { return path_; }
-  void set(std::uint8_t const* data, std::size_t size) const {
-    require(::ftruncate(file_, static_cast<off_t>(size)) == 0);
-    require(::pwrite(file_, data, size, 0) == static_cast<ssize_t>(size));
-  }
-
- private:
-  int file_;
-  std::string path_;
-};
 
 /// Indexes the bytes as a file, and reads all fields. `visit` receives each field: record, name, bytes. A
 /// file is rejected by a data_error with its path, or all its records can be read or are rejected with file
