@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers: the page's network with
-// relu and drop probability 0.2 is built, and the first update of a reduced network on small images equals the
-// formulas. examples/cifar10_original_test.py tests the page's network itself.
+// The settings of SKIL's CIFAR-10 notebook, which use nearly all settings of single layers: the page's
+// network with relu and drop probability 0.2 is built, and the first update of a reduced network on small
+// images equals the formulas. examples/cifar10_original_test.py tests the page's network itself.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
@@ -25,8 +25,8 @@ namespace cifar_settings_test {
 
 using namespace cohort;
 
-/// The page's network with relu and drop probability 0.2, on images of side × side. Its layers have 1/part of the
-/// filters and units.
+/// The page's network with relu and drop probability 0.2, on images of side × side. Its layers have 1/part
+/// of the filters and units.
 constexpr tensor page(builder& net, int side, int part) {
   auto const conv = [&](int kernel, int filters) {
     return [=](tensor x) {
