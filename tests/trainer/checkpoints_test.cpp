@@ -226,7 +226,8 @@ TEST(checkpoints, resume_the_loss_of_a_plateau_even_in_the_middle_of_an_epoch) {
       if (world.rank() == 0) uninterrupted = model;
     });
     std::istringstream file(uninterrupted);
-    plateau const seen = model_file::read(file).plateau();
+    model_file const read = model_file::read(file);
+    plateau const seen = read.plateau();
     EXPECT_LT(seen.factor, 0.6);
     EXPECT_LT(seen.best, 1);
     for (std::string const& from : folder.names())

@@ -28,8 +28,7 @@ class graph {
   /// Copies a network that is well formed and in canonical order.
   explicit graph(graph_view parts);
 
-  graph_view view() const& { return {nodes_, values_, edges_, characters_}; }
-  graph_view view() const&& = delete;  // keep the graph in a variable
+  graph_view view() const { return {nodes_, values_, edges_, characters_}; }
   operator graph_view() const { return view(); }
 
   /// Number of trained elements: see graph_view::parameter_count.

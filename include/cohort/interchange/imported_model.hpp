@@ -35,7 +35,7 @@ class imported_model {
   imported_model(graph network, std::string origin);
 
   cohort::graph const& network() const& { return network_; }
-  cohort::graph const& network() const&& = delete;  // keep the model in a variable
+  cohort::graph network() && { return std::move(network_); }
   std::string const& origin() const& { return origin_; }
   std::string const& origin() const&& = delete;  // keep the model in a variable
 

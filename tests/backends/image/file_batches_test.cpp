@@ -85,7 +85,8 @@ TEST(file_batches, contain_the_examples_of_the_folder) {
   for (std::int64_t i = 0; i < 15; ++i) EXPECT_EQ(packed.label(i), example_of(packed, i).label);
   EXPECT_NE(packed.paths(), folder.paths());
   EXPECT_EQ(packed.archive_of(4), archives[1]);
-  EXPECT_EQ(file_batches(archives).paths(), packed.paths());
+  file_batches const plain(archives);
+  EXPECT_EQ(plain.paths(), packed.paths());
 }
 
 TEST(file_batches, use_the_class_of_the_files_folder_or_external_labels) {

@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::vector<std::byte> const file(first + 1, first + size);
   try {
     if (data[0] % 2 == 0) {
-      require(read_all(npy_array::parse(file, "file").view()) < file.size());
+      npy_array const read = npy_array::parse(file, "file");
+      require(read_all(read.view()) < file.size());
     } else {
       npz_file const read = npz_file::parse(file, "file", max_bytes);
       std::size_t sum = 0;
