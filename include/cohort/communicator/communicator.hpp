@@ -21,7 +21,7 @@ namespace cohort {
 ///
 /// Units     `deadline` limits each wait for an operation, from the beginning of the wait. A process that is
 ///           unreachable for less than `heartbeat` does not count as lost; one that stays unreachable is
-///           reported within 1.4 times this duration. Ranks that are threads ignore it.
+///           reported within 1.5 times this duration. Ranks that are threads ignore it.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};

@@ -40,15 +40,15 @@ bool misbehave(std::string const& deed, cohort::communicator& world) {
   return deed == "returns" || deed == "gives up";
 }
 
-/// Dies while the other ranks start MPI.
-void die_early(int bad) {
+/// Dies or stops while the other ranks start MPI.
+void end_early(int bad, int signal) {
   char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (!rank || std::atoi(rank) != bad) return;
   cohort::detail::roll_call const present;
   waste(1500ms);  // the other ranks detect this rank
-  std::puts("now");
+  std::printf("rank %d is process %d\nnow\n", bad, ::getpid());
   std::fflush(stdout);
-  std::raise(SIGKILL);
+  std::raise(signal);
 }
 
 /// Finalises MPI while a communicator on it exists.
@@ -69,7 +69,8 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   std::string const deed = argv[1];
   int const bad = std::atoi(argv[2]);
-  if (deed == "dies early") die_early(bad);
+  if (deed == "dies early") end_early(bad, SIGKILL);
+  if (deed == "stops early") end_early(bad, SIGSTOP);
   if (deed == "finalises early") return finalise_early(argc, argv);
   return cohort::launch<cohort::mpi>(
       argc, argv, {.deadline = 3s, .heartbeat = 1s, .log = cohort::stderr_sink()},

@@ -51,7 +51,7 @@ class run:
             self.lines.append((time.monotonic(), line.rstrip()))
             if found := re.search(r"^rank (\d) ended with status (\d+)", line):
                 self.statuses[int(found.group(1))] = int(found.group(2))
-                if deed in ("stops", "hangs") and len(self.statuses) == RANKS - 1:
+                if deed in ("stops", "stops early", "hangs") and len(self.statuses) == RANKS - 1:
                     os.kill(processes[BAD], signal.SIGKILL)
         # mpirun may print another rank's line before "now".
         begin = deed_at if deed_at is not None else self.lines[0][0] if self.lines else 0
@@ -94,6 +94,13 @@ class bad_ranks(unittest.TestCase):
     def test_the_others_name_a_rank_that_is_killed_before_mpi_has_started(self):
         self.others_say(run("dies early", *OTHERS_LIVE),
                         "rank 1 has ended before all ranks had called MPI_Init_thread and MPI_Comm_idup$")
+
+    def test_the_others_name_a_rank_that_is_stopped_before_mpi_has_started(self):
+        done = run("stops early", *OTHERS_LIVE)
+        for rank in set(range(RANKS)) - {BAD}:
+            self.assertRegex(done.text(), rf"rank {rank}: timeout after 10000 ms before all ranks had called MPI_Init_thread and "
+                                          r"MPI_Comm_idup: on this host ranks 0, 1, 2 have started; rank 1 is stopped\b")
+            self.assertEqual(done.statuses.get(rank), 75, done.text())
 
     def test_the_others_name_a_rank_that_is_stopped(self):
         self.others_say(run("stops", *OTHERS_LIVE),

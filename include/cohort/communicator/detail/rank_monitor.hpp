@@ -110,7 +110,7 @@ class rank_monitor {
   virtual void on_stop() noexcept {}
 
   void handle(int from, control_message what, std::span<std::byte const> bytes);
-  /// Announces soon that a rank is lost, unless it has left or failed, or a report of the cause arrives first.
+  /// Announces soon that a rank is lost, unless it has left or failed, or a report of the cause comes first.
   /// `how`: "has closed its connection".
   void report_lost(int r, std::string const& how);
   /// The bytes of a beat.
@@ -175,7 +175,7 @@ class rank_monitor {
   /// Silence after which a rank is lost: it has been unreachable for heartbeat_ although its last beat came
   /// some time before, and a last question has had time for an answer.
   clock::duration longest_silence() const {
-    return heartbeat_ + beat_interval() * (size() - 1) + heartbeat_ / 8;
+    return heartbeat_ + beat_interval() * (size() - 1) + heartbeat_ / 4;
   }
 
   void send_to_all(control_message what, std::span<std::byte const> bytes);

@@ -24,17 +24,20 @@ class roll_call {
   /// Checks which ranks of the job are alive. Returns those that an earlier call found alive and that have
   /// ended since.
   std::vector<int> ended_ranks();
-  /// Text of the form "on this host ranks 0, 2 have started, and 1 rank has not"; "" if nothing is known.
+  /// Text of the form "on this host ranks 0, 2 have started, and 1 rank has not; rank 2 is stopped"; "" if
+  /// nothing is known.
   std::string describe() const;
 
  private:
-  bool is_alive(int rank) const;
+  /// Also sets processes_, if the connection succeeds.
+  bool is_alive(int rank);
 
   std::string job_;
   int rank_ = -1;
   int socket_ = -1;
   int local_size_ = 0;  // 0: unknown
   std::vector<char> seen_;
+  std::vector<int> processes_;  // 0: unknown
 };
 
 }  // namespace cohort::detail

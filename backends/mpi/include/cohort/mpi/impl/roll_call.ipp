@@ -12,7 +12,9 @@
 #include <cohort/mpi/detail/roll_call.hpp>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 namespace cohort::detail {
@@ -53,6 +55,7 @@ COHORT_MPI_INLINE roll_call::roll_call() {
       || ::listen(socket_, waiting_connections) != 0)
     return;
   seen_.resize(static_cast<std::size_t>(ranks));
+  processes_.resize(seen_.size());
 }
 
 COHORT_MPI_INLINE roll_call::~roll_call() {
@@ -69,25 +72,44 @@ COHORT_MPI_INLINE std::vector<int> roll_call::ended_ranks() {
   return ended;
 }
 
+/// Whether a signal has stopped a process (SIGSTOP, SIGTSTP), or a debugger.
+COHORT_MPI_INLINE bool is_stopped(int process) {
+  std::string stat;
+  std::getline(std::ifstream(text_of({"/proc/", process, "/stat"})), stat);
+  std::size_t const name_end = stat.rfind(')');  // "123 (name) T …"
+  if (process <= 0 || name_end == stat.npos || name_end + 2 >= stat.size()) return false;
+  return stat[name_end + 2] == 'T' || stat[name_end + 2] == 't';
+}
+
 COHORT_MPI_INLINE std::string roll_call::describe() const {
-  std::vector<int> started;
-  for (std::size_t rank = 0; rank < seen_.size(); ++rank)
-    if (seen_[rank]) started.push_back(static_cast<int>(rank));
+  std::vector<int> started, stopped;
+  for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+    if (!seen_[rank]) continue;
+    started.push_back(static_cast<int>(rank));
+    if (is_stopped(processes_[rank])) stopped.push_back(static_cast<int>(rank));
+  }
   if (started.empty()) return {};
   int const missing = local_size_ - static_cast<int>(started.size());
-  return text_of(
-      {"on this host ", named_ranks(started), started.size() == 1 ? " has started" : " have started",
-       missing > 0 ? text_of({", and ", missing, missing == 1 ? " rank has not" : " ranks have not"})
-                   : std::string()});
+  std::string made = text_of(
+      {"on this host ", named_ranks(started), started.size() == 1 ? " has started" : " have started"});
+  if (missing > 0) made += text_of({", and ", missing, missing == 1 ? " rank has not" : " ranks have not"});
+  if (!stopped.empty())
+    made += text_of({"; ", named_ranks(stopped), stopped.size() == 1 ? " is stopped" : " are stopped"});
+  return made;
 }
 
 /// If the socket's queue of waiting connections is full, connect fails with EAGAIN. The process is then
 /// alive.
-COHORT_MPI_INLINE bool roll_call::is_alive(int rank) const {
+COHORT_MPI_INLINE bool roll_call::is_alive(int rank) {
   int const probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return true;
   socket_name const its(text_of({job_, rank}));
-  bool const alive = ::connect(probe, its.get(), its.bytes) == 0 || errno != ECONNREFUSED;
+  bool const connects = ::connect(probe, its.get(), its.bytes) == 0,
+             alive = connects || errno != ECONNREFUSED;
+  ucred its_process{};
+  socklen_t bytes = sizeof its_process;
+  if (connects && ::getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &its_process, &bytes) == 0)
+    processes_[static_cast<std::size_t>(rank)] = its_process.pid;
   ::close(probe);
   return alive;
 }

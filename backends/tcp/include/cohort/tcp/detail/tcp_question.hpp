@@ -4,32 +4,43 @@
 #include <cohort/tcp/detail/frame.hpp>
 #include <cohort/tcp/detail/secure_stream.hpp>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <vector>
 
 namespace cohort::detail {
 
-/// Asks a silent rank for a beat, on a connection of its own for each attempt. The messages of an interrupted
+/// Asks a silent rank for a beat, on a connection of its own for each attempt. Several attempts are pending, because
+/// an answer may take longer than the time between them. The messages of an interrupted
 /// connection do not arrive when the interruption ends, but when TCP sends them again: after a time that
 /// doubles with each attempt, so that the silence is up to twice as long.
 ///
 /// Source    RFC 6298, 5.5: exponential back-off.
 class tcp_question {
  public:
-  /// Begins an attempt, unless one has begun within `patience`. `at`: addresses of the rank, which are used
-  /// in turn.
+  /// Begins an attempt, unless one has begun within `interval`. `at`: addresses of the rank, which are used in
+  /// turn.
   void ask(std::vector<endpoint> const& at, greeting const& hello, tls_identity const& identity,
-           std::chrono::steady_clock::duration patience, socket_api& by);
-  /// Continues the attempt. Returns the table of a beat, if the rank has answered.
+           std::chrono::steady_clock::duration interval, socket_api& by);
+  /// Continues the attempts. Returns the table of a beat, if the rank has answered. Then all attempts end.
   std::optional<std::vector<std::byte>> advance();
-  bool is_pending() const { return stream_.is_open(); }
+  bool is_pending() const { return !pending_.empty(); }
 
  private:
-  secure_stream stream_;
+  static constexpr std::size_t most_pending = 4;
+
+  struct attempt {
+    secure_stream stream;
+    std::vector<std::byte> hello;     // what is not sent yet
+    std::vector<std::byte> answer{};  // as far as it has arrived
+    bool has_answer = false;          // a whole beat
+  };
+  /// Returns whether an attempt is still pending.
+  static bool advance(attempt& one);
+
   std::chrono::steady_clock::time_point next_{};
   std::size_t attempts_ = 0;
-  std::vector<std::byte> hello_;   // what is not sent yet
-  std::vector<std::byte> answer_;  // as far as it has arrived
+  std::deque<attempt> pending_;
 };
 
 /// The answer of a rank to a tcp_question.

@@ -10,53 +10,53 @@ namespace cohort::detail {
 
 COHORT_TCP_INLINE void tcp_question::ask(std::vector<endpoint> const& at, greeting const& hello,
                                          tls_identity const& identity,
-                                         std::chrono::steady_clock::duration patience, socket_api& by) {
+                                         std::chrono::steady_clock::duration interval, socket_api& by) {
   auto const now = by.time().now();
   if (now < next_ || at.empty()) return;
-  next_ = now + patience;
+  next_ = now + interval;
+  if (pending_.size() == most_pending) pending_.pop_front();
   auto const bytes = hello.encoded();
-  hello_.assign(bytes.begin(), bytes.end());
-  answer_.clear();
   try {
-    stream_ = secure_stream(tcp_socket::connecting(at[attempts_++ % at.size()], by),
-                            secure_stream::role::client, identity);
+    pending_.push_back({secure_stream(tcp_socket::connecting(at[attempts_++ % at.size()], by),
+                                      secure_stream::role::client, identity),
+                        {bytes.begin(), bytes.end()}});
   } catch (communicator_error const&) {  // the next attempt may succeed
-    stream_ = {};
   }
 }
 
 COHORT_TCP_INLINE std::optional<std::vector<std::byte>> tcp_question::advance() {
-  if (!stream_.is_open()) return std::nullopt;
-  auto const end = [&] {
-    stream_ = {};
-    return std::nullopt;
-  };
-  secure_stream::progress const now = stream_.advance();
-  if (now == secure_stream::progress::failed) return end();
-  if (now == secure_stream::progress::waits) return std::nullopt;
-  while (!hello_.empty()) {
-    std::optional<std::size_t> const moved = stream_.send(hello_);
-    if (!moved) return end();
-    if (*moved == 0) return std::nullopt;
-    hello_.erase(hello_.begin(), hello_.begin() + static_cast<std::ptrdiff_t>(*moved));
+  std::erase_if(pending_, [](attempt& one) { return !advance(one) && !one.has_answer; });
+  auto const answered = std::ranges::find(pending_, true, &attempt::has_answer);
+  if (answered == pending_.end()) return std::nullopt;
+  std::vector<std::byte> table(answered->answer.begin() + frame_header::bytes, answered->answer.end());
+  pending_.clear();
+  return table;
+}
+
+COHORT_TCP_INLINE bool tcp_question::advance(attempt& one) {
+  secure_stream::progress const now = one.stream.advance();
+  if (now != secure_stream::progress::ready) return now == secure_stream::progress::waits;
+  while (!one.hello.empty()) {
+    std::optional<std::size_t> const moved = one.stream.send(one.hello);
+    if (!moved) return false;
+    if (*moved == 0) return true;
+    one.hello.erase(one.hello.begin(), one.hello.begin() + static_cast<std::ptrdiff_t>(*moved));
   }
   while (true) {
     std::byte piece[4096];
-    std::optional<std::size_t> const moved = stream_.receive(piece);
-    if (!moved) return end();
-    if (*moved == 0) return std::nullopt;
-    answer_.insert(answer_.end(), piece, piece + *moved);
-    if (answer_.size() < frame_header::bytes) continue;
+    std::optional<std::size_t> const moved = one.stream.receive(piece);
+    if (!moved) return false;
+    if (*moved == 0) return true;
+    one.answer.insert(one.answer.end(), piece, piece + *moved);
+    if (one.answer.size() < frame_header::bytes) continue;
     try {
       auto const head =
-          frame_header::decoded(std::span<std::byte const>(answer_).first<frame_header::bytes>());
-      if (head.is != frame_header::kind::control || head.what != control_message::beat) return end();
-      if (answer_.size() < frame_header::bytes + head.frame_bytes) continue;
-      std::vector<std::byte> table(answer_.begin() + frame_header::bytes, answer_.end());
-      end();
-      return table;
+          frame_header::decoded(std::span<std::byte const>(one.answer).first<frame_header::bytes>());
+      if (head.is != frame_header::kind::control || head.what != control_message::beat) return false;
+      one.has_answer = one.answer.size() >= frame_header::bytes + head.frame_bytes;
+      if (one.has_answer) return true;
     } catch (communicator_error const&) {  // no rank sends this
-      return end();
+      return false;
     }
   }
 }
