@@ -172,7 +172,11 @@ class simulated_job {
       members.rank = rank;
       std::vector<detail::tcp_socket> listening;
       listening.push_back(std::move(listening_[static_cast<std::size_t>(rank)]));
-      communicator_settings const how{.deadline = 60s, .heartbeat = scenario::heartbeat};
+      communicator_settings const how{
+          .deadline = 10s, .heartbeat = scenario::heartbeat, .log = [&](std::string_view line) {
+            std::string const itself = " for rank " + std::to_string(rank) + " ";
+            if (line.find(itself) != line.npos) waits_for_itself_ = line;
+          }};
       auto wire = std::make_unique<detail::tcp_transport>(std::move(listening), std::move(members), identity_,
                                                           how, last_trouble, host);
       detail::tcp_transport& transport = *wire;
@@ -259,6 +263,7 @@ class simulated_job {
     bool const ends_victim = what_.what == fault::kill || what_.what == fault::stop;
     bool const lasts = ends_victim || what_.what == fault::cut || what_.what == fault::cut_link;
     bool const by_itself = what_.ranks == 2 && lasts && !ends_victim;  // a rank cannot know whose link is cut
+    if (!waits_for_itself_.empty()) return waits_for_itself_;
     bool is_named = false;
     for (int r = 0; r < what_.ranks; ++r) {
       outcome const& one = of(r);
@@ -284,7 +289,8 @@ class simulated_job {
   detail::tls_identity identity_{};
   detail::tcp_membership members_;
   std::vector<outcome> outcomes_;
-  bool is_needed_ = false;  // the victim of a kill or stop, by the others
+  std::string waits_for_itself_;  // a line of a log
+  bool is_needed_ = false;        // the victim of a kill or stop, by the others
   simulated_network net_;
   std::vector<detail::tcp_socket> listening_;
 };
