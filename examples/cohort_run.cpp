@@ -59,7 +59,7 @@ OMP_NUM_THREADS, unless it is set. Processes on other hosts also receive all var
 The output of each rank is printed line by line, after its number in brackets. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and
 SIGUSR2 are passed to all processes. After a second SIGINT, SIGTERM or SIGHUP they have 10 seconds to end; a third one
 kills them. If one process fails, the others have 15 seconds to end; then they are terminated. If cohort-run itself is
-killed, its processes on all hosts receive SIGTERM, and SIGKILL after 15 seconds.
+killed, its processes on all hosts receive SIGTERM, and SIGKILL 10 to 15 seconds later.
 The exit status is that of the first process that failed for a reason of its own, otherwise 75 if ranks were lost, or 0.
 A process is lost if it exits with status 75, if a signal ends it, or if ssh loses its connection (status 255).
 )";
@@ -409,6 +409,12 @@ class run {
       variables.emplace_back("COHORT_SECRET_FILE", secret_here_->path());
     process one{
         .rank = rank, .remote = !on.name.empty(), .on = on.name.empty() ? std::string() : " on " + on.name};
+    if (!given_.output.empty()) {
+      auto const path = std::filesystem::path(given_.output) / (std::to_string(rank) + ".log");
+      one.copy.open(path, restart_ > 0 ? std::ios::app : std::ios::trunc);
+      if (!one.copy)
+        throw std::runtime_error("--output: cannot write " + path.string() + ": " + std::strerror(errno));
+    }
     int out[2], err[2], in[2] = {-1, -1};
     if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0
         || (one.remote && ::pipe2(in, O_CLOEXEC) != 0))
@@ -437,9 +443,6 @@ class run {
       if (::write(one.input, script.data(), script.size()) != static_cast<ssize_t>(script.size()))
         throw std::runtime_error("cannot send the command to " + on.name);
     }
-    if (!given_.output.empty())
-      one.copy.open(std::filesystem::path(given_.output) / (std::to_string(rank) + ".log"),
-                    restart_ > 0 ? std::ios::app : std::ios::trunc);
     processes_.push_back(std::move(one));
   }
 
@@ -539,7 +542,7 @@ class run {
         "kill -0 $shell || exit\n"
         "send TERM; n=0\n"
         "while [ $n -lt "
-        + std::to_string(grace.count())
+        + std::to_string(patience.count())
         + " ] && kill -0 $shell; do sleep 1; n=$((n + 1)); done\n"
           "kill -0 $shell && send KILL) <&3 2>/dev/null >/dev/null &\n"
           "exec 3<&-; exec \"$@\" < /dev/null' sh $$ \"$secret\""

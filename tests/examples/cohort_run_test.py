@@ -51,6 +51,12 @@ class cohort_run(unittest.TestCase):
         for rank in range(2):
             self.assertEqual(sorted((self.folder / f"logs/{rank}.log").read_text().splitlines()), ["a bc", "end", "problem"])
 
+    def test_starts_nothing_if_it_cannot_write_the_output(self):
+        (self.folder / "logs/0.log").mkdir(parents=True)
+        done = self.run_it("-n", 2, "--output", "logs", script="touch started", expect=1)
+        self.assertEqual(done.stderr, "cohort-run: --output: cannot write logs/0.log: Is a directory\n")
+        self.assertFalse((self.folder / "started").exists())
+
     def test_returns_the_status_of_the_process_that_failed_itself(self):
         done = self.run_it("-n", 3, script="[ $COHORT_RANK = 1 ] && exit 3; exit 75", expect=3)
         self.assertIn("cohort-run: rank 1 has exited with status 3", done.stderr)
