@@ -210,7 +210,8 @@ TEST(classification, refuses_bytes_of_no_report_and_is_unchanged) {
   EXPECT_NE(refused(classification_report(3, {.top = 2, .labels = {"a", "b", "c"}}).to_bytes())
                 .find("hash of the labels"),
             std::string::npos);
-  EXPECT_NE(refused({}).find("kind of report): expected more bytes, got the end of the bytes"), std::string::npos);
+  EXPECT_NE(refused({}).find("kind of report): expected more bytes, got the end of the bytes"),
+            std::string::npos);
 }
 
 TEST(classification, refuses_more_examples_than_can_be_counted) {
@@ -331,8 +332,9 @@ TEST(classification, refuses_settings_and_reports_that_do_not_match) {
   EXPECT_THROW(classification_report(3, {.top = 4}), setting_error);
   EXPECT_THROW(classification_report(3, {.labels = {"a", "b"}}), setting_error);
   classification_report report(3);
-  EXPECT_EQ(refusal_of<setting_error>([&] { report.merge(classification_report(4)); }),
-            "cannot merge classification reports (settings): expected 3 classes, top 1, got 4 classes, top 1");
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { report.merge(classification_report(4)); }),
+      "cannot merge classification reports (settings): expected 3 classes, top 1, got 4 classes, top 1");
   EXPECT_THROW(report.merge(classification_report(3, {.top = 2})), setting_error);
   EXPECT_THROW(report.merge(classification_report(3, {.labels = {"a", "b", "c"}})), setting_error);
 }
@@ -354,8 +356,8 @@ TEST(classification, prints_a_readable_report) {
   1 Käfer           0.3333  0.5000  0.4000         2          3
   2 ship                 -  0.0000  0.0000         1          0
   3 truck           0.0000       -  0.0000         0          1
-  macro mean        0.4444  0.3333  0.2667
-  weighted mean     0.6667  0.4000  0.4267
+  macro mean        0.3333  0.2500  0.2667
+  weighted mean     0.5333  0.4000  0.4267
   micro mean        0.4000  0.4000  0.4000
 
   true \ predicted  0  1  2  3
@@ -366,8 +368,27 @@ TEST(classification, prints_a_readable_report) {
 
   never predicted (1): 2 ship
   without examples (1): 3 truck
-  classes excluded from the macro mean because of 0/0: 1 from precision, 1 from recall
+  classes with 0/0, counted as 0 in macro and weighted means: 1 of precision, 1 of recall
 )");
+}
+
+TEST(classification, leaves_classes_with_zero_by_zero_out_of_means_on_request) {
+  classification_report counted(3), left_out(3, {.zero_division = cohort::zero_division::leave_out});
+  std::vector<float> const scores{0.7f, 0.2f, 0.1f, 0.3f, 0.6f, 0.1f, 0.8f, 0.1f, 0.1f};
+  for (classification_report* one : {&counted, &left_out}) one->add(rows(scores, 3), labels{0, 1, 2});
+  EXPECT_DOUBLE_EQ(*counted.precision(), (0.5 + 1 + 0) / 3);
+  EXPECT_DOUBLE_EQ(*left_out.precision(), (0.5 + 1) / 2);
+  EXPECT_NE(counted.stats().find("counted as 0 in macro and weighted means: 1 of precision\n"),
+            std::string::npos)
+      << counted.stats();
+  EXPECT_NE(left_out.stats().find("left out of macro and weighted means: 1 of precision\n"),
+            std::string::npos)
+      << left_out.stats();
+  left_out.merge(counted.to_bytes());
+  EXPECT_DOUBLE_EQ(*left_out.precision(), (0.5 + 1) / 2) << "the setting is that of the report";
+  left_out.clear();
+  left_out.add(rows(scores, 3), labels{0, 1, 2});
+  EXPECT_DOUBLE_EQ(*left_out.precision(), (0.5 + 1) / 2);
 }
 
 TEST(classification, abbreviates_many_classes) {

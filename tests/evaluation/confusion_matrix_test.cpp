@@ -11,9 +11,11 @@ namespace confusion_matrix_test {
 
 using cohort::averaging;
 using cohort::confusion_matrix;
+using cohort::zero_division;
 
-confusion_matrix matrix_of(std::vector<std::vector<int>> const& counts) {
-  confusion_matrix matrix(static_cast<int>(counts.size()));
+confusion_matrix matrix_of(std::vector<std::vector<int>> const& counts,
+                           zero_division undefined = zero_division::zero) {
+  confusion_matrix matrix(static_cast<int>(counts.size()), undefined);
   for (int actual = 0; actual < matrix.classes(); ++actual) {
     for (int predicted = 0; predicted < matrix.classes(); ++predicted) {
       for (int i = counts[actual][predicted]; i > 0; --i) matrix.add(actual, predicted);
@@ -68,18 +70,48 @@ TEST(confusion_matrix, correlates_as_by_hand) {
   EXPECT_DOUBLE_EQ(*two.mcc(), *two.mcc(0)) << "two classes: the same as one against the other";
 }
 
-TEST(confusion_matrix, excludes_zero_by_zero_from_means_and_counts_it) {
-  // Class 2 is never predicted; classes 3 and 4 never occur.
-  auto const m =
-      matrix_of({{2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}});
+// Class 2 is never predicted; class 3 never occurs; class 4 neither occurs nor is predicted.
+std::vector<std::vector<int>> const with_empty_classes{
+    {2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}};
+
+/// The means are those of scikit-learn 1.9: precision_recall_fscore_support(…, zero_division=0).
+TEST(confusion_matrix, counts_zero_by_zero_as_0_in_means) {
+  auto const m = matrix_of(with_empty_classes);
+  EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0 + 0) / 4);
+  EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0 + 0) / 4);
+  EXPECT_DOUBLE_EQ(*m.f_beta(), (4.0 / 6 + 2.0 / 6 + 0 + 0) / 4);
+  EXPECT_DOUBLE_EQ(*m.g_measure(), (2.0 / 3 + std::sqrt(1.0 / 8)) / 4);
+  EXPECT_DOUBLE_EQ(*m.precision(averaging::weighted), (3 * 2.0 / 3 + 2 * 1.0 / 4 + 3 * 0) / 8);
+  EXPECT_DOUBLE_EQ(*m.recall(averaging::weighted), 3.0 / 8) << "the accuracy";
+  EXPECT_EQ(m.precision(2), std::nullopt) << "a ratio of 0/0 itself is empty";
+}
+
+TEST(confusion_matrix, never_predicting_a_class_lowers_the_means) {
+  EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}).precision(), 0.45);
+  EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}).precision(averaging::weighted), 0.81);
+  EXPECT_DOUBLE_EQ(*matrix_of({{90, 0}, {10, 0}}, zero_division::leave_out).precision(), 0.9);
+}
+
+TEST(confusion_matrix, has_means_of_1_if_classes_are_neither_in_the_data_nor_predicted) {
+  auto const m = matrix_of({{3, 0, 0}, {0, 2, 0}, {0, 0, 0}});
+  for (auto const& one : {m.precision(), m.recall(), m.f_beta(), m.g_measure(), m.mcc(averaging::macro)})
+    EXPECT_DOUBLE_EQ(*one, 1);
+}
+
+TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_on_request_and_counts_it) {
+  auto const m = matrix_of(with_empty_classes, zero_division::leave_out);
   EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0) / 3);
   EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0) / 3);
   EXPECT_DOUBLE_EQ(*m.f_beta(), (4.0 / 6 + 2.0 / 6 + 0 + 0) / 4);
   EXPECT_DOUBLE_EQ(*m.precision(averaging::weighted), (3 * 2.0 / 3 + 2 * 1.0 / 4) / 5);
-  auto undefined_classes = [&](auto metric) { return m.average(averaging::macro, metric).undefined_classes; };
-  EXPECT_EQ(undefined_classes([](auto const& c) { return c.precision(); }), 2);
-  EXPECT_EQ(undefined_classes([](auto const& c) { return c.recall(); }), 2);
-  EXPECT_EQ(undefined_classes([](auto const& c) { return c.f_beta(); }), 1);
+  for (auto const how : {zero_division::zero, zero_division::leave_out}) {
+    auto undefined_classes = [&](auto metric) {
+      return matrix_of(with_empty_classes, how).average(averaging::macro, metric).undefined_classes;
+    };
+    EXPECT_EQ(undefined_classes([](auto const& c) { return c.precision(); }), 1);
+    EXPECT_EQ(undefined_classes([](auto const& c) { return c.recall(); }), 1);
+    EXPECT_EQ(undefined_classes([](auto const& c) { return c.f_beta(); }), 0);
+  }
 }
 
 TEST(confusion_matrix, has_no_numbers_without_examples) {

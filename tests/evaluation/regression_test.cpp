@@ -172,6 +172,7 @@ TEST(regression, prints_a_readable_report) {
   0 height  0.3750  0.5000  0.6124  0.9486       0.9849
   1 Größe   0.0000  0.0000  0.0000       -            -
   mean      0.1875  0.2500  0.3062  0.9486       0.9849
+  columns with 0/0, left out of the means: 1 of R², 1 of correlation
 )");
 }
 

@@ -202,6 +202,7 @@ TEST(roc, prints_a_readable_report) {
   1 dog          1         2  0.7500             0.5000
   2 ship         0         3       -                  -
   mean                        0.8750             0.7500
+  columns without a curve, left out of the means: 1
 )");
 }
 

@@ -23,6 +23,8 @@ namespace cohort {
 struct classification_options {
   int top = 1;                        ///< N of the top-N accuracy
   std::vector<std::string> labels{};  ///< names of the classes, in order; may be empty
+  cohort::zero_division zero_division =
+      cohort::zero_division::zero;  ///< of classes in macro and weighted means
 };
 
 /// Metrics of a classifier, from its scores and the true labels.
@@ -33,7 +35,7 @@ struct classification_options {
 ///           for reports with different settings. The report is unchanged after an error.
 /// Exact     the predicted class has the highest score; of equal scores, the lowest class. Merged shards have
 ///           the counts of one report over all data, and its log loss up to a relative error of 1e-12. Values
-///           of 0/0: see confusion_matrix.
+///           of 0/0: see confusion_matrix; stats prints the number of such classes.
 class classification_report : public evaluator, private confusion_matrix {
  public:
   explicit classification_report(int classes, classification_options options = {});

@@ -12,17 +12,22 @@ namespace cohort {
 /// weighted: the mean weighted by how often each class occurs.
 enum class averaging : std::uint8_t { macro, micro, weighted };
 
+/// How macro and weighted means count a class whose metric is 0/0, such as the precision of a class that is
+/// never predicted: as 0 (scikit-learn's zero_division=0), or not at all.
+enum class zero_division : std::uint8_t { zero, leave_out };
+
 /// Number of examples of each class that were predicted as each class, and the metrics that follow from these
 /// counts.
 ///
 /// Units     examples; 8·C² bytes of memory for C classes.
-/// Exact     a value of 0/0 is empty, and its class is excluded from macro and weighted means.
+/// Exact     a value of 0/0 is empty; for means see zero_division. A class that neither occurs nor was
+///           predicted is in no mean, as in scikit-learn.
 class confusion_matrix {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;  ///< see binary_counts
 
   /// Errors    setting_error unless 2 ≤ `classes` ≤ 100000.
-  explicit confusion_matrix(int classes);
+  explicit confusion_matrix(int classes, zero_division undefined = zero_division::zero);
 
   /// Counts one example.  Before: both are valid classes.
   void add(int actual, int predicted);
@@ -62,7 +67,7 @@ class confusion_matrix {
   std::optional<double> g_measure(int c) const { return of(c).g_measure(); }
   std::optional<double> mcc(int c) const { return of(c).mcc(); }
 
-  /// Metric of all classes; macro: the mean over the classes.
+  /// Metric of all classes; macro: the mean over the classes that occur or were predicted.
   std::optional<double> precision(averaging how = averaging::macro) const;
   std::optional<double> recall(averaging how = averaging::macro) const;
   std::optional<double> f_beta(averaging how = averaging::macro, double beta = 1) const;
@@ -73,7 +78,7 @@ class confusion_matrix {
 
   struct class_mean {
     std::optional<double> value;
-    int undefined_classes = 0;  // classes for which the metric is 0/0
+    int undefined_classes = 0;  // classes that occur or were predicted, and for which the metric is 0/0
   };
   /// Average of any value that `metric` computes from binary_counts.
   template <class Metric>
@@ -84,13 +89,14 @@ class confusion_matrix {
     for (int k = 0; k < classes_; ++k) {
       binary_counts const c = of(k);
       pooled += c;
+      if (c.actual() == 0 && c.predicted() == 0) continue;
       std::optional<double> const number = metric(c);
       if (!number) {
         ++result.undefined_classes;
-        continue;
+        if (undefined_ == zero_division::leave_out) continue;
       }
       double const weight = how == averaging::weighted ? static_cast<double>(c.actual()) : 1;
-      sum += weight * *number;
+      sum += weight * number.value_or(0);
       weights += weight;
     }
     if (how == averaging::micro) {
@@ -105,6 +111,7 @@ class confusion_matrix {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   int classes_;
+  zero_division undefined_;
   std::vector<std::int64_t> counts_;  // actual × predicted
   std::int64_t examples_ = 0;
 };

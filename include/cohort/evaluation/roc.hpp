@@ -31,7 +31,7 @@ struct roc_options {
 /// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
 ///           error.
 /// Exact     see roc_curve: merged shards give the same bits as one report over all data. Columns without a
-///           curve are excluded from means.
+///           curve are left out of means; stats prints their number.
 class roc_report final : public evaluator {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;

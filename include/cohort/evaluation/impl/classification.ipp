@@ -10,7 +10,7 @@
 namespace cohort {
 
 COHORT_CORE_INLINE classification_report::classification_report(int classes, classification_options options)
-    : confusion_matrix(classes), options_(std::move(options)) {
+    : confusion_matrix(classes, options.zero_division), options_(std::move(options)) {
   if (options_.top < 1 || options_.top > classes) {
     refuse("cannot create a classification report", "top", "1 to " + std::to_string(classes),
            std::to_string(options_.top));
@@ -202,14 +202,17 @@ COHORT_CORE_INLINE std::string classification_report::remarks_text() const {
   list("never predicted", [](binary_counts const& c) { return c.predicted() == 0; });
   list("without examples", [](binary_counts const& c) { return c.actual() == 0; });
 
-  std::string excluded;
+  std::string undefined;
   auto note = [&](char const* metric, int classes) {
-    if (classes > 0) excluded += detail::text_of({excluded.empty() ? "" : ", ", classes, " from ", metric});
+    if (classes > 0) undefined += detail::text_of({undefined.empty() ? "" : ", ", classes, " of ", metric});
   };
   note("precision", average(averaging::macro, [](auto const& c) { return c.precision(); }).undefined_classes);
   note("recall", average(averaging::macro, [](auto const& c) { return c.recall(); }).undefined_classes);
   note("F1", average(averaging::macro, [](auto const& c) { return c.f_beta(); }).undefined_classes);
-  if (!excluded.empty()) text += "  classes excluded from the macro mean because of 0/0: " + excluded + '\n';
+  bool const counts = options_.zero_division == zero_division::zero;
+  if (!undefined.empty())
+    text += detail::text_of({"  classes with 0/0, ", counts ? "counted as 0 in" : "left out of",
+                             " macro and weighted means: ", undefined, '\n'});
   if (!probabilities_) text += "  no log loss: the scores of at least one example are not probabilities\n";
   return text;
 }

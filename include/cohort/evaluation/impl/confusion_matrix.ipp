@@ -9,7 +9,8 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE confusion_matrix::confusion_matrix(int classes) : classes_(classes) {
+COHORT_CORE_INLINE confusion_matrix::confusion_matrix(int classes, zero_division undefined)
+    : classes_(classes), undefined_(undefined) {
   if (classes < 2 || classes > 100'000) {
     throw setting_error({.what = "cannot create a confusion matrix",
                          .where = "classes",

@@ -119,7 +119,17 @@ COHORT_CORE_INLINE std::string regression_report::stats() const {
                number(correlation(c))});
   if (columns() > 1)
     table.add({"mean", number(mse()), number(mae()), number(rmse()), number(r2()), number(correlation())});
-  return detail::text_of({"  ", examples(), " examples\n"}) + table.text();
+  std::string const text = detail::text_of({"  ", examples(), " examples\n"}) + table.text();
+  if (columns() == 1) return text;
+  std::string undefined;
+  auto const note = [&](char const* metric, std::optional<double> (regression_report::*value)(int) const) {
+    int count = 0;
+    for (int c = 0; c < columns(); ++c) count += (this->*value)(c) ? 0 : 1;
+    if (count > 0) undefined += detail::text_of({undefined.empty() ? "" : ", ", count, " of ", metric});
+  };
+  note("R²", &regression_report::r2);
+  note("correlation", &regression_report::correlation);
+  return undefined.empty() ? text : text + "  columns with 0/0, left out of the means: " + undefined + '\n';
 }
 
 COHORT_CORE_INLINE std::optional<double> regression_report::column::mean(

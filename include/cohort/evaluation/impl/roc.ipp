@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -100,7 +101,11 @@ COHORT_CORE_INLINE std::string roc_report::stats() const {
     row(labels_.name(c), of(c).positive(), of(c).negative(), of(c).auc(), of(c).average_precision());
   if (columns() > 1)
     table.add({"mean", "", "", detail::decimal_text(auc(), 4), detail::decimal_text(average_precision(), 4)});
-  return table.text();
+  auto const undefined = std::ranges::count_if(curves_, [](roc_curve const& one) { return !one.auc(); });
+  return columns() == 1 || undefined == 0
+             ? table.text()
+             : detail::text_of(
+                 {table.text(), "  columns without a curve, left out of the means: ", undefined, '\n'});
 }
 
 }  // namespace cohort
