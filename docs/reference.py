@@ -206,7 +206,8 @@ def signature(text):
         if depth == 0 and (char == ";" or text.startswith((" {", " : "), place)):
             text = text[:place]
             break
-    return re.sub(r"^(?:(?:explicit|virtual|constexpr|inline|friend) )+|(?: override| final)$", "", text).strip()
+    text = re.sub(r"^(?:(?:explicit|virtual|constexpr|inline|friend) )+|(?: override| final)$", "", text).strip()
+    return re.sub(r"(?<=\))(| const) ?&$", r"\1", text)  # for temporaries, the member is deleted
 
 
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'')

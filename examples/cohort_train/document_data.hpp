@@ -30,8 +30,8 @@
 namespace cohort_train {
 
 /// Training and test set of a document, and the pipeline and the encoder of a table. `rows`: of a table with
-/// a pipeline. `notices`: about the columns of a table. `skipped` counts the reads of damaged records that were skipped by this process; null without
-/// records.
+/// a pipeline. `notices`: about the columns of a table. `skipped` counts the reads of damaged records that
+/// were skipped by this process; null without records.
 struct document_data {
   cohort::dataset train;
   std::optional<cohort::dataset> test{};

@@ -18,6 +18,7 @@ namespace detail {
 struct table_content;
 struct table_column;
 struct column_facts;
+/// Returns what check_column needs about a column.
 column_facts facts_of(data_table const& table, std::string const& column);
 }  // namespace detail
 

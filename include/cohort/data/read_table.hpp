@@ -48,8 +48,8 @@ struct table_settings {
 /// not begin with a quote is part of the text.
 ///
 /// A column contains numbers if every field is a number or missing, otherwise texts. Blanks around a number
-/// and quotes of a number are ignored. If most fields of a column of texts are numbers, its texts can be read,
-/// but a table_encoder refuses it, unless text_columns contains it.
+/// and quotes of a number are ignored. If most fields of a column of texts are numbers, its texts can be
+/// read, but a table_encoder refuses it, unless text_columns contains it.
 ///
 /// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
 ///           with another number of fields than the first line, an unterminated quote, text after a closing

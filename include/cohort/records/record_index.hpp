@@ -69,8 +69,8 @@ struct record_index {
 /// `index`       reads a file from its beginning to its end, and returns its index. file_error; data_error
 ///               with the byte if the file is damaged.
 /// `inflate`     decompresses the blocks of an index; may be empty if no index has blocks.
-/// `grouping`    the rule by which the parts of a record are found, for the message about a missing field; may
-///               be empty.
+/// `grouping`    the rule by which the parts of a record are found, for the message about a missing field;
+///               may be empty.
 /// `content`     may be empty. Checks the bytes of a field as they are in the file, and returns those that
 ///               belong to the field: `where` describes the record for the message of its data_error.
 struct record_format {

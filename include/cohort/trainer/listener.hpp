@@ -19,9 +19,10 @@ struct fit_settings;
 /// Results of one step.
 ///
 /// Units     `examples`, `weight` and `loss` are those of this rank. `weight`: step_info::weight; 0 if the
-///           loss or a gradient was not finite. `loss`: weighted mean; NaN if no example has a weight. `step` counts from 0 over all epochs.
-///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
-///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`,
+///           loss or a gradient was not finite. `loss`: weighted mean; NaN if no example has a weight. `step`
+///           counts from 0 over all epochs. `step_seconds`: the step without the wait for data;
+///           `wait_seconds`: the wait for data before it; `exchange_seconds`: the part of the step that
+///           waited for other ranks. `bytes_sent`,
 ///           `messages_sent`: what this rank has sent during the step, without buckets that a listener or an
 ///           evaluation completes between two steps (`overlap_next_forward`). `steps_in_epoch`: −1 for a
 ///           stream, and outside fit. `agreed`: the votes on which the ranks have agreed in this step

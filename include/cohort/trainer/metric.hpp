@@ -69,8 +69,8 @@ metric_measure measure_auc(shape const& output, tensor_description const& target
 ///     run.fit(data, {.epochs = 5, .validation = held, .metrics = {metrics::accuracy, metrics::top_k(5)}});
 ///
 /// Units     targets and outputs are in their original units, even with training::normalise. Only `loss` is
-///           in the units of training, and only `loss` uses the examples' weights. Examples of weight 0 do not
-///           count in any metric.
+///           in the units of training, and only `loss` uses the examples' weights. Examples of weight 0 do
+///           not count in any metric.
 /// Exact     as classification_report, regression_report and roc_report define them. For a regression with
 ///           several outputs: the mean over the outputs.
 namespace metrics {

@@ -6,10 +6,6 @@
 #include <string_view>
 #include <vector>
 
-namespace cohort {
-class data_table;
-}
-
 namespace cohort::detail {
 
 /// Facts about the training values of a column from which an input or a target of a network is made.
@@ -32,9 +28,6 @@ struct column_facts {
 /// Errors    data_error with file, line and column if most fields of a column of texts are numbers and the
 ///           type of the column was not given.
 void check_column(column_facts const& facts, std::vector<std::string>* notices = nullptr);
-
-/// Returns the facts about a column of a table.
-column_facts facts_of(data_table const& table, std::string const& column);
 
 /// Describes the texts of a column for messages: "399 numbers and 1 text, the first \"n.a.\" at t.csv:9:1".
 std::string description_of_texts(table_column const& column);

@@ -32,8 +32,8 @@ std::string text_of_part(shape const& example, element_type type);
 
 /// Checks inputs and targets.
 ///
-/// Errors    those of check_inputs; graph_error for a network without loss; shape_error unless the data set has the network's inputs
-///           and, for each loss, one target that the loss accepts. A target must not have more classes than
+/// Errors    those of check_inputs; graph_error for a network without loss; shape_error unless the data set
+///           has, for each loss, one target that the loss accepts. A target must not have more classes than
 ///           the loss, and if the classes have names, not fewer.
 void check_dataset(training_state const& run, dataset const& data, char const* call);
 
