@@ -65,8 +65,8 @@ struct output_settings {
 ///     std::string const all = to_json(run);  // every setting, also those that the file omits
 ///
 /// Units     `tune`: whether to measure the alternatives of the backend. A document does not contain `tune`
-///           and `log` of `training`, nor `validation`, `metrics` and `listeners` of `fit`. `sharding` of
-///           `fit` holds for `evaluation`, too.
+///           and `log` of `training`, `log` of an encoder, nor `validation`, `metrics` and `listeners` of
+///           `fit`. `sharding` of `fit` holds for `evaluation`, too.
 /// Errors    from_json: data_error with file, line, column and path for an unknown field (with the nearest
 ///           known name), a value of another type or out of range, another version, or layers that do not
 ///           form a network.
