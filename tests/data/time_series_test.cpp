@@ -17,7 +17,8 @@ TEST(time_series, has_rows_and_named_columns) {
   time_series const named({six.data(), {2, 3}}, {"a", "b", "c"});
   EXPECT_EQ(named.column("c"), 2);
   expect_parts(refused<setting_error>([&] { named.column("d"); }), {"one of a, b, c", "got d"});
-  EXPECT_EQ(named.slice(1, 1).values().as<float>()[0], 4);
+  time_series const second = named.slice(1, 1);
+  EXPECT_EQ(second.values().as<float>()[0], 4);
   EXPECT_EQ(time_series(std::span<float const>(six), 6).rows(), 1);
 }
 

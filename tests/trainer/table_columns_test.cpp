@@ -8,6 +8,7 @@
 #include <cohort/data/read_table.hpp>
 #include <cohort/data/table_encoder.hpp>
 #include <cohort/data/windows.hpp>
+#include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/checkpoints.hpp>
