@@ -131,7 +131,8 @@ TEST(features, refuse_unknown_names_and_list_the_known_ones) {
     EXPECT_NE(refusal_of<setting_error>([&] { made.outputs_of({name}, all); }).find("dense_1, relu_2"),
               std::string::npos);
   }
-  EXPECT_THROW(made.features({"dense_1"}, examples.data()).of("dense_2"), setting_error);
+  feature_set const codes = made.features({"dense_1"}, examples.data());
+  EXPECT_THROW(codes.of("dense_2"), setting_error);
   EXPECT_THROW(made.features({"dense_1"}, examples.data(), 0), setting_error);
   EXPECT_THROW(made.features({"dense_1"}, drawn_digits(2, 1)), shape_error);
 }

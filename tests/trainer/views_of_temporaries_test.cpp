@@ -92,6 +92,7 @@ NEEDS_A_VARIABLE(roc_report, of(0));
 NEEDS_A_VARIABLE(classification_report, confusion());
 NEEDS_A_VARIABLE(training, network());
 NEEDS_A_VARIABLE(training, settings());
+NEEDS_A_VARIABLE(training, backend());
 NEEDS_A_VARIABLE(training, parameters());
 NEEDS_A_VARIABLE(training, normalisation());
 NEEDS_A_VARIABLE(training, encoder());

@@ -63,7 +63,7 @@ COHORT_CORE_INLINE graph_view training::network() const& { return state_->net; }
 
 COHORT_CORE_INLINE training_settings const& training::settings() const& { return state_->settings; }
 
-COHORT_CORE_INLINE std::string training::backend() const { return state_->workers->backend().name; }
+COHORT_CORE_INLINE std::string const& training::backend() const& { return state_->workers->backend().name; }
 
 COHORT_CORE_INLINE parameter_set& training::parameters() & { return state_->parameters(); }
 
