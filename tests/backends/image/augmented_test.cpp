@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image/augmented.hpp>
 #include <cohort/image/rotate.hpp>
+#include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "../../data/refused.hpp"
@@ -256,6 +259,134 @@ TEST(augmented, draws_angles_and_rectangles_from_their_ranges) {
   EXPECT_NEAR(least, -30, 0.1);
   EXPECT_NEAR(most, 30, 0.1);
   EXPECT_NEAR(erased, n / 4, 6 * 27.4);  // six deviations of a binomial count
+}
+
+/// Examples of several images of 6 × 5 pixels, whose pixels encode row and column: 10·y + x + 1.
+template <class T>
+struct scene {
+  static constexpr int n = 20;
+  std::vector<std::uint8_t> input = filled<std::uint8_t>(3);
+  std::vector<T> target = filled<T>(2), plane = filled<T>(1);
+  std::vector<float> position = std::vector<float>(2 * n, 4.0F);
+
+  template <class Element>
+  static std::vector<Element> filled(int channels) {
+    std::vector<Element> all;
+    for (int i = 0; i < n * channels; ++i)
+      for (int y = 0; y < 6; ++y)
+        for (int x = 0; x < 5; ++x) all.push_back(static_cast<Element>(10 * y + x + 1));
+    return all;
+  }
+  cohort::arrays data() const {
+    return cohort::arrays(
+        {{.name = "photograph", .values = {input.data(), {n, 3, 6, 5}}},
+         {.name = "depth", .values = {plane.data(), {n, 6, 5}}}},
+        {{.name = "outlines", .values = {target.data(), {n, 2, 6, 5}}, .as = cohort::element_type::f32},
+         {.name = "position", .values = {position.data(), {n, 2}}}});
+  }
+};
+
+/// Requires that each plane of each moved part equals the first plane of the input. Returns the number of
+/// examples whose planes are not those of the data set.
+template <class T>
+int require_equal_planes(cohort::augmentation const& how) {
+  scene<T> const from;
+  augmented const data(from.data(), how);
+  cohort::loader loader(data, {.batch = scene<T>::n, .shuffle = false});
+  int moved = 0;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    loader.start(epoch);
+    cohort::batch const& all = *loader.next();
+    auto const area = static_cast<std::size_t>(data.describe().inputs[0].example[1])
+                      * static_cast<std::size_t>(data.describe().inputs[0].example[2]);
+    std::span<float const> const input = all.input().as<float>(), depth = all.input(1).as<float>(),
+                                 outlines = all.target().as<float>();
+    EXPECT_EQ(depth.size(), area * scene<T>::n);
+    EXPECT_EQ(outlines.size(), 2 * area * scene<T>::n);
+    for (std::size_t i = 0; i < scene<T>::n; ++i) {
+      auto const plane = input.subspan(3 * i * area, area);
+      EXPECT_TRUE(std::ranges::equal(plane, depth.subspan(i * area, area))) << i;
+      EXPECT_TRUE(std::ranges::equal(plane, outlines.subspan(2 * i * area, area))) << i;
+      EXPECT_TRUE(std::ranges::equal(plane, outlines.subspan((2 * i + 1) * area, area))) << i;
+      moved += area != 30 || !std::equal(plane.begin(), plane.end(), from.input.begin()) ? 1 : 0;
+    }
+    for (float const one : all.target(1).template as<float>()) EXPECT_EQ(one, 4);
+  }
+  return moved;
+}
+
+TEST(augmented, moves_all_images_of_an_example_in_the_same_way) {
+  cohort::augmentation const window{.height = 4, .width = 3, .padding = 2, .place = placing::anywhere},
+      flip{.flip = true},
+      both{.height = 4, .width = 4, .padding = 1, .place = placing::anywhere, .flip = true};
+  for (cohort::augmentation const& how : {window, flip, both, cohort::augmentation{.height = 3}}) {
+    EXPECT_GT(require_equal_planes<std::uint8_t>(how), 25);
+    EXPECT_GT(require_equal_planes<float>(how), 25);
+  }
+  cohort::augmentation rotation = both;
+  rotation.rotation = 40;
+  rotation.fill = 9;
+  EXPECT_GT(require_equal_planes<std::uint8_t>(rotation), 70);
+}
+
+TEST(augmented, changes_the_colours_of_the_first_input_only) {
+  scene<std::uint8_t> const from;
+  augmented const data(from.data(), {.colour = {.brightness = 0.9}, .erase = {.probability = 1}, .seed = 3});
+  cohort::loader loader(data, {.batch = 20, .shuffle = false});
+  loader.start(0);
+  cohort::batch const& all = *loader.next();
+  EXPECT_FALSE(std::ranges::equal(all.input().as<float>(), from.input));
+  EXPECT_TRUE(std::ranges::equal(all.input(1).as<float>(), from.plane));
+  EXPECT_TRUE(std::ranges::equal(all.target().as<float>(), from.target));
+}
+
+TEST(augmented, refuses_images_that_it_cannot_move_with_the_input) {
+  std::vector<std::uint8_t> const pixels(4 * 4 * 4);
+  std::vector<float> const numbers(16 * 16);
+  auto const with_target = [&](cohort::tensor_view target, cohort::augmentation const& how) {
+    return refused<cohort::shape_error>([&] {
+      augmented(cohort::arrays({{.name = "coarse", .values = {pixels.data(), {1, 1, 8, 8}}}},
+                               {{.name = "fine", .values = target}}),
+                how);
+    });
+  };
+  for (cohort::augmentation const& how : {cohort::augmentation{.flip = true},
+                                          {.rotation = 5},
+                                          {.height = 4},
+                                          {.padding = 1, .place = placing::anywhere}})
+    EXPECT_EQ(with_target({numbers.data(), {1, 1, 16, 16}}, how),
+              "an image of other extents cannot be moved with the first input (fine): expected 8x8 as in "
+              "coarse, or "
+              "an augmentation without window, flip and rotation, got 1x16x16");
+  expect_parts(with_target({numbers.data(), {1, 1, 8, 8}}, {.rotation = 5}),
+               {"rotation needs images of bytes", "fine", "got f32"});
+  augmented(cohort::arrays({{.name = "coarse", .values = {pixels.data(), {1, 1, 8, 8}}}},
+                           {{.name = "fine", .values = {numbers.data(), {1, 1, 16, 16}}}}),
+            {.colour = {.contrast = 0.5}});
+  augmented(cohort::arrays({{.name = "coarse", .values = {pixels.data(), {1, 1, 8, 8}}}},
+                           {{.name = "scores", .values = {numbers.data(), {1, 5, 1, 1}}}}),
+            {.flip = true});
+}
+
+/// The scaling of an element would be applied to the element that has moved to its place.
+class scaled_elements {
+ public:
+  scaled_elements() {
+    what_.inputs = {{.name = "input", .example = {1, 2, 2}, .stored = cohort::element_type::u8}};
+    what_.inputs[0].channels.resize(4);
+  }
+  cohort::data_description const& describe() const { return what_; }
+  std::int64_t size() const { return 1; }
+  void get(std::int64_t, cohort::example_view& out) const { *out.fill<std::uint8_t>(0) = 1; }
+
+ private:
+  cohort::data_description what_;
+};
+
+TEST(augmented, refuses_to_move_elements_with_separate_scalings) {
+  expect_parts(refused<cohort::shape_error>([] { augmented(scaled_elements(), {.flip = true}); }),
+               {"separate scalings", "input", "got 4 scalings"});
+  EXPECT_NO_THROW(augmented(scaled_elements(), {.colour = {.contrast = 0.5}}));
 }
 
 TEST(augmented, refuses_unsupported_settings) {

@@ -195,6 +195,11 @@ TEST(mixed, refuses_what_it_cannot_mix) {
                {"channels x height x width", "got 3"});
   arrays const unlabelled({array_view{.name = "input", .values = {row.data(), shape(1, 1, 1, 3)}}});
   expect_parts(refused<shape_error>([&] { mixed(unlabelled, {.mixup = 1}); }), {"class label", "got none"});
+  array_view const image{.name = "image", .values = {row.data(), shape(1, 1, 1, 3)}},
+      number{.name = "number", .values = {row.data(), shape(1, 3)}},
+      one{.name = "label", .values = {label.data(), shape(1)}, .classes = 1};
+  for (arrays const& several : {arrays({image, number}, {one}), arrays({image}, {one, number})})
+    expect_parts(refused<shape_error>([&] { mixed(several, {.mixup = 1}); }), {"one input and one target"});
 }
 
 /// The same images with keys and weights. Pixels and key are valid until the next example is requested.

@@ -4,12 +4,12 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/colour.hpp>
 #include <cohort/image/crop.hpp>
-#include <cohort/image/detail/copy_window.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace cohort {
 
@@ -30,7 +30,7 @@ struct random_erasing {
   int fill = 0;
 };
 
-/// Augmentation of an example's image. Field order: window, position, flip, rotation, colour, erasing, seed.
+/// Augmentation of an example's images. Field order: window, position, flip, rotation, colour, erasing, seed.
 ///
 /// Units     pixels. `rotation`: degrees; the angle is uniform in [−rotation, rotation].
 /// Order     rotation of the whole image, window, flip, colours, erasing.
@@ -67,21 +67,37 @@ namespace detail {
 /// settings.
 void check(augmentation const& how, tensor_description const& images);
 
-/// Applies all choices that change bytes: rotation, window, flip, colours, erasing.
+/// Returns, for each part of an example, the channels × height × width in which it is moved with the first
+/// input; an empty shape if it is not moved.
+///
+/// Before    check has passed; the first input is channels × height × width.
+/// Errors    shape_error naming the part, if images of other extents, or images that cannot be rotated, would
+///           have to be moved.
+std::vector<shape> moved_images(augmentation const& how, data_description const& what);
+
+/// Copies an image with the choices that move pixels: rotation, window, flip.
 ///
 /// Before    `to` has space for channels × window, and `rotated` for the image if it is rotated.
-void augment_bytes(std::byte const* from, shape const& dims, augmentation const& how,
-                   augmentation_draw const& chance, std::byte* rotated, std::byte* to);
+void move_image(std::byte const* from, shape const& dims, element_type type, augmentation const& how,
+                augmentation_draw const& chance, std::byte* rotated, std::byte* to);
+
+/// Applies the choices that change the bytes of a moved image: colours, erasing.
+void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
+                  augmentation_draw const& chance);
 
 }  // namespace detail
 
-/// An indexed data set that augments the first input of another one, with new random choices in every epoch.
-/// The other parts, keys and weights are unchanged. Windows and flips work for any element type, because they
-/// only move elements.
+/// An indexed data set that augments the images of another one, with new random choices in every epoch.
+/// Rotation, window and flip move all images of an example in the same way: the first input, and each other
+/// input or target with the same height and width, such as a mask or the image to restore. Colours and
+/// erasing change only the first input. Other parts, keys and weights are unchanged, also numbers that
+/// describe positions. Windows and flips work for any element type, because they only move elements.
 ///
-/// Shapes    the first input is channels × height × width and becomes channels × window.
-/// Errors    shape_error for a first input of another rank, or a window larger than the padded image;
-///           setting_error for invalid settings.
+/// Shapes    the first input is channels × height × width and becomes channels × window. So does each part of
+///           the same height and width, with or without channels.
+/// Errors    shape_error for a first input of another rank, a window larger than the padded image, or another
+///           image that cannot be moved: one of other extents than the first input's, or not of bytes if it
+///           is rotated; setting_error for invalid settings.
 /// Exact     an example is a function of (seed, epoch, index): the same on any rank, in any order, on any
 ///           thread.
 template <indexed_dataset D>
@@ -93,11 +109,18 @@ class augmented {
                          .where = what_.inputs.empty() ? "" : what_.inputs[0].name,
                          .expected = "a first input of channels x height x width",
                          .got = what_.inputs.empty() ? "none" : to_string(what_.inputs[0].example)});
-    from_ = what_.inputs[0].example;
-    if (how_.height == 0) how_.height = from_[1];
-    if (how_.width == 0) how_.width = from_[2];
+    shape const from = what_.inputs[0].example;
+    if (how_.height == 0) how_.height = from[1];
+    if (how_.width == 0) how_.width = from[2];
     detail::check(how_, what_.inputs[0]);
-    what_.inputs[0].example = shape(from_[0], how_.height, how_.width);
+    moved_ = detail::moved_images(how_, what_);
+    for (std::size_t part = 0; part < moved_.size(); ++part) {
+      if (moved_[part].rank == 0) continue;
+      std::size_t const inputs = what_.inputs.size();
+      tensor_description& one = part < inputs ? what_.inputs[part] : what_.targets[part - inputs];
+      one.example = one.example.rank == 3 ? shape(one.example[0], how_.height, how_.width)
+                                          : shape(how_.height, how_.width);
+    }
   }
 
   data_description const& describe() const { return what_; }
@@ -106,34 +129,30 @@ class augmented {
   D const& data() const { return data_; }
 
   void get(std::int64_t i, example_view& out) const {
-    example_view& plain = out.source(data_.describe());
+    data_description const& plain_what = data_.describe();
+    example_view& plain = out.source(plain_what);
     detail::get_example(data_, i, plain);
     out.weight = plain.weight;
     out.key = plain.key;
-    augmentation_draw const chance = drawn(how_, from_[1], from_[2], out.epoch, i);
-    switch (bytes_of(what_.inputs[0].stored)) {
-      case 1:
-        detail::augment_bytes(plain.at(0), from_, how_, chance, out.source(data_.describe(), 1).fill(0),
-                              out.fill(0));
-        break;
-      case 2:
-        detail::copy_window<2>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
-        break;
-      case 4:
-        detail::copy_window<4>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
-        break;
-      default:
-        detail::copy_window<8>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
-        break;
+    augmentation_draw const chance = drawn(how_, moved_[0][1], moved_[0][2], out.epoch, i);
+    for (std::size_t part = 0; part < moved_.size(); ++part) {
+      if (moved_[part].rank == 0) {
+        out.point(part, plain.at(part));
+        continue;
+      }
+      std::byte* const rotated = chance.degrees != 0 ? out.source(plain_what, 1).fill(part) : nullptr;
+      std::byte* const to = out.fill(part);
+      detail::move_image(plain.at(part), moved_[part], plain_what.part(part).stored, how_, chance, rotated,
+                         to);
+      if (part == 0) detail::change_bytes(to, moved_[0], how_, chance);
     }
-    for (std::size_t part = 1; part < what_.parts(); ++part) out.point(part, plain.at(part));
   }
 
  private:
   D data_;
   data_description what_;
   augmentation how_;
-  shape from_{};
+  std::vector<shape> moved_;
 };
 
 }  // namespace cohort

@@ -61,7 +61,8 @@ void mix_images(tensor_description const& images, mixing_draw const& chance, std
 /// accepts: λ for the example's class and 1 − λ for the partner's.
 ///
 /// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label
-///           of n classes, which becomes n f32 values. Other parts, key and weight are those of the example.
+///           of n classes, which becomes n f32 values. There is no other input or target, which the mixed
+///           image would not fit. Key and weight are those of the example.
 /// Moves     reads two examples, the example and its partner.
 /// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get:
 ///           data_error for a label out of range.
@@ -96,8 +97,6 @@ class mixed {
     detail::get_example(data_, i, own);
     out.weight = own.weight;
     out.key = own.key;
-    for (std::size_t part = 1; part < plain.parts(); ++part)
-      if (part != target) out.point(part, own.at(part));
     std::byte* const pixels = out.fill(0);
     std::memcpy(pixels, own.at(0),
                 static_cast<std::size_t>(image.elements()) * bytes_of(plain.inputs[0].stored));

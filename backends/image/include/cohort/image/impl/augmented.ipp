@@ -5,6 +5,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/augmented.hpp>
+#include <cohort/image/detail/copy_window.hpp>
 #include <cohort/image/detail/recolour.hpp>
 #include <cohort/image/rotate.hpp>
 #include <cohort/random/stream.hpp>
@@ -88,16 +89,64 @@ COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const
                        .got = {images.example[0]}});
 }
 
-COHORT_IMAGE_INLINE void augment_bytes(std::byte const* from, shape const& dims, augmentation const& how,
-                                       augmentation_draw const& chance, std::byte* rotated, std::byte* to) {
+COHORT_IMAGE_INLINE std::vector<shape> moved_images(augmentation const& how, data_description const& what) {
+  tensor_description const& first = what.inputs[0];
+  int const height = first.example[1], width = first.example[2];
+  bool const moves =
+      how.flip || how.rotation > 0 || how.padding > 0 || how.height != height || how.width != width;
+  std::vector<shape> moved(what.parts());
+  moved[0] = first.example;
+  for (std::size_t part = 0; moves && part < what.inputs.size() + what.targets.size(); ++part) {
+    tensor_description const& one = what.part(part);
+    bool const is_plane = one.example == shape(height, width);
+    if (one.example.rank != 3 && !is_plane) continue;
+    shape const dims = is_plane ? shape(1, height, width) : one.example;
+    if (part > 0 && dims[1] == 1 && dims[2] == 1) continue;  // a vector
+    auto const refuse = [&](char const* problem, clause expected, clause got) {
+      throw shape_error(
+          {.what = problem, .where = one.name, .expected = std::move(expected), .got = std::move(got)});
+    };
+    if (dims[1] != height || dims[2] != width)
+      refuse("an image of other extents cannot be moved with the first input",
+             {height, 'x', width, " as in ", first.name,
+              ", or an augmentation without window, flip and rotation"},
+             to_string(one.example));
+    if (one.channels.size() > static_cast<std::size_t>(dims[0]))
+      refuse("an image whose elements have separate scalings cannot be moved",
+             "at most one scaling per channel; normalise after the augmentation",
+             {one.channels.size(), " scalings"});
+    if (part > 0 && how.rotation > 0 && (one.stored != element_type::u8 || one.classes > 0))
+      refuse("rotation needs images of bytes", "u8 in the data set, and no class labels, which it would mix",
+             one.classes > 0 ? clause("class labels") : clause{name_of(one.stored)});
+    moved[part] = dims;
+  }
+  return moved;
+}
+
+COHORT_IMAGE_INLINE void move_image(std::byte const* from, shape const& dims, element_type type,
+                                    augmentation const& how, augmentation_draw const& chance,
+                                    std::byte* rotated, std::byte* to) {
   if (chance.degrees != 0) {
     rotate(reinterpret_cast<std::uint8_t const*>(from), dims, chance.degrees, how.fill,
            reinterpret_cast<std::uint8_t*>(rotated));
     from = rotated;
   }
-  copy_window<1>(from, dims, chance.window, chance.flip, to);
+  switch (bytes_of(type)) {
+    case 1:
+      return copy_window<1>(from, dims, chance.window, chance.flip, to);
+    case 2:
+      return copy_window<2>(from, dims, chance.window, chance.flip, to);
+    case 4:
+      return copy_window<4>(from, dims, chance.window, chance.flip, to);
+    default:
+      return copy_window<8>(from, dims, chance.window, chance.flip, to);
+  }
+}
+
+COHORT_IMAGE_INLINE void change_bytes(std::byte* image, shape const& dims, augmentation const& how,
+                                      augmentation_draw const& chance) {
   shape const made(dims[0], chance.window.height, chance.window.width);
-  auto* const pixels = reinterpret_cast<std::uint8_t*>(to);
+  auto* const pixels = reinterpret_cast<std::uint8_t*>(image);
   if (how.colour != colour_jitter{}) recolour(pixels, made, chance.colour);
   image_window const& erased = chance.erased;
   for (int channel = 0; channel < made[0]; ++channel)

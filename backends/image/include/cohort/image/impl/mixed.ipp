@@ -65,6 +65,9 @@ COHORT_IMAGE_INLINE data_description describe_mixed(data_description what, mixin
     refuse("images of u8, f32 or f64", {name_of(stored)});
   if (what.targets.empty() || what.targets[0].classes < 1)
     refuse("a first target that is a class label", what.targets.empty() ? "none" : "numbers");
+  if (what.parts() > 2)
+    refuse("one input and one target, which are mixed",
+           {what.inputs.size(), " inputs, ", what.targets.size(), " targets, ", what.masks.size(), " masks"});
   tensor_description const& labels = what.targets[0];
   what.targets[0] = {.name = labels.name, .example = {labels.classes}};
   return what;
