@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/cudnn/detail/passes_on_gpu.hpp>
 #include <cohort/cudnn/detail/recorded_work.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/detail/config.hpp>
 
 namespace cohort::detail {
