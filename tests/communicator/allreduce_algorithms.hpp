@@ -139,9 +139,10 @@ inline void gives_all_ranks_the_same_bits(communicator& world) {
         all[i] = i < 32 ? (static_cast<std::size_t>(world.rank()) + i) % 2 == 0 ? 0.0F : -0.0F
                         : std::bit_cast<float>(0x7fc0'0000U + static_cast<unsigned>(world.rank()));
       allreduce_by(world, way, std::span(all), how);
-      gathered const everywhere = world.allgatherv(std::as_bytes(std::span(all)));
-      for (int r = 1; r < world.size(); ++r)
-        require(std::ranges::equal(everywhere.of(r), everywhere.of(0)),
+      auto const mine = std::as_bytes(std::span(all));
+      gathered const everywhere = world.allgatherv(mine);
+      for (int r = 0; r < world.size(); ++r)
+        require(std::ranges::equal(everywhere.of(r), mine),
                 "rank " + std::to_string(r) + ", " + name_of(way));
     }
 }
