@@ -72,7 +72,7 @@ TEST(word_vectors, refuse_invalid_words_numbers_and_queries) {
   EXPECT_EQ(refusal_of<data_error>([] {
               word_vectors({"a", "a"}, 1, {1, 2});
             }),
-            "two word vectors have the same word (file, word 1): expected different words, got \"a\"");
+            "two word vectors have the same word (word 1): expected different words, got \"a\"");
   EXPECT_EQ(refusal_of<data_error>([] { word_vectors({"a"}, 1, {std::numeric_limits<float>::infinity()}); }),
             "a number of a word vector is not finite (word 0, \"a\"): expected finite numbers, got inf");
   EXPECT_EQ(refusal_of<data_error>([] { corners.nearest("south"); }),
@@ -162,7 +162,7 @@ TEST_F(vector_files, that_are_damaged_are_refused) {
   EXPECT_EQ(refused("1 2\na 1 2 3\n"),
             what + "word 0): expected the end of the file after the last word, got more bytes");
   EXPECT_EQ(refused("2 1\na 1\na 2\n"),
-            "two word vectors have the same word (word 1): expected different words, got \"a\"");
+            "two word vectors have the same word (file, word 1): expected different words, got \"a\"");
   EXPECT_EQ(refused("1 1\n" + std::string(5000, 'a') + " 1\n"),
             what + "word 0): expected a word of at most 4096 bytes, got more");
   EXPECT_EQ(refused("1 2\na " + std::string("\x00\x00\x80\x3f", 4), vector_format::binary),
