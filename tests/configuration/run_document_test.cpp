@@ -174,7 +174,7 @@ TEST(run_document, names_file_line_path_and_the_nearest_field) {
   EXPECT_EQ(refused(with(R"("optimizer": {"updater": {"adam": {"beta": 0.5}}})")),
             "cannot read the document (run.json:1:139, $.optimizer.updater.adam.beta): expected one of the "
             "fields rate, "
-            "beta1, beta2, epsilon; the nearest name is beta1, got \"beta\"");
+            "beta1, beta2, epsilon, epsilon_hat; the nearest name is beta1, got \"beta\"");
   EXPECT_EQ(
       refused(with(R"("optimizer": {"updater": {"adam": {"beta1": 2}}})")),
       "cannot read the document (run.json:1:121, $.optimizer.updater): expected at least 0 and below 1, got "

@@ -39,6 +39,9 @@ std::vector<updater> all_updaters(cohort::rate_schedule const& rate) {
   }
   list.push_back(nesterov{.rate = rate, .momentum = schedule::step{0.9, 0.5, 3, schedule::unit::step}});
   list.push_back(cohort::lion{.rate = rate, .decay = 0.1});
+  list.push_back(cohort::adam{.rate = rate, .epsilon = 0, .epsilon_hat = 0.1});
+  list.push_back(cohort::adamw{.rate = rate, .epsilon = 0.01, .epsilon_hat = 0.1});
+  list.push_back(cohort::amsgrad{.rate = rate, .epsilon = 0, .epsilon_hat = 0.1});
   return list;
 }
 
@@ -50,6 +53,7 @@ struct oracle {
     double const scaled = gradient * now.gradient_scale;
     double const clipped = now.clip > 0 ? std::clamp(scaled, -now.clip, now.clip) : scaled;
     double const g = clipped + now.l2 * w + (w > 0 ? now.l1 : w < 0 ? -now.l1 : 0);
+    double const epsilon_hat = rule.number("epsilon_hat");
     double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
     double const momentum = rule.momentum().value(now.step, now.epoch);
     double const a = rule.number(0), b = rule.number(1), t = static_cast<double>(now.step) + 1;
@@ -72,15 +76,18 @@ struct oracle {
       w -= rate * (g + momentum * first);
     } else if (name == "adam") {
       double const m = mean();
-      w -= rate * m / (std::sqrt(mean_square(g)) + rule.number(2));
+      w -= rate * m
+           / (std::sqrt(mean_square(g)) + rule.number(2) + epsilon_hat / std::sqrt(1 - std::pow(b, t)));
     } else if (name == "adamw") {
       double const m = mean();
-      w -= rate * m / (std::sqrt(mean_square(g)) + rule.number(2)) + rate * rule.number(3) * w;
+      w -= rate * m
+               / (std::sqrt(mean_square(g)) + rule.number(2) + epsilon_hat / std::sqrt(1 - std::pow(b, t)))
+           + rate * rule.number(3) * w;
     } else if (name == "amsgrad") {
       double const m = mean();
       mean_square(g);
       third = std::max(third, second);
-      w -= rate * m / (std::sqrt(third / (1 - std::pow(b, t))) + rule.number(2));
+      w -= rate * m / ((std::sqrt(third) + epsilon_hat) / std::sqrt(1 - std::pow(b, t)) + rule.number(2));
     } else if (name == "adamax") {
       double const m = mean();
       second = std::max(b * second, std::abs(g));

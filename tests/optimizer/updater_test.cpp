@@ -38,9 +38,9 @@ TEST(updater, has_the_defaults_of_the_literature) {
   std::vector<row> const expected{{"sgd", 0.1, {}},
                                   {"momentum", 0.1, {0.9}},
                                   {"nesterov", 0.1, {0.9}},
-                                  {"adam", 1e-3, {0.9, 0.999, 1e-8}},
-                                  {"adamw", 1e-3, {0.9, 0.999, 1e-8, 1e-2}},
-                                  {"amsgrad", 1e-3, {0.9, 0.999, 1e-8}},
+                                  {"adam", 1e-3, {0.9, 0.999, 1e-8, 0}},
+                                  {"adamw", 1e-3, {0.9, 0.999, 1e-8, 1e-2, 0}},
+                                  {"amsgrad", 1e-3, {0.9, 0.999, 1e-8, 0}},
                                   {"adamax", 1e-3, {0.9, 0.999, 1e-8}},
                                   {"nadam", 1e-3, {0.9, 0.999, 1e-8}},
                                   {"adabelief", 1e-3, {0.9, 0.999, 1e-14}},
@@ -94,9 +94,11 @@ TEST(updater, accepts_a_schedule_for_its_momentum) {
 
 TEST(updater, names_its_fields_in_order) {
   auto const fields = updater(adam{}).fields();
-  ASSERT_EQ(fields.size(), 3U);
+  ASSERT_EQ(fields.size(), 4U);
   EXPECT_EQ(fields.items[0], (named_number{"beta1", 0.9}));
   EXPECT_EQ(fields.items[2], (named_number{"epsilon", 1e-8}));
+  EXPECT_EQ(updater(cohort::adamw{.decay = 0.25, .epsilon_hat = 0.5}).number("epsilon_hat"), 0.5);
+  EXPECT_EQ(updater(sgd{}).number("epsilon_hat"), 0);
 }
 
 TEST(updater, refuses_unknown_names_and_fields) {
@@ -128,14 +130,16 @@ TEST(updater, refuses_an_epsilon_of_zero_by_name) {
 
 TEST(updater, checks_each_field) {
   for (updater const& good :
-       std::vector<updater>{momentum{.momentum = 0}, adagrad{.initial = 0}, cohort::adamw{.decay = 0}})
+       std::vector<updater>{momentum{.momentum = 0}, adagrad{.initial = 0}, cohort::adamw{.decay = 0},
+                            adam{.epsilon = 0, .epsilon_hat = 1e-7}})
     EXPECT_NO_THROW(good.check());
   for (updater const& bad : std::vector<updater>{
            sgd{.rate = -1}, momentum{.momentum = 1}, nesterov{.momentum = -0.1},
            momentum{.momentum = __builtin_nan("")}, adagrad{.initial = -1}, adam{.beta1 = 1},
-           adam{.beta2 = 1.5}, cohort::adamw{.decay = -1}, cohort::rmsprop{.rho = 1},
-           cohort::adadelta{.rho = -0.1}, cohort::lion{.beta2 = 1}, cohort::lion{.decay = __builtin_inf()},
-           cohort::lars{.trust = 0}, updater::from("no_op", 0.5, {})})
+           adam{.beta2 = 1.5}, adam{.epsilon_hat = -1e-9}, adam{.epsilon = 0, .epsilon_hat = 1e-46},
+           cohort::adamw{.decay = -1}, cohort::rmsprop{.rho = 1}, cohort::adadelta{.rho = -0.1},
+           cohort::lion{.beta2 = 1}, cohort::lion{.decay = __builtin_inf()}, cohort::lars{.trust = 0},
+           updater::from("no_op", 0.5, {})})
     EXPECT_THROW(bad.check(), cohort::setting_error) << bad.name();
 }
 

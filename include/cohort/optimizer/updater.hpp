@@ -41,7 +41,7 @@ enum class norm_of : std::uint8_t { nothing, gradient, step };
 /// its state arrays. State array k starts at 0, or at the value of field initial_from[k] if that is not −1.
 struct update_row {
   std::string_view name;
-  std::array<std::string_view, 4> fields{};
+  std::array<std::string_view, 5> fields{};
   std::array<std::string_view, 4> states{};
   std::array<int, 4> initial_from{-1, -1, -1, -1};
   bool momentum = false;
@@ -52,10 +52,14 @@ inline constexpr std::array<update_row, 16> update_rows{{
     {.name = "sgd"},
     {.name = "momentum", .states = {"velocity"}, .momentum = true},
     {.name = "nesterov", .states = {"velocity"}, .momentum = true},
-    {.name = "adam", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "mean_square"}},
-    {.name = "adamw", .fields = {"beta1", "beta2", "epsilon", "decay"}, .states = {"mean", "mean_square"}},
+    {.name = "adam",
+     .fields = {"beta1", "beta2", "epsilon", "epsilon_hat"},
+     .states = {"mean", "mean_square"}},
+    {.name = "adamw",
+     .fields = {"beta1", "beta2", "epsilon", "decay", "epsilon_hat"},
+     .states = {"mean", "mean_square"}},
     {.name = "amsgrad",
-     .fields = {"beta1", "beta2", "epsilon"},
+     .fields = {"beta1", "beta2", "epsilon", "epsilon_hat"},
      .states = {"mean", "mean_square", "largest_mean_square"}},
     {.name = "adamax", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "norm"}},
     {.name = "nadam", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "mean_square"}},
@@ -90,8 +94,8 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 /// Value type that holds any updater.
 ///
 /// Shapes    each of the `state_arrays()` has the shape of its parameter.
-/// Errors    check: setting_error that names the field. ε must also be above 0 in single precision. Otherwise
-///           padding and dead units would compute 0/0.
+/// Errors    check: setting_error that names the field. `epsilon` or `epsilon_hat` must also be above 0 in
+///           single precision. Otherwise padding and dead units would compute 0/0.
 ///           from: setting_error for an unknown name or field.
 class updater {
  public:
@@ -99,10 +103,12 @@ class updater {
   constexpr updater(sgd const& s) : updater(rule_of::sgd, s.rate) {}
   constexpr updater(cohort::momentum const& s) : updater(rule_of::momentum, s.rate, {}, s.momentum) {}
   constexpr updater(nesterov const& s) : updater(rule_of::nesterov, s.rate, {}, s.momentum) {}
-  constexpr updater(adam const& s) : updater(rule_of::adam, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(adam const& s)
+      : updater(rule_of::adam, s.rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
   constexpr updater(adamw const& s)
-      : updater(rule_of::adamw, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay}) {}
-  constexpr updater(amsgrad const& s) : updater(rule_of::amsgrad, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+      : updater(rule_of::adamw, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay, s.epsilon_hat}) {}
+  constexpr updater(amsgrad const& s)
+      : updater(rule_of::amsgrad, s.rate, {s.beta1, s.beta2, s.epsilon, s.epsilon_hat}) {}
   constexpr updater(adamax const& s) : updater(rule_of::adamax, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
   constexpr updater(nadam const& s) : updater(rule_of::nadam, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
   constexpr updater(adabelief const& s)
@@ -137,12 +143,19 @@ class updater {
   constexpr named_numbers fields() const {
     named_numbers result;
     if (has_momentum() && momentum_.is_fixed()) result.add("momentum", momentum_.fields().items[0].value);
-    for (std::size_t k = 0; k < 4 && !row().fields[k].empty(); ++k) result.add(row().fields[k], numbers_[k]);
+    for (std::size_t k = 0; k < numbers_.size() && !row().fields[k].empty(); ++k)
+      result.add(row().fields[k], numbers_[k]);
     return result;
   }
 
   /// Returns the k-th field, not counting rate and momentum.
   constexpr double number(int k) const { return numbers_[static_cast<std::size_t>(k)]; }
+  /// Returns the field with this name; 0 if the updater has none.
+  constexpr double number(std::string_view field) const {
+    for (std::size_t k = 0; k < numbers_.size(); ++k)
+      if (row().fields[k] == field) return numbers_[k];
+    return 0;
+  }
 
   /// Number of state arrays.
   constexpr int state_arrays() const { return detail::count_of(row().states); }
@@ -178,7 +191,7 @@ class updater {
   /// Returns a copy with decay 0; an updater without that field is unchanged.
   constexpr updater without_decay() const {
     updater result = *this;
-    for (std::size_t k = 0; k < 4; ++k)
+    for (std::size_t k = 0; k < numbers_.size(); ++k)
       if (row().fields[k] == "decay") result.numbers_[k] = 0;
     return result;
   }
@@ -193,7 +206,7 @@ class updater {
   using rule_of = detail::update_rule;
 
   constexpr updater(detail::update_rule rule, rate_schedule const& rate,
-                    std::array<double, 4> const& numbers = {}, rate_schedule const& momentum = 0)
+                    std::array<double, 5> const& numbers = {}, rate_schedule const& momentum = 0)
       : rule_(rule), rate_(rate), momentum_(momentum), numbers_(numbers) {}
 
   constexpr detail::update_row const& row() const {
@@ -205,7 +218,7 @@ class updater {
   detail::update_rule rule_;
   rate_schedule rate_;
   rate_schedule momentum_;
-  std::array<double, 4> numbers_;
+  std::array<double, 5> numbers_;
 };
 
 namespace detail {

@@ -30,14 +30,18 @@ struct nesterov {
   rate_schedule momentum = 0.9;
 };
 
-/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon)
+/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon + epsilon_hat / √(1 − β₂ᵗ))
 ///
-/// Source    Kingma and Ba, ICLR 2015.
+/// Units     `epsilon_hat` is added to √v before the bias correction, as in Keras, TensorFlow and
+///           Deeplearning4j: their ε is epsilon_hat, with epsilon 0. One of the two is above 0.
+///
+/// Source    Kingma and Ba, ICLR 2015; `epsilon_hat`: the formula at the end of its section 2.
 struct adam {
   rate_schedule rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double epsilon_hat = 0;
 };
 
 /// u = Adam's u + rate·decay·w
@@ -49,6 +53,7 @@ struct adamw {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double decay = 1e-2;
+  double epsilon_hat = 0;
 };
 
 /// Adam with the largest v so far instead of v.
@@ -59,6 +64,7 @@ struct amsgrad {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  double epsilon_hat = 0;
 };
 
 /// n = max(β₂n, |g|); u = rate·m̂ / (n + epsilon)

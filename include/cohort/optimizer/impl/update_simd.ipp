@@ -50,10 +50,12 @@ COHORT_CORE_INLINE update_constants constants_of(updater const& rule, update_sca
     case update_rule::adamw:
     case update_rule::amsgrad:
     case update_rule::nadam:
-    case update_rule::adabelief:
-      put({rate / (1 - std::pow(a, t)), 1 / std::sqrt(1 - std::pow(b, t)), a, 1 - a, b, 1 - b, rule.number(2),
-           rate * rule.number(3)});
+    case update_rule::adabelief: {
+      double const root_correction = 1 / std::sqrt(1 - std::pow(b, t));
+      put({rate / (1 - std::pow(a, t)), root_correction, a, 1 - a, b, 1 - b,
+           rule.number(2) + rule.number("epsilon_hat") * root_correction, rate * rule.number("decay")});
       break;
+    }
     case update_rule::adamax:
       put({rate / (1 - std::pow(a, t)), a, 1 - a, b, rule.number(2)});
       break;

@@ -20,11 +20,13 @@ COHORT_CORE_INLINE void updater::check() const {
     auto const require = [&](bool allowed, char const* expected) {
       detail::require_setting(allowed, name(), field.name, expected, field.value);
     };
+    constexpr double least = std::numeric_limits<float>::min();
     if (field.name == "epsilon")
-      require(field.value >= std::numeric_limits<float>::min(), "a finite number, at least 1.2e-38");
+      require(field.value >= least || (field.value == 0 && number("epsilon_hat") >= least),
+              "a finite number, at least 1.2e-38; or 0 beside an epsilon_hat of that size");
     else if (field.name == "trust")
       require(field.value > 0, "a finite number above 0");
-    else if (field.name == "initial" || field.name == "decay")
+    else if (field.name == "initial" || field.name == "decay" || field.name == "epsilon_hat")
       require(field.value >= 0, "a finite number, at least 0");
     else
       require(field.value >= 0 && field.value < 1, "at least 0 and below 1");
@@ -36,7 +38,7 @@ COHORT_CORE_INLINE void updater::set(named_number const& field) {
     momentum_ = field.value;
     return;
   }
-  for (std::size_t k = 0; k < 4; ++k) {
+  for (std::size_t k = 0; k < numbers_.size(); ++k) {
     if (row().fields[k].empty() || row().fields[k] != field.name) continue;
     numbers_[k] = field.value;
     return;
