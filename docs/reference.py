@@ -338,7 +338,7 @@ OMITTED = {"add_examples", "memory_of_workers", "text_of", "timing_autotuner", "
            "field_info", "field_name", "field_type", "finding", "fixed_text", "has_host_kernels", "host_kernel", "initial_parameters",
            "make_buckets", "parameter_rule", "step_constants", "static_network", "with_backend", "read_matching"}
 # Of these classes, the members that a program calls.
-CALLED = {"builder": {"input", "masked_input"}, "tensor": {"dims"}, "graph": {"build", "parameter_count"}, "error": {"why"},
+CALLED = {"builder": {"input", "masked_input", "padded_input"}, "tensor": {"dims"}, "graph": {"build", "parameter_count"}, "error": {"why"},
           "tensor_view": {"as", "bytes", "rows", "tensor_view"}, "mutable_tensor_view": set(), "file_reader": set(), "file_writer": {"write", "commit"}}
 # Headers that programs include in place of others.
 INCLUDED = {"cohort/onednn/backend.hpp": "cohort/onednn.hpp"}

@@ -359,7 +359,7 @@ class built_in_layers(unittest.TestCase):
         defined = re.findall(r"^template struct host_kernels<(\w+)>", (folder / "impl/host_kernels.ipp").read_text(encoding="utf-8"), re.MULTILINE)
         listed = re.search(r"layer_list<\s([^>]*)>;", (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")).group(1)
         kinds = re.findall(r"\w+", listed)
-        of_backends = {"input", "masked_input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
+        of_backends = {"input", "masked_input", "padded_input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "concatenate"}
         headers_on_demand = dict(re.findall(r'\{"(\w+)", "(cohort/layer/\w+\.hpp)"\}', (folder / "detail/built_in_layers.hpp").read_text(encoding="utf-8")))
         kinds_on_demand = list(headers_on_demand)
         for kind, header in headers_on_demand.items():

@@ -182,7 +182,8 @@ struct result {
   std::vector<double> gradients;
 };
 
-/// Runs a network on examples of `lengths` steps, padded with `padding` to its number of steps.
+/// Runs a network on examples of `lengths` steps, padded with `padding` to its number of steps. The batch has
+/// a mask, unless the padding of a padded_input is its value.
 ///
 /// `examples`  a row of numbers per step; targets are class 1 at each step, or a row of ones
 result run(graph const& net, std::vector<std::vector<double>> const& examples, double padding) {
@@ -200,7 +201,11 @@ result run(graph const& net, std::vector<std::vector<double>> const& examples, d
   }
   for (auto& labels : t.batch.indices) std::fill(labels.begin(), labels.end(), 1);
   for (auto& numbers : t.batch.targets) std::fill(numbers.begin(), numbers.end(), 1.0);
-  if (!t.batch.mask_views.empty()) {
+  bool const is_marked =
+      v.kind(0) == kind_of<padded_input> && detail::decode<padded_input>(v.fields(0)).value == padding;
+  if (is_marked) {
+    t.batch.mask_views.clear();
+  } else if (!t.batch.mask_views.empty()) {
     t.batch.masks.front() = mask;
     t.batch.mask_views[0].data = reinterpret_cast<std::byte const*>(t.batch.masks.front().data());
   }
@@ -258,6 +263,46 @@ TEST(mask, keeps_padding_out_of_loss_and_gradients) {
     for (std::size_t g = 0; g < longer.gradients.size(); ++g)
       EXPECT_NEAR(shortest.gradients[g], longer.gradients[g], 1e-14) << g;
   }
+}
+
+TEST(padded_input, masks_the_steps_that_its_value_marks) {
+  std::vector<std::vector<double>> const examples{{0.5, -1, 2, 0.25}, {1, 0.5, -0.75, 3, 0.1, -0.2}, {-1, 2}};
+  for (std::size_t i = 0; i < std::size(bodies); ++i) {
+    SCOPED_TRACE(i);
+    graph const given = graph::build([&](builder&b) {
+      return bodies[i](b.masked_input({8, 2}));
+    }),
+                marked = graph::build([&](builder&b) {
+                  return bodies[i](b.padded_input({8, 2}, 0.1));
+                });
+    result const wanted = run(given, examples, 0.1);
+    for (double const padding : {0.1, 1e3}) {  // without and with a mask in the batch
+      result const got = run(marked, examples, padding);
+      EXPECT_EQ(got.loss, wanted.loss) << padding;
+      EXPECT_EQ(got.gradients, wanted.gradients) << padding;
+    }
+  }
+}
+
+TEST(padded_input, compares_all_numbers_of_a_step_in_f32) {
+  graph const net = graph::build([](builder& b) { return b.padded_input({3, 2}, 0.1, "x") | counting{}; });
+  trial<B> t(net, {.batch = 2, .training = false});
+  t.batch.inputs[0] = {0.1, 1, 0.1, 0.1, 2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1};
+  t.run->forward(t.batch.input_views, {});
+  EXPECT_EQ(t.output(), (std::vector<double>{2, -3, 0, 0}));
+  std::vector<float> numbers(t.batch.inputs[0].begin(), t.batch.inputs[0].end());
+  tensor_view const same[]{{numbers.data(), shape{2, 3, 2}}};
+  t.run->forward({.inputs = same});
+  EXPECT_EQ(t.output(), (std::vector<double>{2, -3, 0, 0})) << "f32 numbers";
+  std::uint8_t const steps[]{1, 1, 0, 0, 0, 1};
+  tensor_view const masks[]{{steps, shape{2, 3}}};
+  t.run->forward({.inputs = same, .masks = masks});
+  EXPECT_EQ(t.output(), (std::vector<double>{2, -2, 1, -3})) << "the mask of a batch precedes the values";
+  for (double const wrong : {__builtin_nan(""), __builtin_inf(), 1e300})
+    expect_parts(refusal([=](builder& b) {
+                   b.padded_input({3, 2}, wrong) | relu{};
+                 }),
+                 {"padded_input: the value that marks padding must be a finite number of f32 (input 3x2)"});
 }
 
 TEST(mask, of_full_sequences_changes_nothing) {

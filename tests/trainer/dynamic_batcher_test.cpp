@@ -240,13 +240,18 @@ batch_view series_of(std::vector<float> const& values, std::vector<std::uint8_t>
   return made;
 }
 
-TEST(dynamic_batcher, combines_calls_with_and_without_masks) {
+class dynamic_batcher_of_series : public testing::TestWithParam<bool> {};
+
+TEST_P(dynamic_batcher_of_series, answers_calls_with_and_without_masks) {
   training const model = trainer<reference<float>>(graph::build([](builder& b) {
-    return b.masked_input({3, 2}, "series") | global_avg_pool{} | dense{.units = 2};
+    tensor const series = GetParam() ? b.padded_input({3, 2}, 7, "series") : b.masked_input({3, 2}, "series");
+    return series | global_avg_pool{} | dense{.units = 2};
   }));
-  dynamic_batcher batcher(model, {.max_batch = 3, .max_delay = no_end});
-  std::vector<float> const a{1, 2, 3, 4, 5, 6}, b{2, 1, 7, 5, 4, 8};
+  dynamic_batcher batcher(model, {.max_batch = 3, .max_delay = 1ms});
+  std::vector<float> const a{1, 2, 3, 4, 5, 6}, b{2, 1, 7, 7, 4, 8};
   std::vector<std::uint8_t> const two{1, 1, 0}, one{1, 0, 0};
+  EXPECT_EQ(model.predict(series_of(b, {})).values == model.predict(series_of(b, {1, 0, 1})).values,
+            GetParam());
   auto first = batcher.submit(series_of(a, two)), second = batcher.submit(series_of(b, {})),
        third = batcher.submit(series_of(b, one));
   EXPECT_EQ(first.get().values, model.predict(series_of(a, two)).values);
@@ -257,6 +262,8 @@ TEST(dynamic_batcher, combines_calls_with_and_without_masks) {
   expect_parts(refused<shape_error>([&] { batcher.submit(wrong); }),
                {"a mask of a call has the wrong shape or type (mask 0): expected 1x3 x u8, got 1x2 x u8"});
 }
+
+INSTANTIATE_TEST_SUITE_P(series, dynamic_batcher_of_series, testing::Values(false, true));
 
 TEST(dynamic_batcher, combines_calls_of_indices_of_the_same_type) {
   training const model = trainer<reference<float>>(graph::build([](builder& b) {

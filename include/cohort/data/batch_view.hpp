@@ -12,7 +12,8 @@ namespace cohort {
 ///
 /// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, indices i32.
 ///           Padding must be finite, too. `masks`: count × T each, u8, 0 for padding; one per masked input,
-///           or none if no step is padding. `weights` and `indices`: one per example. Without weights each
+///           or none: then values mark the padding of a `padded_input`, and no step of a `masked_input` is
+///           padding. `weights` and `indices`: one per example. Without weights each
 ///           example has weight 1.
 /// Units     `indices` determine random masks (dropout); without them, train_on and training_loop use row
 ///           numbers, which differ on each rank. `global_count`: examples of all ranks; 0: unknown. `ranks`:

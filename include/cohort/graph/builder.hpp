@@ -23,6 +23,10 @@ class builder {
   /// indices. A batch pads each example to T steps and provides a mask for the input.
   constexpr tensor masked_input(shape extents, std::string_view name = {},
                                 source_line at = source_line::here());
+  /// The same, for batches that mark padding by a value: without a mask in the batch, the steps whose numbers
+  /// all equal `value` are masked.
+  constexpr tensor padded_input(shape extents, double value, std::string_view name = {},
+                                source_line at = source_line::here());
 
   /// Records a node of any kind and returns its id. If the node needs zeros in the padding of a masked input,
   /// records a zero_masked layer before the node.
@@ -32,6 +36,11 @@ class builder {
   /// Before    `kind` outlives the graph; `values` has kind.slots elements.
   constexpr int append(kind const& kind, double const* values, std::span<int const> inputs,
                        std::string_view name, layer_settings const& settings, source_line at, int owner = -1);
+
+  /// Replaces the name of a node.
+  constexpr void rename(int id, std::string_view name) {
+    store_name(nodes_[static_cast<std::size_t>(id)], name);
+  }
 
   /// The nodes recorded so far. Valid until the next call that changes the builder.
   constexpr graph_view view() const { return {nodes_, values_, edges_, characters_}; }

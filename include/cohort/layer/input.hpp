@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/kind.hpp>
+#include <cohort/tensor/finite.hpp>
 
 namespace cohort {
 
@@ -26,7 +27,8 @@ struct input {
 };
 
 /// An input of the network whose examples are sequences of different lengths. Every batch provides the input
-/// and a mask: T elements per example, 0 for padding. Added by `builder::masked_input`.
+/// and a mask: T elements per example, 0 for padding; without a mask, no step is padding. Added by
+/// `builder::masked_input`.
 ///
 /// Shapes    `extents`: T×C, or T for indices; T is the number of steps with padding.
 struct masked_input {
@@ -46,6 +48,31 @@ struct masked_input {
     for (int axis = 0; axis < made.rank; ++axis)
       if (made[axis] < 1) return {"every extent of an input must be at least 1", {"input", made}};
     return made;
+  }
+};
+
+/// A masked input whose padding is marked by a value: if a batch has no mask, a step is masked if all its
+/// numbers equal `value`. Added by `builder::padded_input`.
+///
+/// Shapes    as masked_input.
+/// Units     `value` is compared in f32, with the numbers that the network gets.
+struct padded_input {
+  static constexpr std::string_view kind_name = "padded_input";
+  static constexpr layer_role role = layer_role::input;
+  static constexpr mask_use masks = mask_use::begins;
+
+  required<shape, "extents"> extents;
+  required<double, "value"> value;
+  std::string_view name{};
+  source_line at = source_line::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"extents", &padded_input::extents}, field{"value", &padded_input::value}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!is_finite(value.value) || !fits_f32(value))
+      return {"the value that marks padding must be a finite number of f32", {"input", extents}};
+    return masked_input{.extents = extents}.infer(inputs);
   }
 };
 

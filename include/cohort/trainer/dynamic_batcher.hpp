@@ -37,7 +37,8 @@ struct dynamic_batching {
 /// Combines the examples of many callers into batches and predicts them together (dynamic batching).
 ///
 /// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32; indices: i32 or f32. Calls with
-///           a batch_view may have masks. Calls of different types run in different batches.
+///           a batch_view may have masks. Calls of different types, with and without
+///           masks, run in different batches.
 /// Order     first in, first out; a call that waits for space is not in the queue yet. A batch runs when it
 ///           is full, or when its first call has waited for max_delay. All members are thread-safe except
 ///           stop. The model must outlive the batcher, and must not be trained or loaded while the batcher
@@ -63,7 +64,7 @@ class dynamic_batcher {
   /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   pending_predictions submit(tensor_view input) { return submit(std::span(&input, 1), how_.deadline); }
-  /// As the first submit, but with one mask per masked input; without masks, all steps are unmasked. Targets
+  /// As the first submit, but with one mask per masked input; without masks, as training::predict. Targets
   /// are ignored.
   pending_predictions submit(batch_view const& call, std::chrono::milliseconds deadline);
   pending_predictions submit(batch_view const& call) { return submit(call, how_.deadline); }
@@ -107,7 +108,6 @@ class dynamic_batcher {
   pending_predictions submit(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
                              std::chrono::milliseconds deadline);
   /// Whether two calls can run in one batch.
-  bool has_same_types(detail::batched_call const& a, detail::batched_call const& b) const;
 
   /// Whether a batch can start.   Before  mutex_ is locked.
   bool is_due() const;

@@ -197,7 +197,7 @@ class training {
   /// Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
   predictions predict(std::span<tensor_view const> inputs) const;
-  /// The same for inputs with masks; targets and weights are ignored.
+  /// The same for inputs with masks (see batch_view); targets and weights are ignored.
   predictions predict(batch_view const& data) const;
   /// Returns one output per key, in the order of `keys`: a vector, array or span of any type. `input` has one
   /// example per key.

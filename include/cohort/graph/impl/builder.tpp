@@ -20,6 +20,11 @@ constexpr tensor builder::masked_input(shape extents, std::string_view name, sou
   return {*this, append(kind_of<cohort::masked_input>, values.data(), {}, name, {}, at)};
 }
 
+constexpr tensor builder::padded_input(shape extents, double value, std::string_view name, source_line at) {
+  auto const values = detail::encode(cohort::padded_input{.extents = extents, .value = value});
+  return {*this, append(kind_of<cohort::padded_input>, values.data(), {}, name, {}, at)};
+}
+
 constexpr int builder::append(cohort::kind const& kind, double const* values, std::span<int const> inputs,
                               std::string_view name, layer_settings const& settings, source_line at,
                               int owner) {

@@ -30,7 +30,7 @@ using built_in_layers = layer_list<
     embedding, dropout, spatial_dropout, gaussian_noise,
     conv1d, conv2d_transposed, avg_pool, global_avg_pool,
     global_max_pool, lrn, batch_norm, layer_norm,
-    synchronised_batch_norm, matmul, masked_input, zero_masked>;
+    synchronised_batch_norm, matmul, masked_input, padded_input, zero_masked>;
 // clang-format on
 
 /// A layer on demand: a built-in layer that cohort.hpp does not include. Programs include its header.

@@ -10,10 +10,20 @@
 
 namespace cohort::detail {
 
-/// Source of a mask: the batch, or an input of indices in which 0 is padding.
+/// Source of a mask: the batch, or an input of the network whose padding is marked by a value.
 struct mask_source {
-  int length = 0;  ///< steps
-  int input = -1;  ///< input of the network whose indices define the mask; −1: the batch has the mask
+  int length = 0;        ///< steps
+  bool in_batch = true;  ///< a batch may contain the mask
+  int input = -1;        ///< the input that defines the mask if the batch does not; −1: all steps exist
+  float padding = 0;     ///< a step is masked if all its numbers equal `padding`
+
+  /// Returns what defines the mask: the mask with index `number` of the batch, or the input. Null if all
+  /// steps exist.
+  tensor_view const* in(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
+                        std::size_t number) const {
+    if (in_batch && !masks.empty()) return &masks[number];
+    return input < 0 ? nullptr : &inputs[static_cast<std::size_t>(input)];
+  }
 };
 
 /// The masks of a network, in the order of graph_view::masks.
@@ -26,18 +36,19 @@ struct mask_sources {
 };
 mask_sources masks_of(graph_view net);
 
+/// Returns the source of the mask that begins at node `begin`.
+mask_source mask_source_of(graph_view net, int begin);
 /// Returns the index, among the masks of a batch, of the mask that begins at node `begin`; −1 if the batch
 /// does not contain this mask.
 int mask_of_batch(graph_view net, int begin);
 
-/// Writes the mask of indices: 1 for a step whose index is not 0. `indices`: i32, f32 or f64.
-void write_mask(tensor_view indices, std::uint8_t* steps);
+/// Writes the mask that `from`, a result of mask_source::in, defines: 1 for a step that exists. A mask is u8,
+/// an input i32, f32 or f64.
+void write_mask(mask_source const& source, tensor_view from, std::uint8_t* steps);
 /// Returns the mask that begins at node `begin`, N × T, u8: one of the batch, or one derived from its inputs
 /// and stored in `memory`. The view has no data if no step is masked.
 tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
                     std::span<tensor_view const> masks, std::vector<std::uint8_t>& memory);
-/// Returns the number of unmasked steps in masks (u8) or indices: the elements that are not 0.
-int count_steps(tensor_view steps);
 
 /// Prepares the masks of a batch for kernels.
 ///

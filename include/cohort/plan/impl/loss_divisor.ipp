@@ -26,7 +26,7 @@ COHORT_CORE_INLINE loss_divisor::loss_divisor(graph_view net) {
   if (masks.averaged < 0) return;
   auto const which = static_cast<std::size_t>(masks.averaged);
   source_ = masks.all[which];
-  for (std::size_t m = 0; m < which; ++m) mask_ += masks.all[m].input < 0 ? 1 : 0;
+  for (std::size_t m = 0; m < which; ++m) mask_ += masks.all[m].in_batch ? 1 : 0;
 }
 
 COHORT_CORE_INLINE double loss_divisor::of(std::span<tensor_view const> inputs,
@@ -34,23 +34,14 @@ COHORT_CORE_INLINE double loss_divisor::of(std::span<tensor_view const> inputs,
                                            std::span<tensor_view const> targets,
                                            std::span<float const> weights, int count) const {
   int const length = source_.length;
-  bool const from_input = source_.input >= 0;
-  tensor_view const* steps = nullptr;
-  if (length > 0 && from_input) steps = &inputs[static_cast<std::size_t>(source_.input)];
-  if (length > 0 && !from_input && !masks.empty()) steps = &masks[mask_];
-  std::vector<std::uint8_t> exist;
-  auto const targets_of = [&](int n) {
-    exist.clear();
-    if (steps) {
-      exist.resize(static_cast<std::size_t>(length));
-      write_mask(steps->rows(n, 1), exist.data());
-    }
-    return count_targets(counted_, targets[0].rows(n, 1), exist);
-  };
+  tensor_view const* const steps = length > 0 ? source_.in(inputs, masks, mask_) : nullptr;
+  std::vector<std::uint8_t> exist(steps ? static_cast<std::size_t>(length) : 0);
+  auto const steps_of = [&] { return static_cast<int>(std::ranges::count(exist, 1)); };
   double sum = 0;
   for (int n = 0; n < count; ++n) {
-    int const of_example = by_target_ ? targets_of(n)
-                           : steps    ? count_steps(steps->rows(n, 1))
+    if (steps) write_mask(source_, steps->rows(n, 1), exist.data());
+    int const of_example = by_target_ ? count_targets(counted_, targets[0].rows(n, 1), exist)
+                           : steps    ? steps_of()
                                       : std::max(length, 1);
     sum += (weights.empty() ? 1.0 : static_cast<double>(weights[static_cast<std::size_t>(n)])) * of_example;
   }

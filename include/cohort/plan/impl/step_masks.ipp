@@ -10,14 +10,20 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE mask_sources masks_of(graph_view net) {
   mask_sources made;
-  std::vector<int> const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
+  std::vector<int> const losses = net.with_role(layer_role::loss);
   if (!losses.empty()) made.averaged = net.mask_number(net.averaged_mask(losses[0]));
-  for (int id : net.masks()) {
-    bool const from_batch = net.kind(id).role == layer_role::input;
-    int const input =
-        from_batch ? -1 : static_cast<int>(std::ranges::find(inputs, net.inputs(id)[0]) - inputs.begin());
-    made.all.push_back({net[id].output[0], input});
-  }
+  for (int id : net.masks()) made.all.push_back(mask_source_of(net, id));
+  return made;
+}
+
+COHORT_CORE_INLINE mask_source mask_source_of(graph_view net, int begin) {
+  mask_source made{.length = net[begin].output[0], .in_batch = net.kind(begin).role == layer_role::input};
+  bool const is_padded = net.kind(begin) == kind_of<padded_input>;
+  if (is_padded) made.padding = static_cast<float>(decode<padded_input>(net.fields(begin)).value);
+  if (made.in_batch && !is_padded) return made;
+  int const marked = made.in_batch ? begin : net.inputs(begin)[0];
+  std::vector<int> const inputs = net.with_role(layer_role::input);
+  made.input = static_cast<int>(std::ranges::find(inputs, marked) - inputs.begin());
   return made;
 }
 
@@ -46,35 +52,30 @@ auto with_elements(tensor_view of, Visit visit) {
   }
 }
 
-COHORT_CORE_INLINE void write_mask(tensor_view indices, std::uint8_t* steps) {
-  with_elements(indices, [&](auto values) {
-    std::ranges::transform(values, steps, [](auto index) { return static_cast<std::uint8_t>(index != 0); });
-  });
-}
-
-COHORT_CORE_INLINE int count_steps(tensor_view steps) {
-  return with_elements(steps, [](auto values) {
-    return static_cast<int>(std::ranges::count_if(values, [](auto step) { return step != 0; }));
+COHORT_CORE_INLINE void write_mask(mask_source const& source, tensor_view from, std::uint8_t* steps) {
+  // A mask in the batch is u8; 0 marks a step that does not exist.
+  float const padding = from.type == element_type::u8 ? 0 : source.padding;
+  auto const count = static_cast<std::size_t>(from.dims[0]) * static_cast<std::size_t>(source.length);
+  with_elements(from, [&](auto values) {
+    std::size_t const width = count == 0 ? 0 : values.size() / count;
+    auto const is_padding = [&](auto number) { return static_cast<float>(number) == padding; };
+    for (std::size_t step = 0; step < count; ++step)
+      steps[step] = !std::ranges::all_of(values.subspan(step * width, width), is_padding);
   });
 }
 
 COHORT_CORE_INLINE tensor_view mask_of(graph_view net, int begin, std::span<tensor_view const> inputs,
                                        std::span<tensor_view const> masks,
                                        std::vector<std::uint8_t>& memory) {
-  std::vector<int> const nodes = net.masks();
-  std::vector<mask_source> const sources = masks_of(net).all;
-  std::size_t of_batch = 0;
-  for (std::size_t m = 0; m < nodes.size(); ++m) {
-    if (nodes[m] == begin && sources[m].input >= 0) {
-      tensor_view const indices = inputs[static_cast<std::size_t>(sources[m].input)];
-      memory.resize(static_cast<std::size_t>(indices.dims.elements()));
-      write_mask(indices, memory.data());
-      return {memory.data(), indices.dims};
-    }
-    if (nodes[m] == begin) return masks.empty() ? tensor_view() : masks[of_batch];
-    of_batch += sources[m].input < 0 ? 1 : 0;
-  }
-  return {};
+  if (begin < 0) return {};
+  mask_source const source = mask_source_of(net, begin);
+  tensor_view const* const from =
+      source.in(inputs, masks, static_cast<std::size_t>(std::max(mask_of_batch(net, begin), 0)));
+  if (!from || from->type == element_type::u8) return from ? *from : tensor_view();
+  shape const dims{from->dims[0], source.length};
+  memory.resize(static_cast<std::size_t>(dims.elements()));
+  write_mask(source, *from, memory.data());
+  return {memory.data(), dims};
 }
 
 COHORT_CORE_INLINE step_masks::step_masks(mask_sources const& sources, int batch)
@@ -95,8 +96,7 @@ COHORT_CORE_INLINE step_masks::step_masks(mask_sources const& sources, int batch
 COHORT_CORE_INLINE void step_masks::load(std::span<tensor_view const> inputs,
                                          std::span<tensor_view const> masks, int examples) {
   std::size_t used = 0;
-  auto const of_batch = static_cast<std::size_t>(
-      std::ranges::count_if(sources_, [](mask_source const& one) { return one.input < 0; }));
+  auto const of_batch = static_cast<std::size_t>(std::ranges::count_if(sources_, &mask_source::in_batch));
   if (!masks.empty() && masks.size() != of_batch)
     throw shape_error({.what = "the batch has the wrong number of masks",
                        .expected = {of_batch, ", one for each masked input"},
@@ -108,14 +108,15 @@ COHORT_CORE_INLINE void step_masks::load(std::span<tensor_view const> inputs,
                       given = length * static_cast<std::size_t>(examples);
     std::vector<std::uint8_t>& steps = memory_[m].steps;
     masks_[m].steps = nullptr;
-    if (from.input >= 0) {
-      steps.assign(whole, 0);
-      write_mask(inputs[static_cast<std::size_t>(from.input)], steps.data());
-    } else if (masks.empty()) {
+    tensor_view const* const source = from.in(inputs, masks, used);
+    if (!source) {
       steps.assign(given, 1);
       steps.resize(whole, 0);
+    } else if (!from.in_batch || masks.empty()) {
+      steps.assign(whole, 0);
+      write_mask(from, *source, steps.data());
     } else {
-      tensor_view const& mask = masks[used];
+      tensor_view const& mask = *source;
       if (mask.type != element_type::u8 || !(mask.dims == shape(examples, from.length)))
         throw shape_error({.what = "a mask of the batch has the wrong shape or element type",
                            .where = {"mask ", used},

@@ -17,7 +17,7 @@ class batched_call {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// `parts`: inputs, then masks. A mask without data means that all steps are unmasked.
+  /// `parts`: inputs, then masks, if the call has any.
   batched_call(std::vector<tensor_view> parts, int examples, clock::time_point until);
 
   int const count;
@@ -26,9 +26,13 @@ class batched_call {
 
   /// Whether the call has completed or its deadline has passed.
   bool is_over() const;
-  /// Copies part i. If the call has completed, writes zeros; for a mask without data, writes ones. During the
-  /// copy, cancel blocks, so the caller's memory stays valid.
+  /// Copies part i. If the call has completed, writes zeros. During the copy, cancel blocks, so the caller's
+  /// memory stays valid.
   void copy_part(std::size_t i, std::byte* to) const;
+  std::size_t parts() const { return parts_.size(); }
+  /// Returns whether both calls have masks, or neither, and their inputs have the same types: only such
+  /// calls can share a batch.
+  bool has_same_parts(batched_call const& other) const;
   std::size_t part_bytes(std::size_t i) const { return parts_[i].bytes(); }
   element_type part_type(std::size_t i) const { return parts_[i].type; }
 

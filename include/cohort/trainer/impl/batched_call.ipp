@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/batched_call.hpp>
@@ -17,15 +18,17 @@ COHORT_CORE_INLINE bool batched_call::is_over() const {
   return over_ || clock::now() >= limit;
 }
 
+COHORT_CORE_INLINE bool batched_call::has_same_parts(batched_call const& other) const {
+  return std::ranges::equal(parts_, other.parts_, {}, &tensor_view::type, &tensor_view::type);
+}
+
 COHORT_CORE_INLINE void batched_call::copy_part(std::size_t i, std::byte* to) const {
   std::lock_guard const lock(mutex_);
   tensor_view const& part = parts_[i];
   if (over_)
     std::memset(to, 0, part.bytes());
-  else if (part.data)
-    std::memcpy(to, part.data, part.bytes());
   else
-    std::memset(to, 1, part.bytes());
+    std::memcpy(to, part.data, part.bytes());
 }
 
 COHORT_CORE_INLINE void batched_call::answer(predictions made) {

@@ -57,10 +57,7 @@ COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_
   int const count = checked_count(inputs, masks);
   check(deadline);
   std::vector<tensor_view> given(inputs.begin(), inputs.end());
-  for (std::size_t m = 0; m < parts_.masks.size(); ++m)
-    given.push_back(masks.empty()
-                        ? tensor_view(nullptr, element_type::u8, parts_.masks[m].example.batched(count))
-                        : masks[m]);
+  given.insert(given.end(), masks.begin(), masks.end());
   auto const call = std::make_shared<detail::batched_call>(std::move(given), count, clock::now() + deadline);
   std::unique_lock lock(mutex_);
   auto const has_room = [&] {
@@ -168,19 +165,12 @@ COHORT_CORE_INLINE void dynamic_batcher::drop_expired() {
   });
 }
 
-COHORT_CORE_INLINE bool dynamic_batcher::has_same_types(detail::batched_call const& a,
-                                                        detail::batched_call const& b) const {
-  for (std::size_t i = 0; i < parts_.inputs.size(); ++i)
-    if (a.part_type(i) != b.part_type(i)) return false;
-  return true;
-}
-
 COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
   calls batch;
   for (int count = 0; !waiting_.empty(); waiting_.pop_front()) {
     auto const& next = waiting_.front();
     if (count + next->count > how_.max_batch) break;
-    if (!batch.empty() && !has_same_types(*batch[0], *next)) break;
+    if (!batch.empty() && !batch[0]->has_same_parts(*next)) break;
     queued_ -= next->count;
     count += next->count;
     batch.push_back(next);
@@ -215,7 +205,7 @@ COHORT_CORE_INLINE void dynamic_batcher::run(calls const& batch, std::vector<reu
     int count = 0;
     for (auto const& one : batch) count += one->count;
     batch_view together;
-    for (std::size_t i = 0; i < memory.size(); ++i) {
+    for (std::size_t i = 0; i < batch[0]->parts(); ++i) {
       bool const is_mask = i >= parts_.inputs.size();
       shape const& example =
           is_mask ? parts_.masks[i - parts_.inputs.size()].example : parts_.inputs[i].example;

@@ -472,6 +472,12 @@ COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const&
       if (all[i].empty()) continue;
       std::optional<shape> const example = example_of(nodes[i]);
       if (!example) refuse(net.name(nodes[i]), "no maps for class labels", {all[i].size()});
+      if (net.kind(nodes[i]) == kind_of<padded_input>)
+        refuse(
+            net.name(nodes[i]),
+            "no maps for an input whose padding is marked by a value, which the maps would change: normalise "
+            "the steps before they are padded",
+            {all[i].size()});
       tensor_description const part{.example = *example};
       int const channels = example->rank == 0 ? 1 : channels_of(*example);
       if (!part.accepts(all[i].size()))

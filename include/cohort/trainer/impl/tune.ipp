@@ -13,8 +13,8 @@
 
 namespace cohort::detail {
 
-/// A batch with inputs of zeros (ones for indices of which 0 is padding) and targets in the range that the
-/// losses accept. All steps of masked inputs are unmasked.
+/// A batch with inputs of zeros (ones if 0 marks padding) and targets in the range that the losses accept.
+/// All steps are unmasked.
 COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type type) {
   batch made;
   made.count = count;
@@ -26,8 +26,8 @@ COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type typ
   };
   for (int id : net.with_role(layer_role::input)) {
     std::size_t const elements = add(made.inputs, net[id].output, element_type::f32);
-    for (int begin : net.masks())
-      if (!net.inputs(begin).empty() && net.inputs(begin)[0] == id)
+    for (mask_source const& one : masks_of(net).all)
+      if (one.input == static_cast<int>(made.inputs.size()) - 1 && one.padding == 0)
         std::fill_n(reinterpret_cast<float*>(made.inputs.back().memory.data()), elements, 1.0F);
   }
   for (int id : net.with_role(layer_role::loss)) {
