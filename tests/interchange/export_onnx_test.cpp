@@ -92,8 +92,8 @@ TEST(export_onnx, refuses_what_onnx_cannot_express_with_layer_and_reason) {
         return b.input({3}) | embedding{.vocabulary = 3, .width = 2, .mask_zero = true} | lstm{.units = 2};
       }),
       "the network cannot be exported to ONNX (layer lstm_1 of kind lstm): ONNX's operator takes sequence "
-      "lengths, not masks. If index 0 of the embedding occurs only after a sequence's last step, set "
-      "onnx_export_settings::padding_at_end");
+      "lengths, not masks. If padding (index 0 of the embedding, or the value of the padded_input) occurs "
+      "only after a sequence's last step, set onnx_export_settings::padding_at_end");
 }
 
 TEST(export_onnx, keeps_the_old_file_after_an_error) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns of several nodes that almost fit, files that are wrong, and files that cost much.
 #include <gtest/gtest.h>
+#include <cmath>
+#include <cohort/backend/reference.hpp>
 #include <cohort/interchange/detail/onnx_importer.hpp>
 #include <cohort/io/detail/protobuf.hpp>
 #include <cohort/layer/attention.hpp>
 #include <limits>
+#include <set>
 
 #include "onnx_models.hpp"
 
@@ -218,6 +221,117 @@ TEST(onnx_transpose, permutes_constants_of_any_rank) {
                 op("Transpose", {"m"}, {"w"}, {list("perm", {1, 0})}), op("MatMul", {"x", "w"}, {"y"})},
                {onnx_tensor::of("k", {1, 2, 3}, numbers), onnx_tensor::of("last", {2})})));
   EXPECT_EQ(made.network().view()[1].output, (shape{2, 2}));
+}
+
+// ---- names ------------------------------------------------------------------------------------------------
+
+/// The numbers of a layer for an input of waves; empty if the network has no such layer.
+predictions output_of(imported_model const& model, std::string const& layer) {
+  training const run = load_imported<reference<double>>(model);
+  shape const dims = model.network().view()[0].output.batched(2);
+  std::vector<float> waves;
+  for (std::int64_t i = 0; i < dims.elements(); ++i)
+    waves.push_back(static_cast<float>(std::sin(0.9 * static_cast<double>(i))));
+  try {
+    return run.outputs_of({layer}, tensor_view(waves.data(), dims))[0];
+  } catch (setting_error const& problem) {
+    EXPECT_EQ(problem.why().what, "the network has no layer with this name");
+    return {};
+  }
+}
+
+/// The names of nodes and values of a model that the network has. Each gives what the file has under this
+/// name: the output of the graph that ends there.
+std::string names_of(onnx_model const& model) {
+  imported_model const whole = imported(write_onnx_model(model));
+  for (std::string const& one : whole.outputs) EXPECT_FALSE(output_of(whole, one).values.empty()) << one;
+  std::string made;
+  std::set<std::string> seen;
+  auto const check = [&](std::string const& name, std::vector<std::string> const& values) {
+    predictions const got = output_of(whole, name);
+    if (got.values.empty()) return;
+    if (seen.insert(name).second) made += name + ' ';
+    EXPECT_EQ(values.size(), 1U) << name << " has several values";
+    onnx_model part = model;
+    part.outputs = {{values[0], onnx_type::f32, false, {}}};
+    imported_model const alone = imported(write_onnx_model(part));
+    EXPECT_EQ(got.values, output_of(alone, alone.outputs.at(0)).values) << name;
+  };
+  for (detail::onnx_node const& node : model.nodes) {
+    for (std::string const& value : node.outputs)
+      if (!value.empty()) check(value, {value});
+    if (!node.name.empty()) check(node.name, node.outputs);
+  }
+  return made;
+}
+
+/// Names each node as its first value, with "n_" before it.
+onnx_model with_names(onnx_model model) {
+  for (detail::onnx_node& one : model.nodes) one.name = "n_" + one.outputs[0];
+  return model;
+}
+
+TEST(onnx_names, are_those_of_nodes_and_of_the_outputs_of_the_graph) {
+  onnx_tensor const kernel = onnx_tensor::of("k", {2, 1, 2, 2}, {1, 2, 3, 4, -1, 0, 1, 2});
+  onnx_model const image =
+      model_of({1, 4, 4},
+               {op("Conv", {"x", "k"}, {"c"}), op("Relu", {"c"}, {"r"}), op("Identity", {"r"}, {"i"}),
+                op("Flatten", {"i"}, {"f"}), op("Tanh", {"f"}, {"t"}), op("Sub", {"f", "t"}, {"s"}),
+                op("Selu", {"s"}, {"e"}, {{.name = "gamma", .type = onnx_attribute::real, .f = 2}}),
+                op("Softmax", {"e"}, {"y"})},
+               {kernel});
+  EXPECT_EQ(names_of(with_names(image)), "n_c n_r n_f n_t n_s n_e y ");
+  EXPECT_EQ(names_of(image), "c r f t s e y ");  // nodes without names
+  EXPECT_EQ(imported(write_onnx_model(with_names(image))).outputs, std::vector<std::string>{"y"});
+}
+
+TEST(onnx_names, of_fused_nodes_are_those_of_the_last_one) {
+  onnx_model const bias = model_of(
+      {4, 3}, {op("MatMul", {"x", "w"}, {"a"}), op("Add", {"a", "b"}, {"s"}), op("Tanh", {"s"}, {"y"})},
+      {w, b});
+  EXPECT_EQ(names_of(with_names(bias)), "n_s y ");
+  EXPECT_EQ(names_of(bias), "s y ");
+  onnx_model const gelu =
+      model_of({5},
+               {op("Div", {"x", "root"}, {"d"}), op("Erf", {"d"}, {"e"}), op("Add", {"e", "one"}, {"p"}),
+                op("Mul", {"x", "p"}, {"m"}), op("Mul", {"m", "half"}, {"g"}), op("Tanh", {"g"}, {"y"})},
+               {onnx_tensor::of("root", {}, {1.41421356F}), onnx_tensor::of("one", {}, {1}),
+                onnx_tensor::of("half", {}, {0.5F})});
+  EXPECT_EQ(kinds_of(gelu), "input gelu tanh ");
+  EXPECT_EQ(names_of(with_names(gelu)), "n_g y ");
+  onnx_model attention = separate_attention().model();
+  attention.nodes.back().outputs = {"h"};
+  attention.nodes.push_back(op("Tanh", {"h"}, {"y"}));
+  EXPECT_EQ(names_of(with_names(attention)), "n_h y ");
+}
+
+TEST(onnx_names, do_not_give_views_and_parts) {
+  // A transposed sequence is convolved as it is, so the layer's output is the transposed value of the file.
+  onnx_tensor const kernel = onnx_tensor::of("k", {2, 3, 1}, {1, 2, 3, 4, -1, 0});
+  std::vector<onnx_attribute> const swap{list("perm", {0, 2, 1})};
+  EXPECT_EQ(names_of(with_names(model_of({4, 3},
+                                         {op("Transpose", {"x"}, {"t"}, swap), op("Conv", {"t", "k"}, {"c"}),
+                                          op("Transpose", {"c"}, {"b"}, swap), op("Relu", {"b"}, {"y"})},
+                                         {kernel}))),
+            "n_b y ");
+  EXPECT_EQ(
+      names_of(with_names(model_of(
+          {6}, {op("Split", {"x"}, {"a", "c"}, {whole("axis", 1)}), op("Add", {"a", "c"}, {"y"})}, {}, 13))),
+      "a c y ");
+}
+
+TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
+  onnx_model model = model_of({5}, {op("Relu", {"x"}, {"a"}), op("Tanh", {"a"}, {"b"}),
+                                    op("Sigmoid", {"b"}, {"c"}), op("Elu", {"c"}, {"y"})});
+  model.nodes[0].name = "b";  // computes a
+  model.nodes[1].name = "a";  // computes b
+  model.nodes[2].name = "y";  // the output of the graph precedes the name of this node
+  EXPECT_EQ(names_of(model), "c y ");
+  imported_model const made = imported(write_onnx_model(model));
+  graph_view const net = made.network();
+  std::string layers;
+  for (int id = 1; id < net.size(); ++id) layers += net.name(id) + ' ';
+  EXPECT_EQ(layers, "b/relu a/tanh c y ");
 }
 
 }  // namespace onnx_importer_test

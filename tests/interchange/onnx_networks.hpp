@@ -33,6 +33,12 @@ network_case masked(std::string name, L const&... layers) {
   return {std::move(name), [=](builder& b) { (b.masked_input({5, 3}, "x") | ... | layers); }};
 }
 
+/// Padding is −1 at all steps behind the last one.
+template <class... L>
+network_case padded(std::string name, L const&... layers) {
+  return {std::move(name), [=](builder& b) { (b.padded_input({5, 3}, -1, "x") | ... | layers); }};
+}
+
 inline std::vector<network_case> all_cases() {
   using pad = padding;
   auto const act = recurrent_activation::relu;
@@ -136,6 +142,10 @@ inline std::vector<network_case> all_cases() {
       on("mean_absolute_error", {4}, mean_absolute_error{}),
       on("huber", {4}, huber{}),
       on("hinge", {4}, hinge{}),
+      padded("padded_dense", dense{.units = 4}, zero_masked{}),
+      padded("padded_conv1d", conv1d{.filters = 4, .kernel = 3, .padding = pad::same}),
+      padded("padded_global_avg_pool", global_avg_pool{}),
+      padded("padded_attention", dense{.units = 12}, attention{.heads = 2}),
       masked("masked_conv1d", conv1d{.filters = 4, .kernel = 3, .padding = pad::same}),
       masked("masked_global_avg_pool", global_avg_pool{}),
       masked("masked_global_max_pool", global_max_pool{}),
@@ -227,6 +237,13 @@ inline std::vector<network_case> all_cases() {
                    },
                    {},
                    {.padding_at_end = true}});
+  cases.push_back(
+      {"padded_lstm",
+       [](builder& b) {
+         return b.padded_input({5, 3}, -1, "x") | lstm{.units = 3} | lstm{.units = 2, .last_step = true};
+       },
+       {},
+       {.padding_at_end = true}});
   cases.push_back({"normalised",
                    [](builder& b) {
                      auto const x = b.input({2, 3, 3}, "x") | conv2d{.filters = 2, .kernel = 3} | flatten{};
@@ -290,6 +307,17 @@ struct random_batch {
       if (net[id].mask != id) continue;
       int const steps = net[id].output[0];
       lengths.push_back({steps, 2, 1});
+      if (net.kind(id) == kind_of<padded_input>) {
+        auto const value = static_cast<float>(detail::decode<padded_input>(net.fields(id)).value);
+        auto const width = numbers_.back().size() / static_cast<std::size_t>(count * steps);
+        for (std::size_t n = 0; n < count; ++n)
+          std::fill_n(numbers_.back().begin()
+                          + static_cast<std::ptrdiff_t>((n * static_cast<std::size_t>(steps)
+                                                         + static_cast<std::size_t>(lengths.back()[n]))
+                                                        * width),
+                      static_cast<std::size_t>(steps - lengths.back()[n]) * width, value);
+        continue;
+      }
       auto& mask = masks_.emplace_back();
       for (int const length : lengths.back())
         for (int t = 0; t < steps; ++t) mask.push_back(t < length);

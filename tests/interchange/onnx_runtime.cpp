@@ -41,9 +41,11 @@ void write_case(std::string const& folder, network_case const& one, std::mt19937
   std::vector<int> const inputs = net.with_role(layer_role::input);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     write("input", net.name(inputs[i]), batch.view.inputs[i]);
-    if (net[inputs[i]].mask == inputs[i])
+    if (net[inputs[i]].mask != inputs[i]) continue;
+    std::vector<std::int32_t> const& lengths = batch.lengths[masks++];
+    if (net.kind(inputs[i]) == kind_of<masked_input>)
       write("lengths", net.name(inputs[i]) + ".lengths",
-            tensor_view(batch.lengths[masks++].data(), shape{random_batch::count}));
+            tensor_view(lengths.data(), shape{random_batch::count}));
   }
   std::vector<std::string> outputs;
   for (int const id : net.outputs()) outputs.push_back(net.name(id));

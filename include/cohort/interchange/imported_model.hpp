@@ -21,7 +21,10 @@ namespace cohort {
 ///     training run = load_imported<onednn>(import_onnx("model.onnx"));
 ///
 /// Shapes    parameters are dense, in canonical layout, and named as in model files: "conv2d_1.weights".
-/// Order     `inputs` and `outputs`: the file's names, in the order of the network's inputs and outputs.
+/// Order     `inputs`: the file's names, in the order of the network's inputs. `outputs`: the layers that
+///           compute the file's outputs, in the file's order, for training::outputs_of.
+/// After     a layer with a name of the file computes what the file has under this name. Further layers have
+///           derived names. A name of the file without such a layer does not exist in the network.
 /// Units     `settings`: the training settings of the file, or the defaults. `metrics`: the metrics of the
 ///           file, for fit_settings::metrics.
 class imported_model {

@@ -58,9 +58,8 @@ class onnx_exporter {
   // Values of the graph.
   std::string unique(std::string name);
   std::string value_info(std::string name, onnx_type type, shape const& dims);
-  /// Adds a node. Returns the name of its output. `is_layer`: the node has the name of the layer.
-  std::string emit(char const* op, names inputs, attributes with = {}, bool is_layer = false);
-  std::string layer(char const* op, names inputs, attributes with = {});
+  /// Adds a node. Returns the name of its output.
+  std::string emit(char const* op, names inputs, attributes with = {});
   std::string constant(std::string_view suffix, std::vector<std::int64_t> dims, std::vector<float> values);
   std::string number(double value);
   std::string integers(std::vector<std::int64_t> const& values);
@@ -77,6 +76,7 @@ class onnx_exporter {
   std::string scaled(std::string value, std::span<channel_scaling const> maps, shape const& dims, bool back);
   /// Returns the mask as a value N×T of booleans; true: not padding. `begin`: the node where the mask begins.
   std::string mask(int begin);
+  bool is_padded(int id) const { return net_.kind(id) == kind_of<padded_input>; }
   std::string lengths(int begin);
 
   // Kinds of layers.

@@ -66,7 +66,8 @@ class onnx_importer {
   using fields = std::vector<std::pair<std::string_view, std::vector<double>>>;
   using extents = std::vector<std::int64_t>;
   struct stored_parameter {
-    std::string name;
+    int layer;
+    std::string_view name;  // of the kind's parameter
     shape dims;
     std::vector<float> values;
   };
@@ -108,6 +109,7 @@ class onnx_importer {
   void add_inputs();
   void import_node(onnx_node const& node);
   std::vector<int> add_outputs();
+  void name_layers(std::span<int const> outputs);
 
   // The current node.
   /// Throws an error about the current node, or about the file if there is none.
@@ -140,9 +142,7 @@ class onnx_importer {
   void set_constant(onnx_tensor tensor);
 
   // Layers.
-  std::string unique(std::string name);
-  int append(std::string_view kind, std::vector<int> const& inputs, fields const& with = {},
-             bool is_main = true);
+  int append(std::string_view kind, std::vector<int> const& inputs, fields const& with = {});
   void check_size(shape const& dims) const;
   void store(std::string_view parameter, shape dims, std::vector<float> values);
   void count_bytes(std::size_t bytes);
@@ -151,6 +151,9 @@ class onnx_importer {
 
   // Values.
   bool is_row_major(onnx_value const& value) const;
+  /// Returns whether the value has the elements of its layer's output in the same order, apart from the
+  /// position of the batch.
+  bool is_in_order(onnx_value const& value) const;
   shape checked_shape(extents const& dims) const;
   /// Returns a node with the value's elements in row-major order and with these extents.
   int reshaped(onnx_value const& value, shape const& dims);
@@ -225,16 +228,16 @@ class onnx_importer {
   std::map<std::string, int, std::less<>> uses_{};
   std::vector<bool> live_{};
   std::map<std::string, std::string, std::less<>> lengths_{};  // input of lengths -> input of the sequences
-  std::set<std::string, std::less<>> names_{};
   std::vector<stored_parameter> parameters_{};
-  std::vector<std::string> frozen_{};
+  std::vector<int> frozen_{};
   std::vector<std::string> inputs_{};
   std::vector<std::unique_ptr<onnx_tensor>> constants_{};  // computed at import
   std::size_t bytes_ = 0;                                  // of constants and parameters
   onnx_node const* node_ = nullptr;
   std::string place_{};  // the input or output that is read, for errors; it precedes the node
   std::set<std::string, std::less<>> read_{};  // attributes of the node
-  std::string layer_{};                        // the layer appended last
+  std::map<int, onnx_node const*> recorded_by_{};  // of each layer
+  int layer_ = -1;                                 // the layer appended last
 };
 
 /// Returns the node's name; if it has none, the name of its first output.

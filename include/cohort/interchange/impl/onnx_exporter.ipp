@@ -11,6 +11,7 @@
 #include <cohort/version.hpp>
 #include <limits>
 #include <numbers>
+#include <span>
 #include <utility>
 
 namespace cohort::detail {
@@ -33,6 +34,9 @@ COHORT_CORE_INLINE onnx_attribute with(std::string name, std::vector<float> valu
 COHORT_CORE_INLINE onnx_attribute with(std::string name, std::vector<std::string> values) {
   return {.name = std::move(name), .type = onnx_attribute::texts, .strings = std::move(values)};
 }
+
+/// Returns a type as the value of an attribute.
+COHORT_CORE_INLINE std::int64_t as_integer(onnx_type type) { return static_cast<std::int64_t>(type); }
 
 /// Returns the extents of an ONNX tensor, without the batch.
 COHORT_CORE_INLINE std::vector<std::int64_t> extents_of(shape const& dims) {
@@ -150,7 +154,7 @@ COHORT_CORE_INLINE void onnx_exporter::add_input(int id) {
     model_.inputs.back().dims.push_back({-1, how_.batch});
     for (std::int64_t const one : extents_of(output_shape())) model_.inputs.back().dims.push_back({one, {}});
   }
-  if (net_[id].mask == id) {
+  if (net_[id].mask == id && !is_padded(id)) {
     lengths_[id] = unique(name_ + ".lengths");
     model_.inputs.push_back({lengths_[id], onnx_type::i32, true, {{-1, how_.batch}}});
   }
@@ -167,11 +171,17 @@ COHORT_CORE_INLINE void onnx_exporter::export_layer(int id) {
   bool const is_output = std::ranges::find(outputs, id) != outputs.end();
   if (value.empty()) return;  // a recurrent layer of which only parts are read
   if (is_output) value = rescaled_output(id, value);
-  if (model_.nodes.size() == nodes && is_output) value = emit("Identity", {value}, {}, true);
-  // The last node computes the layer's output, which gets the name of the layer.
+  if (model_.nodes.size() == nodes && is_output) value = emit("Identity", {value});
+  // The last node computes the layer's output: both get the name of the layer. Exception: of a recurrent
+  // layer, the main node has this name.
   if (model_.nodes.size() > nodes && model_.nodes.back().outputs.size() == 1
-      && model_.nodes.back().outputs[0] == value)
-    value = model_.nodes.back().outputs[0] = name_;
+      && model_.nodes.back().outputs[0] == value) {
+    onnx_node& last = model_.nodes.back();
+    value = last.outputs[0] = name_;
+    if (std::ranges::none_of(std::span(model_.nodes).subspan(nodes),
+                             [&](onnx_node const& one) { return one.name == name_; }))
+      last.name = name_;
+  }
   values_[static_cast<std::size_t>(id)] = value;
   if (!is_output) return;
   model_.outputs.push_back({value, onnx_type::f32, true, {{-1, how_.batch}}});
@@ -276,14 +286,10 @@ COHORT_CORE_INLINE std::string onnx_exporter::value_info(std::string name, onnx_
   return made.name;
 }
 
-COHORT_CORE_INLINE std::string onnx_exporter::emit(char const* op, names inputs, attributes with,
-                                                   bool is_layer) {
+COHORT_CORE_INLINE std::string onnx_exporter::emit(char const* op, names inputs, attributes with) {
   std::string const value = unique(name_ + '/' + op);
-  model_.nodes.push_back({op, std::move(inputs), {value}, std::move(with), is_layer ? name_ : value, {}});
+  model_.nodes.push_back({op, std::move(inputs), {value}, std::move(with), value, {}});
   return value;
-}
-COHORT_CORE_INLINE std::string onnx_exporter::layer(char const* op, names inputs, attributes with) {
-  return emit(op, std::move(inputs), std::move(with), true);
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::constant(std::string_view suffix,
@@ -392,7 +398,17 @@ COHORT_CORE_INLINE std::string onnx_exporter::mask(int begin) {
   std::string& made = masks_[begin];
   if (!made.empty()) return made;
   std::string const layer = std::exchange(name_, net_.name(begin) + ".mask");
-  if (net_.kind(begin).role == layer_role::input) {
+  if (is_padded(begin)) {
+    double const value = decode<padded_input>(net_.fields(begin)).value;
+    std::string exist =
+        emit("Not", {emit("Equal", {values_[static_cast<std::size_t>(begin)], number(value)})});
+    if (net_[begin].output.rank == 2)  // a step exists if one of its numbers is not `value`
+      exist = emit("Cast",
+                   {emit("ReduceMax", {emit("Cast", {exist}, {with("to", as_integer(onnx_type::f32))})},
+                         {with("axes", std::vector<std::int64_t>{2}), with("keepdims", std::int64_t{0})})},
+                   {with("to", as_integer(onnx_type::boolean))});
+    made = exist;
+  } else if (net_.kind(begin).role == layer_role::input) {
     int const steps = net_[begin].output[0];
     onnx_tensor range{unique(name_ + ".steps"), onnx_type::i32, {1, steps}, {}};
     for (std::int32_t t = 0; t < steps; ++t) range.raw.append(reinterpret_cast<char const*>(&t), sizeof t);
@@ -404,7 +420,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::mask(int begin) {
     std::string const name = zero.name;
     model_.initializers.push_back(std::move(zero));
     std::string const indices = emit("Cast", {values_[static_cast<std::size_t>(net_.inputs(begin)[0])]},
-                                     {with("to", static_cast<std::int64_t>(onnx_type::i32))});
+                                     {with("to", as_integer(onnx_type::i32))});
     made = emit("Not", {emit("Equal", {indices, name})});
   }
   name_ = layer;
@@ -416,13 +432,14 @@ COHORT_CORE_INLINE std::string onnx_exporter::lengths(int begin) {
   if (!made.empty()) return made;
   if (!how_.padding_at_end)
     refuse(
-        "ONNX's operator takes sequence lengths, not masks. If index 0 of the embedding occurs only after a "
-        "sequence's last step, set onnx_export_settings::padding_at_end");
+        "ONNX's operator takes sequence lengths, not masks. If padding (index 0 of the embedding, or the "
+        "value of "
+        "the padded_input) occurs only after a sequence's last step, set "
+        "onnx_export_settings::padding_at_end");
   std::string const exist = mask(begin);
-  return made = emit(
-             "ReduceSum",
-             {emit("Cast", {exist}, {with("to", static_cast<std::int64_t>(onnx_type::i32))}), integers({1})},
-             {with("keepdims", std::int64_t{0})});
+  return made = emit("ReduceSum",
+                     {emit("Cast", {exist}, {with("to", as_integer(onnx_type::i32))}), integers({1})},
+                     {with("keepdims", std::int64_t{0})});
 }
 
 // ---- windows ----
@@ -457,7 +474,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::convolution() {
   how.push_back(with("group", static_cast<std::int64_t>(integer("groups"))));
   names from{input(), parameter("weights")};
   if (is_set("bias")) from.push_back(parameter("bias"));
-  return layer("Conv", from, how);
+  return emit("Conv", from, how);
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::convolution_1d() {
@@ -471,10 +488,10 @@ COHORT_CORE_INLINE std::string onnx_exporter::convolution_1d() {
   names from{transposed(input(), {0, 2, 1}), parameter("weights")};
   if (is_set("bias")) from.push_back(parameter("bias"));
   return transposed(
-      layer("Conv", from,
-            {with("kernel_shape", list{moving.size.width}), with("strides", list{moving.stride.width}),
-             with("pads", list{along.before, along.after}), with("dilations", list{moving.dilation.width}),
-             with("group", static_cast<std::int64_t>(integer("groups")))}),
+      emit("Conv", from,
+           {with("kernel_shape", list{moving.size.width}), with("strides", list{moving.stride.width}),
+            with("pads", list{along.before, along.after}), with("dilations", list{moving.dilation.width}),
+            with("group", static_cast<std::int64_t>(integer("groups")))}),
       {0, 2, 1});
 }
 
@@ -506,25 +523,25 @@ COHORT_CORE_INLINE std::string onnx_exporter::transposed_convolution() {
       parameter("weights", "/transposed", {in[0], filters, moving.size.height, moving.size.width},
                 permute_axes(values_of("weights"), {groups, filters, channels, area}, {0, 2, 1, 3}))};
   if (is_set("bias")) operands.push_back(parameter("bias"));
-  return layer("ConvTranspose", operands, how);
+  return emit("ConvTranspose", operands, how);
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::max_pool() {
-  return layer("MaxPool", {input()}, window_attributes(window("window"), input_shape()));
+  return emit("MaxPool", {input()}, window_attributes(window("window"), input_shape()));
 }
 COHORT_CORE_INLINE std::string onnx_exporter::avg_pool() {
   attributes how = window_attributes(window("window"), input_shape());
   how.push_back(with("count_include_pad", std::int64_t{0}));
-  return layer("AveragePool", {input()}, how);
+  return emit("AveragePool", {input()}, how);
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::global_avg_pool() {
   if (input_shape().rank != 2)
-    return emit("Flatten", {layer("GlobalAveragePool", {input()})}, {with("axis", std::int64_t{1})});
+    return emit("Flatten", {emit("GlobalAveragePool", {input()})}, {with("axis", std::int64_t{1})});
   int const begin = net_.input_mask(id_);
   using list = std::vector<std::int64_t>;
   if (begin < 0)
-    return layer("ReduceMean", {input()}, {with("axes", list{1}), with("keepdims", std::int64_t{0})});
+    return emit("ReduceMean", {input()}, {with("axes", list{1}), with("keepdims", std::int64_t{0})});
   std::string const exist = mask(begin);
   std::string const sum =
       emit("ReduceSum",
@@ -534,22 +551,22 @@ COHORT_CORE_INLINE std::string onnx_exporter::global_avg_pool() {
       emit("ReduceSum",
            {emit("Cast", {exist}, {with("to", static_cast<std::int64_t>(onnx_type::f32))}), integers({1})},
            {with("keepdims", std::int64_t{1})});
-  return layer("Div", {sum, emit("Max", {steps, number(1)})});
+  return emit("Div", {sum, emit("Max", {steps, number(1)})});
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::global_max_pool() {
   if (input_shape().rank != 2)
-    return emit("Flatten", {layer("GlobalMaxPool", {input()})}, {with("axis", std::int64_t{1})});
+    return emit("Flatten", {emit("GlobalMaxPool", {input()})}, {with("axis", std::int64_t{1})});
   int const begin = net_.input_mask(id_);
   attributes const how{with("axes", std::vector<std::int64_t>{1}), with("keepdims", std::int64_t{0})};
-  if (begin < 0) return layer("ReduceMax", {input()}, how);
+  if (begin < 0) return emit("ReduceMax", {input()}, how);
   std::string const exist = emit("Unsqueeze", {mask(begin), integers({2})});
   double const lowest = static_cast<double>(std::numeric_limits<float>::lowest());
   std::string const largest = emit("ReduceMax", {emit("Where", {exist, input(), number(lowest)})}, how);
   std::string const steps = emit(
       "ReduceMax", {emit("Cast", {exist}, {with("to", static_cast<std::int64_t>(onnx_type::f32))})}, how);
-  return layer("Where", {emit("Cast", {steps}, {with("to", static_cast<std::int64_t>(onnx_type::boolean))}),
-                         largest, number(0)});
+  return emit("Where", {emit("Cast", {steps}, {with("to", static_cast<std::int64_t>(onnx_type::boolean))}),
+                        largest, number(0)});
 }
 
 // ---- layers of one operator ----
@@ -562,40 +579,40 @@ COHORT_CORE_INLINE std::string onnx_exporter::dense() {
     names from{dims.rank == 1 ? input() : emit("Flatten", {input()}, {with("axis", std::int64_t{1})}),
                parameter("weights")};
     if (is_set("bias")) from.push_back(parameter("bias"));
-    return layer("Gemm", from, {with("transB", std::int64_t{1})});
+    return emit("Gemm", from, {with("transB", std::int64_t{1})});
   }
   std::string const product =
-      layer("MatMul", {input(), parameter("weights", "/transposed", {width, units},
-                                          permute_axes(values_of("weights"), {units, width}, {1, 0}))});
+      emit("MatMul", {input(), parameter("weights", "/transposed", {width, units},
+                                         permute_axes(values_of("weights"), {units, width}, {1, 0}))});
   return is_set("bias") ? emit("Add", {product, parameter("bias")}) : product;
 }
 
 template <int Op>
 std::string onnx_exporter::simple() {
-  return layer(simple_operators[Op], {input()});
+  return emit(simple_operators[Op], {input()});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::leaky_relu() {
-  return layer("LeakyRelu", {input()}, {with("alpha", field("slope"))});
+  return emit("LeakyRelu", {input()}, {with("alpha", field("slope"))});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::elu() {
-  return layer("Elu", {input()}, {with("alpha", field("alpha"))});
+  return emit("Elu", {input()}, {with("alpha", field("alpha"))});
 }
-COHORT_CORE_INLINE std::string onnx_exporter::selu() { return layer("Selu", {input()}); }
+COHORT_CORE_INLINE std::string onnx_exporter::selu() { return emit("Selu", {input()}); }
 COHORT_CORE_INLINE std::string onnx_exporter::hard_sigmoid() {
-  return layer("HardSigmoid", {input()}, {with("alpha", 0.2), with("beta", 0.5)});
+  return emit("HardSigmoid", {input()}, {with("alpha", 0.2), with("beta", 0.5)});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::clipped(double low, double high) {
-  return layer("Clip", {input(), number(low), number(high)});
+  return emit("Clip", {input(), number(low), number(high)});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::swish() {
-  return layer("Mul", {input(), emit("Sigmoid", {input()})});
+  return emit("Mul", {input(), emit("Sigmoid", {input()})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::mish() {
-  return layer("Mul", {input(), emit("Tanh", {emit("Softplus", {input()})})});
+  return emit("Mul", {input(), emit("Tanh", {emit("Softplus", {input()})})});
 }
 /// ½·x·(1 + erf(x/√2)), because the exported operator set 17 has no operator Gelu (it was added in set 20).
 COHORT_CORE_INLINE std::string onnx_exporter::gelu() {
-  std::string const erf = layer("Erf", {emit("Div", {input(), number(std::numbers::sqrt2)})});
+  std::string const erf = emit("Erf", {emit("Div", {input(), number(std::numbers::sqrt2)})});
   return emit("Mul", {emit("Mul", {input(), emit("Add", {erf, number(1)})}), number(0.5)});
 }
 /// x·sigmoid(2·√(2/π)·(x + 0.044715·x³))
@@ -603,64 +620,64 @@ COHORT_CORE_INLINE std::string onnx_exporter::gelu_tanh() {
   double const factor = 2 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;
   std::string const squared = emit("Mul", {input(), input()});
   std::string const bent = emit("Add", {emit("Mul", {squared, number(0.044715 * factor)}), number(factor)});
-  return layer("Mul", {input(), emit("Sigmoid", {emit("Mul", {input(), bent})})});
+  return emit("Mul", {input(), emit("Sigmoid", {emit("Mul", {input(), bent})})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::prelu() {
-  if (!is_set("per_channel")) return layer("PRelu", {input(), parameter("slope")});
-  return layer("PRelu", {input(), parameter("slope", "", channel_extents(input_shape()), {})});
+  if (!is_set("per_channel")) return emit("PRelu", {input(), parameter("slope")});
+  return emit("PRelu", {input(), parameter("slope", "", channel_extents(input_shape()), {})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::softmax() {
-  return layer("Softmax", {input()}, {with("axis", std::int64_t{1} + channel_axis(input_shape()))});
+  return emit("Softmax", {input()}, {with("axis", std::int64_t{1} + channel_axis(input_shape()))});
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::joined(char const* op) {
   names from;
   for (std::size_t x = 0; x < inputs(); ++x) from.push_back(aligned(x, output_shape().rank));
-  return layer(inputs() == 2 && std::string_view(op) == "Sum" ? "Add" : op, from);
+  return emit(inputs() == 2 && std::string_view(op) == "Sum" ? "Add" : op, from);
 }
 COHORT_CORE_INLINE std::string onnx_exporter::multiply() {
   std::string product = aligned(0, output_shape().rank);
   for (std::size_t x = 1; x < inputs(); ++x)
-    product = emit("Mul", {product, aligned(x, output_shape().rank)}, {}, x + 1 == inputs());
+    product = emit("Mul", {product, aligned(x, output_shape().rank)});
   return product;
 }
 COHORT_CORE_INLINE std::string onnx_exporter::concatenate() {
   names from;
   for (std::size_t x = 0; x < inputs(); ++x) from.push_back(input(x));
-  return layer("Concat", from, {with("axis", std::int64_t{1} + channel_axis(output_shape()))});
+  return emit("Concat", from, {with("axis", std::int64_t{1} + channel_axis(output_shape()))});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::subset() {
-  return layer("Slice", {input(), integers({integer("first")}), integers({integer("last")}),
-                         integers({1 + channel_axis(output_shape())})});
+  return emit("Slice", {input(), integers({integer("first")}), integers({integer("last")}),
+                        integers({1 + channel_axis(output_shape())})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::scale() {
-  if (!is_set("learned")) return layer("Mul", {input(), number(field("factor"))});
-  return layer("Mul", {input(), parameter("factor", "", channel_extents(input_shape()), {})});
+  if (!is_set("learned")) return emit("Mul", {input(), number(field("factor"))});
+  return emit("Mul", {input(), parameter("factor", "", channel_extents(input_shape()), {})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::zero_padding() {
   auto const side = [&](int slot) { return static_cast<std::int64_t>(field("sides", slot)); };
-  return layer("Pad", {input(), integers({0, 0, side(1), side(3), 0, 0, side(2), side(4)})});
+  return emit("Pad", {input(), integers({0, 0, side(1), side(3), 0, 0, side(2), side(4)})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::cropping() {
   auto const side = [&](int slot) { return static_cast<std::int64_t>(field("sides", slot)); };
-  return layer("Slice",
-               {input(), integers({side(1), side(3)}),
-                integers({input_shape()[1] - side(2), input_shape()[2] - side(4)}), integers({2, 3})});
+  return emit("Slice",
+              {input(), integers({side(1), side(3)}),
+               integers({input_shape()[1] - side(2), input_shape()[2] - side(4)}), integers({2, 3})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::upsampling() {
   std::string const scales = constant(
       "scales", {4}, {1, 1, static_cast<float>(field("factor", 0)), static_cast<float>(field("factor", 1))});
-  return layer("Resize", {input(), "", scales},
-               {with("mode", "nearest"), with("coordinate_transformation_mode", "asymmetric"),
-                with("nearest_mode", "floor")});
+  return emit("Resize", {input(), "", scales},
+              {with("mode", "nearest"), with("coordinate_transformation_mode", "asymmetric"),
+               with("nearest_mode", "floor")});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::reshape() {
   std::vector<std::int64_t> wanted = extents_of(output_shape());
   wanted.insert(wanted.begin(), 0);
-  return layer("Reshape", {input(), integers(wanted)});
+  return emit("Reshape", {input(), integers(wanted)});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::flatten() {
-  return layer("Flatten", {input()}, {with("axis", std::int64_t{1})});
+  return emit("Flatten", {input()}, {with("axis", std::int64_t{1})});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::embedding() {
   int const from = net_.inputs(id_)[0];
@@ -668,7 +685,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::embedding() {
       net_.is_indices(from) && net_.kind(from).role == layer_role::input
           ? input()
           : emit("Cast", {input()}, {with("to", static_cast<std::int64_t>(onnx_type::i32))});
-  std::string const rows = layer("Gather", {parameter("weights"), indices}, {with("axis", std::int64_t{0})});
+  std::string const rows = emit("Gather", {parameter("weights"), indices}, {with("axis", std::int64_t{0})});
   return input_shape().rank == 1 ? rows : transposed(rows, {0, 3, 1, 2});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::matmul() {
@@ -684,14 +701,14 @@ COHORT_CORE_INLINE std::string onnx_exporter::matmul() {
     }
     from.push_back(value);
   }
-  return layer("MatMul", from);
+  return emit("MatMul", from);
 }
 COHORT_CORE_INLINE std::string onnx_exporter::zero_masked() {
   int const begin = net_.input_mask(id_);
   if (begin < 0) return input();
   std::string exist = mask(begin);
   if (input_shape().rank == 2) exist = emit("Unsqueeze", {exist, integers({2})});
-  return layer("Where", {exist, input(), number(0)});
+  return emit("Where", {exist, input(), number(0)});
 }
 
 // ---- normalisation ----
@@ -700,29 +717,29 @@ COHORT_CORE_INLINE std::string onnx_exporter::lrn() {
   double const n = field("n");
   attributes const how{with("alpha", field("alpha") * n), with("beta", field("beta")),
                        with("bias", field("k")), with("size", static_cast<std::int64_t>(n))};
-  if (dims.rank == 3) return layer("LRN", {input()}, how);
+  if (dims.rank == 3) return emit("LRN", {input()}, how);
   shape const image{dims[0], dims.rank == 2 ? dims[1] : 1, 1};
-  return reshaped(layer("LRN", {reshaped(input(), image)}, how), dims);
+  return reshaped(emit("LRN", {reshaped(input(), image)}, how), dims);
 }
 COHORT_CORE_INLINE std::string onnx_exporter::batch_norm() {
   bool const is_sequence = input_shape().rank == 2;
   std::string const made =
-      layer("BatchNormalization",
-            {is_sequence ? transposed(input(), {0, 2, 1}) : input(), parameter("scale"), parameter("shift"),
-             parameter("running_mean"), parameter("running_variance")},
-            {with("epsilon", field("epsilon")), with("momentum", field("momentum"))});
+      emit("BatchNormalization",
+           {is_sequence ? transposed(input(), {0, 2, 1}) : input(), parameter("scale"), parameter("shift"),
+            parameter("running_mean"), parameter("running_variance")},
+           {with("epsilon", field("epsilon")), with("momentum", field("momentum"))});
   return is_sequence ? transposed(made, {0, 2, 1}) : made;
 }
 COHORT_CORE_INLINE std::string onnx_exporter::layer_norm() {
-  return layer("LayerNormalization", {input(), parameter("scale"), parameter("shift")},
-               {with("axis", -static_cast<std::int64_t>(field("axes"))), with("epsilon", field("epsilon"))});
+  return emit("LayerNormalization", {input(), parameter("scale"), parameter("shift")},
+              {with("axis", -static_cast<std::int64_t>(field("axes"))), with("epsilon", field("epsilon"))});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::rms_norm() {
   std::string const mean =
       emit("ReduceMean", {emit("Mul", {input(), input()})},
            {with("axes", std::vector<std::int64_t>{-1}), with("keepdims", std::int64_t{1})});
   std::string const root = emit("Sqrt", {emit("Add", {mean, number(field("epsilon"))})});
-  return layer("Mul", {emit("Div", {input(), root}), parameter("scale")});
+  return emit("Mul", {emit("Div", {input(), root}), parameter("scale")});
 }
 
 // ---- sequences ----
@@ -781,10 +798,10 @@ COHORT_CORE_INLINE std::string onnx_exporter::recurrent(char const* op,
   while (from.back().empty()) from.pop_back();
 
   bool const last = is_set("last_step"), returns = is_set("returns_state");
-  layer(op, from, how);
-  std::string const all = model_.nodes.back().outputs[0], state = unique(name_ + "/state"),
+  std::string const all = emit(op, from, how), state = unique(name_ + "/state"),
                     cells = unique(name_ + "/cells");
   std::size_t const node = model_.nodes.size() - 1;
+  model_.nodes[node].name = name_;
   model_.nodes[node].outputs = {last ? "" : all};
   if (last || returns) model_.nodes[node].outputs.push_back(state);
   if (returns && kind == "LSTM") model_.nodes[node].outputs.push_back(cells);
@@ -814,7 +831,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::recurrent_output() {
   recurrent_values const& from = recurrent_[static_cast<std::size_t>(net_.inputs(id_)[0])];
   int const part = integer("part");
   std::string const& value = part == 0 ? from.steps : part == 1 ? from.state : from.cells;
-  if (!value.empty()) return layer("Identity", {value});
+  if (!value.empty()) return emit("Identity", {value});
   int const rows = input_shape()[0], states = integer("states");  // of another layer
   if (part == 0) return sliced(input(), 1, 0, rows - states);
   int const row = rows - states + part - 1;
@@ -873,12 +890,12 @@ COHORT_CORE_INLINE std::string onnx_exporter::attention() {
         emit("Where", {allowed, scores, number(static_cast<double>(std::numeric_limits<float>::lowest()))});
   std::string weights = emit("Softmax", {scores}, {with("axis", std::int64_t{-1})});
   if (!allowed.empty()) weights = emit("Where", {allowed, weights, number(0)});
-  std::string const sum = transposed(layer("MatMul", {weights, v}), {0, 2, 1, 3});
+  std::string const sum = transposed(emit("MatMul", {weights, v}), {0, 2, 1, 3});
   return reshaped(sum, {queries, value_columns});
 }
 
 COHORT_CORE_INLINE std::string onnx_exporter::learned_positions() {
-  return layer("Add", {input(), parameter("weights")});
+  return emit("Add", {input(), parameter("weights")});
 }
 COHORT_CORE_INLINE std::string onnx_exporter::sinusoidal_positions() {
   int const steps = input_shape()[0], columns = input_shape()[1];
@@ -888,7 +905,7 @@ COHORT_CORE_INLINE std::string onnx_exporter::sinusoidal_positions() {
       double const angle = t * std::pow(field("base"), -static_cast<double>(c / 2 * 2) / columns);
       waves.push_back(static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle)));
     }
-  return layer("Add", {input(), constant("waves", {steps, columns}, waves)});
+  return emit("Add", {input(), constant("waves", {steps, columns}, waves)});
 }
 
 }  // namespace cohort::detail

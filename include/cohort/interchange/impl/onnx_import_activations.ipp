@@ -31,7 +31,7 @@ COHORT_CORE_INLINE void onnx_importer::selu() {
   if (std::abs(alpha - usual_alpha) < 1e-6 && std::abs(gamma - usual_gamma) < 1e-6)
     return set(like(data(0), append("selu", {data(0).id})));
   int const curve = append("elu", {data(0).id}, {{"alpha", {alpha}}});
-  set(like(data(0), append("scale", {curve}, {{"factor", {gamma}}}, false)));
+  set(like(data(0), append("scale", {curve}, {{"factor", {gamma}}})));
 }
 COHORT_CORE_INLINE void onnx_importer::hard_sigmoid() {
   double const alpha = real("alpha", 0.2), beta = real("beta", 0.5);

@@ -107,7 +107,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_gelu() {
   };
   struct match {
     onnx_node* last;
-    std::string input, name;
+    std::string input;
   };
   std::vector<match> matches;
   for (onnx_node& erf : model_.nodes) {
@@ -127,12 +127,11 @@ COHORT_CORE_INLINE void onnx_importer::fuse_gelu() {
     } else if (beside(find.producer(other, "Mul", 2), 0.5) != x) {
       continue;
     }
-    matches.push_back({last, x, erf.name});
+    matches.push_back({last, x});
   }
   for (match& one : matches) {
     one.last->op = "Gelu";
     one.last->inputs = {std::move(one.input)};
-    if (!one.name.empty()) one.last->name = std::move(one.name);
   }
 }
 
@@ -193,7 +192,6 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
   struct match {
     onnx_node* last;
     std::vector<std::string> sources;
-    std::string name;
     float scale;
     fusion with;
   };
@@ -228,7 +226,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
       keys = transposed(twice->inputs[0], {0, 2, 1, 3});
     onnx_node const* const heads[]{transposed(scores->inputs[0], {0, 2, 1, 3}), keys,
                                    transposed(product.inputs[1], {0, 2, 1, 3})};
-    match made{.last = nullptr, .sources = {}, .name = product.name, .scale = 0, .with = {}};
+    match made{.last = nullptr, .sources = {}, .scale = 0, .with = {}};
     for (onnx_node const* const one : heads) {
       onnx_node const* const split =
           one ? find.producer(one->inputs[0], "Reshape", 2, {"allowzero"}) : nullptr;
@@ -273,7 +271,6 @@ COHORT_CORE_INLINE void onnx_importer::fuse_attention() {
                             whole("kv_num_heads", count),
                             whole("is_causal", one.with.mask.empty() ? 0 : 1),
                             {.name = "scale", .type = onnx_attribute::real, .f = one.scale}};
-    if (!one.name.empty()) one.last->name = std::move(one.name);
     fusions_[one.last] = std::move(one.with);
   }
 }
@@ -298,6 +295,7 @@ COHORT_CORE_INLINE void onnx_importer::fuse_bias() {
   for (auto const& [product, sum] : matches) {
     product->inputs.push_back(sum->inputs[sum->inputs[0] == product->outputs[0] ? 1 : 0]);
     product->outputs = std::move(sum->outputs);
+    product->name = std::move(sum->name);
     fusions_[product].has_bias = true;
     sum->outputs.clear();  // so that mark_live skips it
   }

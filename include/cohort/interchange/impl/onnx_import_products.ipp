@@ -228,7 +228,7 @@ COHORT_CORE_INLINE void onnx_importer::binary() {
              onnx_remedy::replace);
     for (float& one : with.values) one = op == "Div" ? 1 / one : first ? one : -one;
     if (op == "Div") return set(affine(x, &with, nullptr));
-    if (first) x = like(x, append("scale", {x.id}, {{"factor", {-1}}}, false));
+    if (first) x = like(x, append("scale", {x.id}, {{"factor", {-1}}}));
     return set(affine(x, nullptr, &with));
   }
   if (op == "Div")
@@ -243,7 +243,7 @@ COHORT_CORE_INLINE void onnx_importer::joined() {
   for (std::size_t x = 0; x < node_->inputs.size(); ++x) from.push_back(data(x));
   if (from.empty()) refuse("the node has no inputs", "at least 1", "0", onnx_remedy::check);
   if (from.size() == 1) return set(from[0]);
-  if (op == "Sub") from[1].id = append("scale", {from[1].id}, {{"factor", {-1}}}, false);
+  if (op == "Sub") from[1].id = append("scale", {from[1].id}, {{"factor", {-1}}});
   std::string_view const kind = op == "Mul"    ? "multiply"
                                 : op == "Mean" ? "average"
                                 : op == "Max"  ? "maximum"

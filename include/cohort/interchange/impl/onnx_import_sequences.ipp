@@ -197,9 +197,9 @@ COHORT_CORE_INLINE void onnx_importer::recurrent() {
       if (!(output == 0 ? steps : output == 1 ? state : cells)) continue;
       int part = made;
       if (returns_state)
-        part = append(
-            "recurrent_output", {made},
-            {{"states", {node_->op == "LSTM" ? 2.0 : 1.0}}, {"part", {static_cast<double>(output)}}}, false);
+        part =
+            append("recurrent_output", {made},
+                   {{"states", {node_->op == "LSTM" ? 2.0 : 1.0}}, {"part", {static_cast<double>(output)}}});
       all[output].push_back(part);
     }
   }
@@ -212,7 +212,7 @@ COHORT_CORE_INLINE void onnx_importer::recurrent() {
     bool const is_steps = output == 0;
     onnx_value value;
     if (directions == 2) {
-      id = append("concatenate", all[output], {}, false);
+      id = append("concatenate", all[output]);
       id = reshaped(id, is_steps ? checked_shape({length, 2, units}) : checked_shape({2, units}));
     }
     value.id = id;

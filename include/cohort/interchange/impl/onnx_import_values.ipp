@@ -10,12 +10,6 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::string onnx_importer::unique(std::string name) {
-  std::string made = name;
-  for (int n = 2; !names_.insert(made).second; ++n) made = name + '_' + std::to_string(n);
-  return made;
-}
-
 COHORT_CORE_INLINE shape onnx_importer::checked_shape(extents const& dims) const {
   if (dims.size() > static_cast<std::size_t>(shape::max_rank))
     refuse("a tensor has too many axes", {"at most ", shape::max_rank}, {dims.size()}, onnx_remedy::reduce);
@@ -84,7 +78,7 @@ COHORT_CORE_INLINE bool has_kind(std::string_view name) {
 }
 
 COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::vector<int> const& inputs,
-                                             fields const& with, bool is_main) {
+                                             fields const& with) {
   std::span<kind const* const> const kinds = importable_kinds();
   auto const found = std::ranges::find(kinds, kind_name, &kind::name);
   if (found == kinds.end())
@@ -112,17 +106,14 @@ COHORT_CORE_INLINE int onnx_importer::append(std::string_view kind_name, std::ve
       values[static_cast<std::size_t>(info->first_slot) + i] = numbers[i];
     }
   }
-  std::string base = name_of(*node_);
-  if (!is_main) base += '/' + std::string(kind_name);
-  std::string const name = unique(base.empty() ? std::string(kind_name) : base);
-  int const id = net_.append(**found, values.data(), inputs, name, {}, source_line{});
+  int const id = net_.append(**found, values.data(), inputs, {}, {}, source_line{});
   if (net_.problem().found())
     refuse({"the layer ", kind_name, " cannot be built"}, "inputs and attributes that fit",
            std::string(net_.problem().text().view()), onnx_remedy::check);
   check_size(shape_of(id));
   for (parameter_spec const& spec : net_.view().parameters(id)) check_size(spec.dims);
-  layer_ = name;
-  return id;
+  recorded_by_[id] = node_;
+  return layer_ = id;
 }
 
 COHORT_CORE_INLINE void onnx_importer::check_size(shape const& dims) const {
@@ -141,7 +132,7 @@ COHORT_CORE_INLINE void onnx_importer::store(std::string_view parameter, shape d
     refuse({"parameter ", parameter, " has another number of elements"}, {dims.elements()}, {values.size()},
            onnx_remedy::check);
   count_bytes(4 * values.size());
-  parameters_.push_back({layer_ + '.' + std::string(parameter), dims, std::move(values)});
+  parameters_.push_back({layer_, parameter, dims, std::move(values)});
 }
 /// Bounds the memory: many nodes may copy the same constant.
 COHORT_CORE_INLINE void onnx_importer::count_bytes(std::size_t bytes) {
@@ -265,12 +256,18 @@ COHORT_CORE_INLINE bool onnx_importer::is_row_major(onnx_value const& value) con
   }
   return true;
 }
+COHORT_CORE_INLINE bool onnx_importer::is_in_order(onnx_value const& value) const {
+  onnx_value without_batch = value;
+  auto const batch = std::ranges::find(value.axes, onnx_value::batch) - value.axes.begin();
+  if (batch < std::ssize(value.axes)) without_batch.axes[static_cast<std::size_t>(batch)] = onnx_value::unit;
+  return is_row_major(without_batch);
+}
 COHORT_CORE_INLINE int onnx_importer::reshaped(int id, shape const& dims) {
   if (shape_of(id) == dims) return id;
   std::vector<double> extents{static_cast<double>(dims.rank)};
   for (int axis = 0; axis < dims.rank; ++axis) extents.push_back(dims[axis]);
-  std::string const layer = layer_;
-  int const made = append("reshape", {id}, {{"extents", extents}}, false);
+  int const layer = layer_;
+  int const made = append("reshape", {id}, {{"extents", extents}});
   layer_ = layer;
   return made;
 }

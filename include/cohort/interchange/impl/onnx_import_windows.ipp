@@ -216,8 +216,7 @@ COHORT_CORE_INLINE void onnx_importer::conv_transposed() {
                   {{"sides",
                     {static_cast<double>(padding_mode::sides), 0,
                      static_cast<double>(std::max<std::int64_t>(-after[0], 0)), 0,
-                     static_cast<double>(std::max<std::int64_t>(-after[1], 0))}}},
-                  false);
+                     static_cast<double>(std::max<std::int64_t>(-after[1], 0))}}});
   }
   ::cohort::shape const out = shape_of(made);
   set(row_major(made, spatial == 1 ? extents{out[0], out[2]} : extents{out[0], out[1], out[2]}, x.dims[0]));
@@ -261,7 +260,7 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
       refuse("padding is counted, and ceil_mode adds windows", "count_include_pad 0 or ceil_mode 0",
              "1 and 1", onnx_remedy::replace);
     if (encoded_padding(sides)[0] != 0)
-      from = append("zero_padding", {from}, {{"sides", encoded_padding(sides)}}, false);
+      from = append("zero_padding", {from}, {{"sides", encoded_padding(sides)}});
     sides = padding(0, 0, 0, 0);
   }
   int const made = append(is_max ? "max_pool" : "avg_pool", {from},

@@ -84,18 +84,80 @@ COHORT_CORE_INLINE imported_model onnx_importer::run() {
   for (std::size_t n = 0; n < model_.nodes.size(); ++n)
     if (live_[n]) import_node(model_.nodes[n]);
   node_ = nullptr;
-  net_.declare_outputs(add_outputs());
+  std::vector<int> const outputs = add_outputs();
+  net_.declare_outputs(outputs);
+  name_layers(outputs);
+  std::vector<std::string> names;  // before the nodes are sorted
+  for (int id = 0; id < net_.view().size(); ++id) names.emplace_back(net_.view().given_name(id));
+  auto const name_of_layer = [&](int id) -> std::string const& {
+    return names[static_cast<std::size_t>(id)];
+  };
   imported_model made(graph(std::move(net_)), origin_);
-  for (stored_parameter& one : parameters_) made.set(one.name, one.dims, std::move(one.values));
+  for (stored_parameter& one : parameters_)
+    made.set(name_of_layer(one.layer) + '.' + std::string(one.name), one.dims, std::move(one.values));
   made.inputs = inputs_;
   for (onnx_value_info const& one : model_.outputs) made.outputs.push_back(one.name);
   // A run refuses a network whose layers are all frozen. In this case, no layer is frozen.
-  std::set<std::string_view> owners;
-  for (stored_parameter const& one : parameters_)
-    owners.insert(std::string_view(one.name).substr(0, one.name.rfind('.')));
+  std::set<int> owners;
+  for (stored_parameter const& one : parameters_) owners.insert(one.layer);
   if (owners.size() > frozen_.size())
-    for (std::string const& one : frozen_) made.settings.layers.push_back({.layer = one, .frozen = true});
+    for (int const one : frozen_)
+      made.settings.layers.push_back({.layer = name_of_layer(one), .frozen = true});
   return made;
+}
+
+/// Gives each layer a name under which the file has its output: the name of an output of the graph, or else
+/// that of the layer's node, or else that of another node with the same result, or else that of the value.
+/// Layers whose output the file does not have get derived names, "node/kind", which differ from all names of
+/// the file.
+COHORT_CORE_INLINE void onnx_importer::name_layers(std::span<int const> outputs) {
+  constexpr int none = -1;
+  std::map<std::string_view, int> denoted;  // name -> layer; `none`: no layer, or several
+  auto const denote = [&](std::string_view name, int layer) {
+    auto const [at, is_new] = denoted.try_emplace(name, layer);
+    if (!is_new && at->second != layer) at->second = none;
+  };
+  auto const layer_of = [&](std::string_view value) {
+    auto const found = values_.find(value);
+    bool const has_layer = found != values_.end() && !found->second.constant && is_in_order(found->second);
+    return has_layer ? found->second.id : none;
+  };
+  for (auto const& [name, value] : values_) denote(name, layer_of(name));
+  for (onnx_node const& node : model_.nodes) {
+    std::vector<std::string_view> results;
+    for (std::string const& output : node.outputs) {
+      denoted.try_emplace(output, none);  // of a node that no output needs
+      if (uses_.contains(output)) results.push_back(output);
+    }
+    denote(node.name, results.size() == 1 ? layer_of(results[0]) : none);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) denoted[model_.outputs[i].name] = outputs[i];
+
+  std::map<int, std::string_view> chosen;
+  auto const choose = [&](std::string_view name) {
+    auto const found = denoted.find(name);
+    if (!name.empty() && found != denoted.end()) chosen.try_emplace(found->second, found->first);
+  };
+  auto const choose_of_layer = [&](int layer, std::string_view name) {
+    if (auto const found = denoted.find(name); found != denoted.end() && found->second == layer) choose(name);
+  };
+  for (onnx_value_info const& one : model_.outputs) choose(one.name);
+  for (auto const& [layer, node] : recorded_by_) choose_of_layer(layer, name_of(*node));
+  for (auto node = model_.nodes.rbegin(); node != model_.nodes.rend(); ++node) choose(node->name);
+  for (auto const& [layer, node] : recorded_by_)
+    for (std::string const& output : node->outputs) choose_of_layer(layer, output);
+  std::set<std::string> derived;
+  for (auto const& [layer, node] : recorded_by_) {
+    if (auto const found = chosen.find(layer); found != chosen.end()) {
+      net_.rename(layer, found->second);
+      continue;
+    }
+    std::string const base = name_of(*node) + '/' + std::string(net_.view().kind(layer).name);
+    std::string name = base;
+    for (int n = 2; denoted.contains(name) || !derived.insert(name).second; ++n)
+      name = base + '_' + std::to_string(n);
+    net_.rename(layer, name);
+  }
 }
 
 COHORT_CORE_INLINE std::string name_of(onnx_node const& node) {
@@ -205,7 +267,7 @@ COHORT_CORE_INLINE void onnx_importer::check_names() {
 COHORT_CORE_INLINE void onnx_importer::import_node(onnx_node const& node) {
   node_ = &node;
   read_.clear();
-  layer_.clear();
+  layer_ = -1;
   if (!node.domain.empty())
     refuse("no layer computes operators of this domain", "ai.onnx", quote_for_error(node.domain),
            onnx_remedy::replace);
@@ -345,9 +407,8 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
       refuse("the input has too many axes", "at most 3 after the batch", {dims.size()}, onnx_remedy::replace);
     if (dims.empty()) dims = {1};
     shape const extents = checked_shape(dims);
-    std::string const name = unique(one.name);
-    made.id =
-        masked.contains(one.name) ? net_.masked_input(extents, name).id() : net_.input(extents, name).id();
+    made.id = masked.contains(one.name) ? net_.masked_input(extents, one.name).id()
+                                        : net_.input(extents, one.name).id();
     if (net_.problem().found())
       refuse("the input cannot be built", "a valid shape", std::string(net_.problem().text().view()),
              onnx_remedy::check);
@@ -380,12 +441,12 @@ COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
              extents_text(found->second.dims), "export the model without the Transpose before this output");
     int id = found->second.id;
     bool const is_read = !read.insert(id).second || net_.view().kind(id).role == layer_role::input;
-    static onnx_node const output{.op = "Identity"};
-    onnx_node named = output;
-    named.name = one.name;
-    node_ = &named;
-    if (is_read) id = append("identity", {id});
-    node_ = nullptr;
+    if (is_read) {
+      static onnx_node const added{.op = "Identity"};
+      node_ = &added;
+      id = append("identity", {id});
+      node_ = nullptr;
+    }
     ids.push_back(id);
   }
   place_.clear();
