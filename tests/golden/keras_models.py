@@ -237,7 +237,7 @@ def pooling():
         refused(f"Adaptive{kind}_uneven", sequential((6, 4), getattr(L, "Adaptive" + kind + "Pooling1D")(4, name="layer")),
                 "adaptive pooling is imported if the input is a multiple of the output (WHERE): expected a divisor of 6, got 4")
     case("GlobalAveragePooling1D_masked", sequential((5, 3), L.Masking(), L.GlobalAveragePooling1D()), masked=True)
-    refused("GlobalMaxPooling1D_masked", sequential((5, 3), L.Masking(), L.GlobalMaxPooling1D(name="layer")),
+    refused("GlobalMaxPooling1D_masked", sequential((5, 3), L.Masking(), L.Dense(3), L.GlobalMaxPooling1D(name="layer")),
             "Keras computes this layer with the padding of the masked sequence, which Cohort excludes (WHERE): expected a sequence without mask")
 
 

@@ -48,7 +48,7 @@ TEST(keras_1, has_lists_of_layers_and_other_names) {
   EXPECT_EQ(net[net.find("pool")].output, (shape{4, 2, 2}));
   EXPECT_EQ(net[net.find("out")].output, (shape{3}));
   EXPECT_EQ(net.fields(net.find("drop"))[0], 0.25);
-  EXPECT_EQ(net.name(net.outputs()[0]), "out/softmax");
+  EXPECT_EQ(net.name(net.outputs()[0]), "out");
 }
 
 TEST(keras_1, has_three_arrays_for_each_gate) {

@@ -18,10 +18,11 @@ struct keras_tensor {
   std::vector<double> values{};  // of an input: empty for waves
 };
 
-/// A case of golden/keras/layers.txt.
+/// A case of golden/keras/layers.txt, curves.txt, names.txt or optimizers.txt.
 struct keras_case {
   std::string name{}, config{}, refused{};
   std::vector<keras_tensor> inputs{}, outputs{}, targets{};
+  std::vector<keras_tensor> inner{};  // outputs of the layers; without extents if a layer has several
   std::vector<double> mask{}, losses{};
 };
 
@@ -39,6 +40,7 @@ inline keras_cases read_keras_cases(std::string const& name = "layers.txt") {
     keras_tensor read;
     if (named) words >> read.name;
     for (std::string word; words >> word;) {
+      if (word == "several") break;
       if (word != ":") {
         read.dims.push_back(std::stoi(word));
         continue;
@@ -65,6 +67,8 @@ inline keras_cases read_keras_cases(std::string const& name = "layers.txt") {
       made.cases.back().refused = line.substr(8);
     } else if (key == "input") {
       made.cases.back().inputs.push_back(tensor(words, true));
+    } else if (key == "inner") {
+      made.cases.back().inner.push_back(tensor(words, true));
     } else if (key == "output") {
       made.cases.back().outputs.push_back(tensor(words, false));
     } else if (key == "target") {
@@ -167,31 +171,39 @@ struct keras_batch {
   keras_batch& operator=(keras_batch const&) = delete;
 };
 
-/// Compares the outputs of a run with those of a case. Steps that are masked are not compared.
+/// Differences between an output and that of Keras; empty if there are none. `mask`: steps that are compared;
+/// empty: all.
+inline std::string compare_output(cohort::predictions const& made, keras_tensor const& wanted,
+                                  std::vector<std::uint8_t> const& mask = {}, double tolerance = 1e-5) {
+  cohort::shape const dims = made.example.batched(made.count());
+  if (!(dims == keras_shape(wanted.dims)))
+    return "expected " + to_string(keras_shape(wanted.dims)) + ", got " + to_string(dims);
+  std::vector<double> got(made.values.begin(), made.values.end());
+  got = move_channels(got, wanted.dims, true);
+  bool const steps = !mask.empty() && wanted.dims.size() == 3;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (steps && mask[i / static_cast<std::size_t>(wanted.dims[2])] == 0) continue;
+    if (!(std::abs(got[i] - wanted.values[i]) <= tolerance * std::max(1.0, std::abs(wanted.values[i]))))
+      return "element " + std::to_string(i) + ": expected " + std::to_string(wanted.values[i]) + ", got "
+             + std::to_string(got[i]);
+  }
+  return "";
+}
+
+/// Compares the outputs of a run with those of a case, by the names of the outputs and in the network's
+/// order. If the batch has a mask, steps that are masked are not compared.
 inline std::string compare_outputs(cohort::training const& run, cohort::imported_model const& model,
                                    keras_case const& one, double tolerance = 1e-5) {
   keras_batch const batch(one);
-  std::vector<std::string> layers;
-  for (int const id : model.network().view().outputs()) layers.push_back(model.network().view().name(id));
-  auto const outputs = run.outputs_of(layers, batch.view);
-  if (outputs.size() != one.outputs.size())
-    return "expected " + std::to_string(one.outputs.size()) + " outputs, got "
-           + std::to_string(outputs.size());
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    keras_tensor const& wanted = one.outputs[k];
-    cohort::shape const dims = outputs[k].example.batched(outputs[k].count());
-    if (!(dims == keras_shape(wanted.dims)))
-      return "output " + std::to_string(k) + ": expected " + to_string(keras_shape(wanted.dims)) + ", got "
-             + to_string(dims);
-    std::vector<double> got(outputs[k].values.begin(), outputs[k].values.end());
-    got = move_channels(got, wanted.dims, true);
-    bool const steps = !batch.mask.empty() && wanted.dims.size() == 3;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (steps && batch.mask[i / static_cast<std::size_t>(wanted.dims[2])] == 0) continue;
-      if (!(std::abs(got[i] - wanted.values[i]) <= tolerance * std::max(1.0, std::abs(wanted.values[i]))))
-        return "output " + std::to_string(k) + ", element " + std::to_string(i) + ": expected "
-               + std::to_string(wanted.values[i]) + ", got " + std::to_string(got[i]);
-    }
+  for (std::vector<std::string> const& layers : {model.outputs, std::vector<std::string>()}) {
+    auto const outputs = run.outputs_of(layers, batch.view);
+    if (outputs.size() != one.outputs.size())
+      return "expected " + std::to_string(one.outputs.size()) + " outputs, got "
+             + std::to_string(outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (std::string const found = compare_output(outputs[k], one.outputs[k], batch.mask, tolerance);
+          !found.empty())
+        return "output " + (layers.empty() ? std::to_string(k) : layers[k]) + ", " + found;
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: keras
 // story MODEL FOLDER: imports a masked bidirectional model of Keras, trains it on two ranks, and writes it as
-// FOLDER/model.onnx, with inputs, lengths and Cohort's outputs as FOLDER/{inputs,lengths,outputs}. Prints the
+// FOLDER/model.onnx, with inputs and Cohort's outputs as FOLDER/{inputs,outputs}. Padding is 0. Prints the
 // first and the last loss.
 #include <algorithm>
 #include <cmath>
@@ -34,21 +34,16 @@ int main(int count, char** arguments) {
   imported_model const model = load_keras(arguments[1]);
 
   std::vector<float> inputs(examples * steps * features);
-  std::vector<std::uint8_t> mask(examples * steps);
-  std::vector<std::int32_t> lengths(examples), labels(examples);
+  std::vector<std::int32_t> labels(examples);
   for (int n = 0; n < examples; ++n) {
-    lengths[static_cast<std::size_t>(n)] = 1 + n % steps;
     labels[static_cast<std::size_t>(n)] = n % classes;
-    for (int t = 0; t < lengths[static_cast<std::size_t>(n)]; ++t) {
-      mask[static_cast<std::size_t>(n * steps + t)] = 1;
+    for (int t = 0; t < 1 + n % steps; ++t)
       for (int k = 0; k < features; ++k)
         inputs[static_cast<std::size_t>((n * steps + t) * features + k)] =
             static_cast<float>(std::sin(7 * n + 3 * t + k));
-    }
   }
   batch_view all(tensor_view(inputs.data(), {examples, steps, features}),
                  tensor_view(labels.data(), {examples}));
-  all.masks.emplace_back(mask.data(), shape{examples, steps});
 
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training run = trainer<reference<float>>(model.network(), world, allreduce{}, model.settings);
@@ -59,10 +54,9 @@ int main(int count, char** arguments) {
       last = run.train_on(all.rows(world.rank() * half, half)).loss;
       if (step == 0) first = last;
     }
-    export_onnx(run, folder + "model.onnx");
+    export_onnx(run, folder + "model.onnx", {.padding_at_end = true});
     if (world.rank() != 0) return;
     io::write_file(folder + "inputs", bytes_of(inputs));
-    io::write_file(folder + "lengths", bytes_of(lengths));
     io::write_file(folder + "outputs", bytes_of(run.predict(all).values));
     std::printf("%.4f %.4f\n", first, last);
   });

@@ -31,8 +31,10 @@ struct keras_options {
 ///
 /// Shapes    sequences are T×C, as in Keras. Images are C×H×W; if the Keras model has channels last (H×W×C),
 ///           the caller transposes the batches. Parameters are converted.
-/// After     layers have the names of the file; a layer of a nested model is "model/layer". If the file has a
-///           loss, it is the last layer, and `settings` contains the file's optimizer.
+/// After     a layer of the network has the name of the file's layer whose output it computes; a layer of a
+///           nested model is "model/layer". Other layers have derived names: "cls/dense" has the parameters
+///           of a Dense "cls" with an activation. The loss of the file is the last layer, and `settings`
+///           contains the file's optimizer. `mask_value` of Masking becomes that of a padded_input.
 /// Errors    file_error; data_error with layer and reason for a damaged file, or for a layer, option, loss or
 ///           optimizer without an exact equivalent. Nothing is approximated.
 imported_model load_keras(std::string const& path, keras_options const& how = {});

@@ -24,6 +24,7 @@ struct keras_slot {
   int id = -1;
   std::function<int()> record{};
   std::string activation{};  // recorded by `record`, unless a loss contains it
+  std::string name{};        // of that activation
   int logits = -1;           // the tensor before that activation
 };
 
@@ -97,6 +98,10 @@ struct keras_layer_call {
   bool inference = false;          // called with training=False
 };
 
+/// Returns whether a class of keras.layers uses the mask of a sequence or passes it to its output. The other
+/// classes compute padding as any step, and drop the mask.
+bool keeps_keras_mask(std::string_view class_name);
+
 /// Translates a configuration into a network, layer by layer.
 class keras_translation {
  public:
@@ -127,10 +132,12 @@ class keras_translation {
   values dispatch(call const& c);
   values translate_operation(call const& c, bool has_constants);
   void find_image_order(io::json_value config);
-  keras_value make_input(std::string const& name, keras_fields const& fields, bool masked);
+  /// `padding`: the value that marks padding, for a Masking layer.
+  keras_value make_input(std::string const& name, keras_fields const& fields, std::optional<double> padding);
 
   // ---- recording ----
-  /// Records a layer. Later calls share the parameters of the first one if `is_shared`.
+  /// Records a layer under a derived name: "layer/suffix", or else "layer/kind". Later calls share the
+  /// parameters of the first one if `is_shared`.
   template <class L>
   int record(L const& layer, std::vector<int> const& inputs, std::string_view suffix = {},
              bool is_shared = true);
@@ -148,6 +155,12 @@ class keras_translation {
   int reshaped(int id, shape extents, std::string_view suffix);
   shape extents_of(keras_value const& v) const;
   std::string unique_name(std::string_view suffix);
+  /// The name of the layer that is translated, or of its call: "layer@2".
+  std::string layer_name() const;
+  /// Gives a node the name of a layer of the file. Does nothing if another node has this name.
+  void publish(int node, std::string const& name);
+  /// Removes the masks of the inputs before a layer that drops masks in Keras.
+  void drop_masks(call& c);
   [[noreturn]] void refuse(std::string what, std::string expected, std::string got) const;
   void expect_rank(call const& c, std::size_t rank) const;
   void expect_plain_order(keras_value const& v) const;
@@ -178,6 +191,10 @@ class keras_translation {
   void read_weights(imported_model& into, keras_weight_source const& from) const;
   bool is_first_call() const { return state_->calls == 0; }
   std::string name_of(int node) const { return std::string(net_.view().given_name(node)); }
+  /// The name of a parameter in model files.  Before  the names of all nodes are known.
+  std::string name_of(int node, std::string_view parameter) const {
+    return node_names_.at(static_cast<std::size_t>(node)) + '.' + std::string(parameter);
+  }
 
   // ---- layers: impl/keras_layers.ipp, keras_shapes.ipp, keras_recurrent.ipp, keras_attention.ipp ----
   keras_value activate(keras_value const& x, std::optional<keras_object> const& how, call const& c);
@@ -258,16 +275,22 @@ class keras_translation {
   keras_layer_state* state_ = nullptr;  // the layer that is being translated
   std::string suffix_{};                // the part of the layer: "forward"
   std::set<std::string, std::less<>> names_{};
-  std::map<std::string, double> masked_values_{};  // of Masking, by the name of the input
+  /// A parameter of a recorded node. Nodes get their names at the end.
+  struct parameter_place {
+    int node = -1;
+    std::string parameter{};
+  };
   std::vector<keras_weight> weights_{};
-  std::vector<std::pair<std::string, float>> filled_{};
-  std::vector<std::pair<std::string, std::vector<float>>> constant_parameters_{};
-  std::vector<std::pair<std::string, std::string>> copied_parameters_{};  // to, from
-  std::size_t work_ = 0;                                                  // see count_work
-  std::int64_t order_elements_ = 0;                                       // of all keras_orders
+  std::vector<std::pair<parameter_place, float>> filled_{};
+  std::vector<std::pair<parameter_place, std::vector<float>>> constant_parameters_{};
+  std::vector<std::pair<parameter_place, parameter_place>> copied_parameters_{};  // to, from
+  std::vector<std::pair<int, layer_override>> overrides_{};                       // by node
+  std::vector<std::string> node_names_{};
+  std::size_t work_ = 0;             // see count_work
+  std::int64_t order_elements_ = 0;  // of all keras_orders
   bool has_other_groups_ = false;  // arrays and parameters do not correspond one to one
   int recurrent_node_ = -1;        // recorded last
-  std::vector<std::string> input_names_{}, output_names_{};
+  std::vector<std::string> input_names_{};
   training_settings settings_{};
   std::vector<metric> metrics_{};
 };

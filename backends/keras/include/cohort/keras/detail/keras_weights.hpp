@@ -30,7 +30,9 @@ struct keras_array {
 /// `order`        positions in the nested lists of layers, then a running number
 /// `is_trained`   files without paths store trained arrays first
 /// `dims`         extents in Keras
-/// `parameter`    name of the parameter; the converted values are written from element `offset` on
+/// `node`         the layer of the parameter
+/// `parameter`    name in this layer; empty: an array that Cohort does not need. The converted values are
+///                written from element `offset` on
 struct keras_weight {
   std::string layer{};
   std::string object_path{};
@@ -40,6 +42,7 @@ struct keras_weight {
   std::vector<int> order{};
   bool is_trained = true;
   std::vector<int> dims{};
+  int node = -1;
   std::string parameter{};
   std::size_t offset = 0;
   std::function<std::vector<float>(std::vector<float> const&)> convert{};

@@ -6,6 +6,7 @@
 #include <cohort/keras/detail/keras_translation.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/layer/rms_norm.hpp>
+#include <cohort/layer/zero_masked.hpp>
 
 namespace cohort::detail {
 
@@ -79,7 +80,57 @@ inline constexpr refused_class refused[]{
     {"ThresholdedReLU", "Cohort has no rectifier with a threshold"},
 };
 
+/// Sorted; see keeps_keras_mask. tests/golden/keras/masks.txt has the rules of Keras. Merge is of Keras 1.
+inline constexpr std::string_view keep_masks[]{"Activation",
+                                               "ActivityRegularization",
+                                               "Add",
+                                               "AdditiveAttention",
+                                               "AlphaDropout",
+                                               "Attention",
+                                               "Average",
+                                               "BatchNormalization",
+                                               "Bidirectional",
+                                               "Concatenate",
+                                               "ConvLSTM1D",
+                                               "Dense",
+                                               "Dropout",
+                                               "ELU",
+                                               "GRU",
+                                               "GaussianDropout",
+                                               "GaussianNoise",
+                                               "GlobalAveragePooling1D",
+                                               "GroupNormalization",
+                                               "GroupQueryAttention",
+                                               "GroupedQueryAttention",
+                                               "Identity",
+                                               "LSTM",
+                                               "LayerNormalization",
+                                               "LeakyReLU",
+                                               "Masking",
+                                               "Maximum",
+                                               "Merge",
+                                               "Minimum",
+                                               "MultiHeadAttention",
+                                               "Multiply",
+                                               "Normalization",
+                                               "PReLU",
+                                               "RNN",
+                                               "ReLU",
+                                               "Rescaling",
+                                               "SimpleRNN",
+                                               "SpatialDropout1D",
+                                               "SpatialDropout2D",
+                                               "SpectralNormalization",
+                                               "Subtract",
+                                               "TimeDistributed",
+                                               "UnitNormalization"};
+static_assert(std::ranges::is_sorted(keep_masks));
+
 }  // namespace keras_classes
+
+COHORT_KERAS_INLINE bool keeps_keras_mask(std::string_view class_name) {
+  return std::ranges::binary_search(keras_classes::keep_masks, class_name);
+}
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::dispatch(call const& c) {
   using function = values (keras_translation::*)(call const&);
@@ -223,16 +274,18 @@ COHORT_KERAS_INLINE keras_value keras_translation::deferred(keras_value const& x
   keras_value made = like(x, -1);
   made.slot->activation = activation;
   made.slot->logits = logits;
+  if (made.order.empty()) made.slot->name = layer_name();
   // The activation gets the name of this layer, not of the layer that reads the tensor.
   auto* const state = state_;
   std::string const suffix = suffix_;
   int const calls = state->calls;
-  made.slot->record = [this, state, suffix, calls, logits, activation] {
+  std::string const name = made.slot->name;
+  made.slot->record = [this, state, suffix, calls, logits, activation, name] {
     auto* const before = std::exchange(state_, state);
     auto const suffix_before = std::exchange(suffix_, suffix);
     int const calls_before = std::exchange(state->calls, calls);
-    int const id = activation == "softmax" ? record(softmax{}, {logits}, "softmax")
-                                           : record(sigmoid{}, {logits}, "sigmoid");
+    int const id = activation == "softmax" ? record(softmax{}, {logits}) : record(sigmoid{}, {logits});
+    if (!name.empty()) publish(id, name);
     state->calls = calls_before;
     suffix_ = suffix_before;
     state_ = before;
@@ -250,9 +303,7 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
 
 COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x, std::string const& name,
                                                             keras_fields const& fields) {
-  auto const with = [&](auto const& layer, std::string_view suffix) {
-    return like(x, record(layer, {id_of(x)}, suffix));
-  };
+  auto const with = [&](auto const& layer) { return like(x, record(layer, {id_of(x)})); };
   auto const is = [&](auto... names) { return ((name == names) || ...); };
   if (is("linear", "Linear")) return x;
   if (is("relu") || is("ReLU")) {
@@ -264,27 +315,27 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
     if (most && (most->number() != 6 || slope != 0))
       refuse("Cohort has rectifiers without limit, and with the limit 6", "max_value 6 or None",
              std::to_string(most->number()));
-    if (most) return with(relu6{}, "relu6");
-    if (slope != 0) return with(leaky_relu{.slope = slope}, "leaky_relu");
-    return with(relu{}, "relu");
+    if (most) return with(relu6{});
+    if (slope != 0) return with(leaky_relu{.slope = slope});
+    return with(relu{});
   }
   if (is("LeakyReLU", "leaky_relu")) {
     double const otherwise = name == "LeakyReLU" ? 0.3 : 0.2;
-    return with(leaky_relu{.slope = fields.number({"negative_slope", "alpha"}, otherwise)}, "leaky_relu");
+    return with(leaky_relu{.slope = fields.number({"negative_slope", "alpha"}, otherwise)});
   }
-  if (is("elu", "ELU")) return with(elu{.alpha = fields.number({"alpha"}, 1)}, "elu");
-  if (is("celu")) return with(elu{}, "elu");
-  if (is("relu6")) return with(relu6{}, "relu6");
-  if (is("selu")) return with(selu{}, "selu");
-  if (is("softplus")) return with(softplus{}, "softplus");
-  if (is("softsign")) return with(softsign{}, "softsign");
-  if (is("silu", "swish")) return with(swish{}, "swish");
-  if (is("mish")) return with(mish{}, "mish");
-  if (is("tanh")) return with(tanh_activation{}, "tanh");
-  if (is("hard_tanh")) return with(hard_tanh{}, "hard_tanh");
+  if (is("elu", "ELU")) return with(elu{.alpha = fields.number({"alpha"}, 1)});
+  if (is("celu")) return with(elu{});
+  if (is("relu6")) return with(relu6{});
+  if (is("selu")) return with(selu{});
+  if (is("softplus")) return with(softplus{});
+  if (is("softsign")) return with(softsign{});
+  if (is("silu", "swish")) return with(swish{});
+  if (is("mish")) return with(mish{});
+  if (is("tanh")) return with(tanh_activation{});
+  if (is("hard_tanh")) return with(hard_tanh{});
   if (is("gelu")) {
-    if (fields.flag({"approximate"}, false)) return with(gelu_tanh{}, "gelu_tanh");
-    return with(gelu{}, "gelu");
+    if (fields.flag({"approximate"}, false)) return with(gelu_tanh{});
+    return with(gelu{});
   }
   if (is("sigmoid")) return deferred(x, "sigmoid");
   if (is("softmax", "Softmax")) {
@@ -302,25 +353,22 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
   }
   // Keras 3 computes x/6 + 0.5. Keras 1, Keras 2 and Cohort compute 0.2·x + 0.5.
   auto const gate = [&] {
-    return version_ >= 3
-               ? like(x, record(hard_sigmoid{}, {record(scale{.factor = 5.0 / 6}, {id_of(x)}, "scale")},
-                                "hard_sigmoid"))
-               : with(hard_sigmoid{}, "hard_sigmoid");
+    return version_ >= 3 ? like(x, record(hard_sigmoid{}, {record(scale{.factor = 5.0 / 6}, {id_of(x)})}))
+                         : with(hard_sigmoid{});
   };
   if (is("hard_sigmoid")) return gate();
   if (is("hard_silu", "hard_swish")) {
     if (version_ < 3)
       refuse("the activation " + name + " is of Keras 3", "Keras 3", "Keras " + std::to_string(version_));
-    return like(x, record(multiply{}, {id_of(x), id_of(gate())}, "multiply"));
+    return like(x, record(multiply{}, {id_of(x), id_of(gate())}));
   }
   if (is("log_sigmoid")) {
     int const negated = record(scale{.factor = -1}, {id_of(x)}, "negated");
-    return like(x, record(scale{.factor = -1}, {record(softplus{}, {negated}, "softplus")}, "log_sigmoid"));
+    return like(x, record(scale{.factor = -1}, {record(softplus{}, {negated})}));
   }
   if (is("tanh_shrink")) {
-    int const negated =
-        record(scale{.factor = -1}, {record(tanh_activation{}, {id_of(x)}, "tanh")}, "negated");
-    return like(x, record(add{}, {id_of(x), negated}, "tanh_shrink"));
+    int const negated = record(scale{.factor = -1}, {record(tanh_activation{}, {id_of(x)})}, "negated");
+    return like(x, record(add{}, {id_of(x), negated}));
   }
   if (is("PReLU"))
     refuse("an activation with parameters must be a layer of its own", "the layer PReLU",
@@ -609,10 +657,8 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::fixed_normalisa
   expect_plain_order(x);
   int const id = record_fixed(x);
   if (is_first_call()) {
-    constant_parameters_.emplace_back(name_of(id) + ".scale",
-                                      std::vector<float>(factor.begin(), factor.end()));
-    constant_parameters_.emplace_back(name_of(id) + ".shift",
-                                      std::vector<float>(offset.begin(), offset.end()));
+    constant_parameters_.push_back({{id, "scale"}, std::vector<float>(factor.begin(), factor.end())});
+    constant_parameters_.push_back({{id, "shift"}, std::vector<float>(offset.begin(), offset.end())});
   }
   fill(id, "running_mean", 0);
   fill(id, "running_variance", 1);
@@ -625,8 +671,8 @@ COHORT_KERAS_INLINE int keras_translation::record_fixed(keras_value const& x) {
   int const id = record(batch_norm{.momentum = 0.99, .epsilon = fixed_epsilon}, {id_of(x)}, {}, false);
   if (!is_first_call() || state_->trainable) freeze(id);
   if (!is_first_call())
-    for (char const* const parameter : {".scale", ".shift", ".running_mean", ".running_variance"})
-      copied_parameters_.emplace_back(name_of(id) + parameter, name_of(state_->nodes.at(0)) + parameter);
+    for (char const* const parameter : {"scale", "shift", "running_mean", "running_variance"})
+      copied_parameters_.push_back({{id, parameter}, {state_->nodes.at(0), parameter}});
   return id;
 }
 
@@ -656,7 +702,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::one_hot(call co
   if (is_first_call()) {  // later calls share the embedding
     std::vector<float> unit(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(tokens), 0);
     for (std::size_t i = 0; i < unit.size(); i += static_cast<std::size_t>(tokens) + 1) unit[i] = 1;
-    constant_parameters_.emplace_back(name_of(id) + ".weights", std::move(unit));
+    constant_parameters_.push_back({{id, "weights"}, std::move(unit)});
     if (state_->trainable) freeze(id);
   }
   if (x.dims[0] == 1) return {value(reshaped(id, {tokens}, "vector"), {tokens})};
@@ -696,14 +742,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::random_layer(ca
 COHORT_KERAS_INLINE keras_translation::values keras_translation::identity(call const& c) { return {only(c)}; }
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call const& c) {
-  keras_value made = only(c);
+  expect_rank(c, 2);
+  (void)c.fields.find({"mask_value"});  // padding_of
+  keras_value const& x = only(c);
   graph_view const net = net_.view();
-  int const id = id_of(made);
-  if (net.kind(id).name != "masked_input")
+  if (net.kind(id_of(x)) != kind_of<padded_input>)
     refuse("a mask begins at an input of the network in Cohort",
            "Masking directly behind an Input that nothing else reads",
-           "a tensor of the layer " + net.name(id));
-  masked_values_[name_of(id)] = c.fields.number({"mask_value"}, 0);
+           "a tensor of the layer " + net.name(id_of(x)));
+  keras_value made = like(x, record(zero_masked{}, {id_of(x)}));
   made.has_zero_padding = true;
   return {made};
 }

@@ -111,6 +111,15 @@ inline bool is_model(std::string_view class_name) {
   return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
 }
 
+/// Returns the value that marks padding if a layer is Masking.
+inline std::optional<double> padding_of(io::json_value layer) {
+  if (layer.at("class_name").string() != "Masking") return {};
+  auto const config = layer.find("config");
+  auto const value =
+      config && config->kind() == io::json_kind::object ? config->find("mask_value") : std::nullopt;
+  return value && !value->is_null() ? value->number() : 0;
+}
+
 /// Returns the layers of a Sequential. In old files, the configuration is the list.
 inline io::json_value layers_of(io::json_value config) {
   return config.kind() == io::json_kind::array ? config : config.at("layers");
@@ -135,8 +144,17 @@ COHORT_KERAS_INLINE std::string keras_translation::unique_name(std::string_view 
     if (!part.empty()) name += '/' + std::string(part);
   if (state_->calls > 0) name += '@' + std::to_string(state_->calls + 1);
   std::string made = name;
-  for (int number = 2; !names_.insert(made).second; ++number) made = name + '#' + std::to_string(number);
+  for (int number = 2; states_.contains(made) || !names_.insert(made).second; ++number)
+    made = name + '#' + std::to_string(number);
   return made;
+}
+
+COHORT_KERAS_INLINE std::string keras_translation::layer_name() const {
+  return state_->calls > 0 ? state_->path + '@' + std::to_string(state_->calls + 1) : state_->path;
+}
+
+COHORT_KERAS_INLINE void keras_translation::publish(int node, std::string const& name) {
+  if (names_.insert(name).second) net_.rename(node, name);
 }
 
 COHORT_KERAS_INLINE void keras_translation::count_work(std::size_t parts) {
@@ -170,7 +188,7 @@ int keras_translation::record(L const& layer, std::vector<int> const& inputs, st
              "equal parameters in all calls", "call " + std::to_string(state_->calls) + " of the layer");
     owner = state_->nodes[state_->cursor++];
   }
-  std::string const name = unique_name(suffix);
+  std::string const name = unique_name(suffix.empty() ? kind.name : suffix);
   int const id = net_.append(kind, encoded.data(), inputs, name, settings_of(layer), {}, owner);
   if (net_.problem().found()) {
     auto const text = net_.problem().text();
@@ -263,6 +281,16 @@ COHORT_KERAS_INLINE void keras_translation::expect_no_mask(keras_value const& v)
            "a sequence without mask", "a masked sequence");
 }
 
+COHORT_KERAS_INLINE void keras_translation::drop_masks(call& c) {
+  for (keras_value& v : c.inputs) {
+    if (!v.slot || !has_mask(v)) continue;
+    // If padding is 0 in Keras as in Cohort, the sequence is the same without mask. `flatten` ends a mask.
+    if (!v.has_zero_padding || c.class_name == "Softmax") expect_no_mask(v);
+    int const rows = record(flatten{}, {id_of(v)}, "unmasked");
+    v = like(v, reshaped(rows, extents_of(v), "unmasked"));
+  }
+}
+
 COHORT_KERAS_INLINE int keras_translation::channels_of(keras_value const& v) const {
   return v.dims.size() == 3 && images_first_ ? v.dims[0] : v.dims.back();
 }
@@ -291,7 +319,8 @@ COHORT_KERAS_INLINE void keras_translation::weigh(
                       .order = state_->order,
                       .is_trained = place.is_trained && state_->trainable,
                       .dims = std::move(dims),
-                      .parameter = name_of(node) + '.' + std::string(parameter),
+                      .node = node,
+                      .parameter = std::string(parameter),
                       .offset = offset,
                       .convert = std::move(convert)});
   weights_.back().order.push_back(static_cast<int>(weights_.size()));
@@ -317,11 +346,11 @@ COHORT_KERAS_INLINE void keras_translation::weigh(int node, std::string_view par
 }
 
 COHORT_KERAS_INLINE void keras_translation::fill(int node, std::string_view parameter, float with) {
-  if (is_first_call()) filled_.emplace_back(name_of(node) + '.' + std::string(parameter), with);
+  if (is_first_call()) filled_.push_back({{node, std::string(parameter)}, with});
 }
 
 COHORT_KERAS_INLINE void keras_translation::freeze(int node) {
-  settings_.layers.push_back({.layer = name_of(node), .frozen = true});
+  overrides_.push_back({node, {.layer = {}, .frozen = true}});
 }
 
 COHORT_KERAS_INLINE void keras_translation::add_penalties(layer_override& row, std::optional<keras_object> of,
@@ -378,7 +407,7 @@ COHORT_KERAS_INLINE void keras_translation::override_layer(int node, keras_field
   if (!is_first_call() || !how_.training) return;
   for (std::string_view const field : {"W_regularizer", "b_regularizer", "W_constraint", "b_constraint"})
     fields.expect_unset({field}, "penalties and constraints of Keras 1 are not imported");
-  layer_override row{.layer = name_of(node)};
+  layer_override row;
   std::string const weights = weights_prefix, bias = bias_prefix;
   add_penalties(row, fields.object({weights + "_regularizer"}), false);
   if (!bias.empty()) add_penalties(row, fields.object({bias + "_regularizer"}), true);
@@ -394,7 +423,7 @@ COHORT_KERAS_INLINE void keras_translation::override_layer(int node, keras_field
         refuse("of biases only the constraint NonNeg is imported", "NonNeg", found->class_name);
       row.bias_constraint = constraint::non_negative{};
     }
-  if (row != layer_override{.layer = row.layer}) settings_.layers.push_back(std::move(row));
+  if (row != layer_override()) overrides_.emplace_back(node, std::move(row));
 }
 
 COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
@@ -411,12 +440,13 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
       for (parameter_spec const& spec : net.parameters(id))
         targets[net.name(id) + '.' + std::string(spec.name)].dims = spec.dims;
   auto const put = [&](keras_weight const& w, std::vector<float> const& values) {
-    if (w.parameter.ends_with('.')) return;  // an array that Cohort does not need
-    target& to = targets.at(w.parameter);
+    if (w.parameter.empty()) return;  // an array that Cohort does not need
+    std::string const parameter = name_of(w.node, w.parameter);
+    target& to = targets.at(parameter);
     if (to.values.empty()) to.values.resize(static_cast<std::size_t>(to.dims.elements()));
     std::vector<float> const made = w.convert ? w.convert(values) : values;
     if (w.offset + made.size() > to.values.size())
-      refuse_keras(from.name() + ", layer " + w.layer, "an array is larger than the parameter " + w.parameter,
+      refuse_keras(from.name() + ", layer " + w.layer, "an array is larger than the parameter " + parameter,
                    "at most " + std::to_string(to.values.size() - w.offset) + " elements",
                    std::to_string(made.size()));
     std::ranges::copy(made, to.values.begin() + static_cast<std::ptrdiff_t>(w.offset));
@@ -466,19 +496,22 @@ COHORT_KERAS_INLINE void keras_translation::read_weights(imported_model& into,
       i = last;
     }
   }
-  for (auto const& [name, with] : filled_) {
-    target& to = targets.at(name);
+  auto const target_of = [&](parameter_place const& at) -> target& {
+    return targets.at(name_of(at.node, at.parameter));
+  };
+  for (auto const& [place, with] : filled_) {
+    target& to = target_of(place);
     to.values.assign(static_cast<std::size_t>(to.dims.elements()), with);
     to.written = to.values.size();
   }
-  for (auto const& [name, values] : constant_parameters_) {
-    target& to = targets.at(name);
+  for (auto const& [place, values] : constant_parameters_) {
+    target& to = target_of(place);
     to.values = values;
     to.written = values.size();
   }
-  for (auto const& [name, source] : copied_parameters_) {
-    target const& of = targets.at(source);
-    target& to = targets.at(name);
+  for (auto const& [place, source] : copied_parameters_) {
+    target const& of = target_of(source);
+    target& to = target_of(place);
     to.values = of.values;
     to.written = of.written;
   }
@@ -521,7 +554,8 @@ COHORT_KERAS_INLINE void keras_translation::find_image_order(io::json_value conf
 }
 
 COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const& name,
-                                                              keras_fields const& fields, bool masked) {
+                                                              keras_fields const& fields,
+                                                              std::optional<double> padding) {
   fields.expect_unset({"sparse"}, "Cohort has no sparse inputs");
   fields.expect_unset({"ragged"}, "Cohort has masks instead of ragged inputs");
   auto const found = fields.find({"batch_shape", "batch_input_shape", "build_input_shape"});
@@ -549,7 +583,7 @@ COHORT_KERAS_INLINE keras_value keras_translation::make_input(std::string const&
   if (extents.elements() > (std::int64_t{1} << 30))
     refuse("the input is too large", "at most 2^30 elements", keras_text(made.dims));
   names_.insert(name);
-  made.slot->id = (masked ? net_.masked_input(extents, name) : net_.input(extents, name)).id();
+  made.slot->id = (padding ? net_.padded_input(extents, *padding, name) : net_.input(extents, name)).id();
   if (net_.problem().found())
     refuse(std::string(net_.problem().text().view()), "a valid shape", keras_text(made.dims));
   input_names_.push_back(name);
@@ -591,6 +625,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
   count_work(1);
   auto const suffix_before = std::exchange(suffix_, {});
   state.cursor = 0;
+  int const first_node = net_.view().size();
   auto const config = layer.find("config");
   auto const module = layer.find("module");
   std::string_view const from =
@@ -631,6 +666,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
     refuse("the layer's class " + class_name + " is not of Keras",
            "a class of keras.layers: rebuild a custom class from such layers", std::string(from));
   } else if (from.find(".ops") != std::string_view::npos) {
+    drop_masks(c);
     made = translate_operation(c, how.has_constants);
   } else {
     if (how.has_constants)
@@ -646,8 +682,14 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_layer
     }
     f.expect_unset({"lora_rank"}, "the layer has a LoRA adapter");
     f.expect_unset({"quantization_mode", "quantization_config"}, "the layer is quantised");
+    if (!keeps_keras_mask(class_name)) drop_masks(c);
     made = dispatch(c);
   }
+  // The name of a layer gives its output only: layers with several outputs, and flattened images, whose
+  // elements are in another order, have derived names.
+  if (!keras_nodes::is_model(class_name) && made.size() == 1 && made[0].slot && made[0].slot->id >= first_node
+      && made[0].order.empty())
+    publish(made[0].slot->id, layer_name());
   ++state.calls;
   state_ = before;
   suffix_ = suffix_before;
@@ -678,17 +720,17 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_seque
                              || fields.has("input_shape")
                              || (version_ == 1 && fields.has("input_dim") && class_name != "Embedding");
       io::json_value const after = is_input && i + 1 < count ? layers.at(i + 1) : layer;
-      bool const masked = after.at("class_name").string() == "Masking";
+      auto const padding = keras_nodes::padding_of(after);
       std::string const name =
           is_input ? keras_nodes::layer_name(layer) : keras_nodes::layer_name(layer) + "_input";
       if (has_shape)
-        current = make_input(name, fields, masked);
+        current = make_input(name, fields, padding);
       else
         current = make_input(
             name,
             keras_fields(config.kind() == io::json_kind::array ? std::optional<io::json_value>{} : config,
                          origin_, version_),
-            masked);
+            padding);
     }
     if (is_input) continue;
     keras_layer_state& made = state_of(state, layer, position++, used);
@@ -734,15 +776,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     if (!entries.emplace(name, std::move(entry)).second) layer.refuse("layers with different names", name);
   }
 
-  // For each layer, the number of calls that read it, and the number of calls of Masking among them.
-  std::map<std::string_view, std::pair<std::size_t, std::size_t>> readers;
+  // For each layer, the number of calls that read it, and the values of the calls of Masking among them.
+  std::map<std::string_view, std::pair<std::size_t, std::vector<double>>> readers;
   for (auto const& [other, entry] : entries) {
-    std::string_view const reader = entry.json.at("class_name").string();
-    if (inputs || reader == "NotEqual") continue;
+    if (inputs || entry.json.at("class_name").string() == "NotEqual") continue;
+    auto const padding = keras_nodes::padding_of(entry.json);
     for (keras_call const& call : entry.calls)
       for (keras_reference const& from : call.inputs) {
         ++readers[from.layer].first;
-        readers[from.layer].second += reader == "Masking" ? 1 : 0;
+        if (padding) readers[from.layer].second.push_back(*padding);
       }
   }
 
@@ -760,13 +802,15 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     }
     std::string const& name = input_layers[i].layer;
     auto const [reading, masking] = readers[name];
-    if (masking > 0 && masking != reading)
-      refuse("the input " + name + " of a Masking layer is also read by other layers, without mask",
-             "an input that only Masking layers read",
-             std::to_string(reading) + " readers, " + std::to_string(masking) + " of them Masking");
+    if (!masking.empty()
+        && (masking.size() != reading || std::ranges::count(masking, masking[0]) != std::ssize(masking)))
+      refuse("the input " + name
+                 + " of a Masking layer is also read by other layers, with another mask or without",
+             "an input that only Masking layers read, with the same mask_value",
+             std::to_string(reading) + " readers, " + std::to_string(masking.size()) + " of them Masking");
     made[{name, 0}] = {make_input(
         name, keras_fields(found->second.json.find("config"), origin_ + ", layer " + name, version_),
-        masking > 0)};
+        masking.empty() ? std::optional<double>() : masking[0])};
   }
 
   // Keras counts the calls of a nested model from 1; Keras 3 does so in output_layers only.
@@ -832,11 +876,9 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     bool is_same = begin >= 0 && !origins.empty();
     for (auto const& [id, padding] : origins) {
       if (!is_same) break;
-      bool const is_input = net.kind(begin).name == "masked_input";
-      is_same = (is_input ? begin : net.inputs(begin)[0]) == id;
-      double const known =
-          is_input ? masked_values_.contains(name_of(id)) ? masked_values_.at(name_of(id)) : padding : 0.0;
-      is_same = is_same && known == padding;
+      bool const is_input = net.kind(begin) == kind_of<padded_input>;
+      double const known = is_input ? double(decode<padded_input>(net.fields(begin)).value) : 0.0;
+      is_same = (is_input ? begin : net.inputs(begin)[0]) == id && known == padding;
     }
     if (!is_same)
       refuse("an explicit mask is an argument of the layer, and Cohort derives masks from inputs",
@@ -935,8 +977,7 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
       root.trainable = flag->boolean();
   values outputs = translate_model(config, class_name, root, {}, nullptr, false);
 
-  // Outputs have the names of their layers.
-  std::vector<std::string> names;
+  std::vector<std::string> names;  // of the layers of the outputs
   if (class_name == "Sequential") {
     io::json_value const layers = keras_nodes::layers_of(config);
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -964,21 +1005,30 @@ COHORT_KERAS_INLINE imported_model keras_translation::run(io::json_value model,
   // An output that another layer reads, or that is an input, gets a separate identity layer.
   graph_view const view = net_.view();
   std::set<int> read(view.edges.begin(), view.edges.end()), returned;
+  std::vector<std::string> output_names;  // of the layers that compute what Keras returns
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    bool const is_input = net_.view().kind(ids[i]).role == layer_role::input;
-    if (!read.contains(ids[i]) && !is_input && returned.insert(ids[i]).second) continue;
-    output_state.path = names[i] + "/output";
-    ids[i] = record(identity_activation{}, {ids[i]});
+    auto const is_input = [&](int id) { return net_.view().kind(id).role == layer_role::input; };
+    if (read.contains(ids[i]) || is_input(ids[i]) || !returned.insert(ids[i]).second) {
+      output_state.path = names[i];
+      ids[i] = record(identity_activation{}, {ids[i]}, "output");
+    }
+    // A loss computes the output itself, if it contains the last activation; otherwise it reads the output.
+    int const computed = outputs[i].slot->id;
+    output_names.push_back(name_of(computed < 0 || is_input(computed) ? ids[i] : computed));
   }
   state_ = nullptr;
-  for (int const id : ids) output_names_.push_back(name_of(id));
   net_.declare_outputs(ids);
   if (net_.problem().found())
     refuse(std::string(net_.problem().text().view()), "outputs that a network can have",
            std::to_string(ids.size()) + " outputs");
+  for (int id = 0; id < net_.view().size(); ++id) node_names_.push_back(name_of(id));
+  for (auto& [node, row] : overrides_) {
+    row.layer = node_names_[static_cast<std::size_t>(node)];
+    settings_.layers.push_back(std::move(row));
+  }
   imported_model made(graph(std::move(net_)), origin_);
   made.inputs = input_names_;
-  made.outputs = names;
+  made.outputs = output_names;
   made.settings = settings_;
   made.metrics = metrics_;
   if (weights) read_weights(made, *weights);

@@ -188,7 +188,7 @@ COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_f
   if (!is_first_call() || !how_.training) return;
   for (std::string_view const field : {"W_regularizer", "U_regularizer", "b_regularizer"})
     fields.expect_unset({field}, "penalties of Keras 1 are not imported");
-  layer_override row{.layer = name_of(node)}, other{.layer = row.layer};
+  layer_override row, other;
   add_penalties(row, fields.object({"kernel_regularizer"}), false);
   add_penalties(other, fields.object({"recurrent_regularizer"}), false);
   if (row != other)
@@ -198,7 +198,7 @@ COHORT_KERAS_INLINE void keras_translation::override_recurrent(int node, keras_f
   for (std::string_view const field : {"kernel_constraint", "recurrent_constraint", "bias_constraint"})
     if (fields.has(field))
       refuse("constraints of recurrent layers are not imported", "None", std::string(field));
-  if (row != layer_override{.layer = row.layer}) settings_.layers.push_back(std::move(row));
+  if (row != layer_override()) overrides_.emplace_back(node, std::move(row));
 }
 
 namespace keras_cells {
@@ -371,6 +371,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::time_distribute
                                                 "GaussianNoise",
                                                 "Identity"};
   if (inner->class_name == "Flatten") return {only(c)};
+  if (inner->class_name == "Softmax") expect_no_mask(only(c));  // an error in Keras
   if (std::ranges::find(each_step, inner->class_name) == std::end(each_step))
     refuse("TimeDistributed(" + inner->class_name + ") is not imported",
            "Dense, an activation, Dropout or LayerNormalization", inner->class_name);

@@ -64,7 +64,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::convolution(cal
   expect_rank(c, axes + 1);
   if (is_sequence && images_first_)
     refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
-  if (has_mask(x) && !x.has_zero_padding) expect_no_mask(x);
 
   std::vector<int> kernel;
   if (version_ == 1 && is_sequence)
@@ -198,7 +197,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::separable_convo
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
-  expect_no_mask(x);
   if (is_sequence && images_first_)
     refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   auto const kernel = f.numbers({"kernel_size"}, axes, {}),
@@ -266,7 +264,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::pooling(call co
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
-  expect_no_mask(x);
   if (is_sequence && images_first_)
     refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   std::vector<int> const size = f.numbers({"pool_size", "pool_length"}, axes, std::vector<int>(axes, 2));
@@ -295,7 +292,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::adaptive_poolin
   bool const is_sequence = c.class_name.find("1D") != std::string::npos;
   std::size_t const axes = is_sequence ? 1 : 2;
   expect_rank(c, axes + 1);
-  expect_no_mask(x);
   if (is_sequence && images_first_)
     refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
   std::vector<int> const wanted = c.fields.numbers({"output_size"}, axes, {});
@@ -327,7 +323,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::global_pooling(
   expect_rank(c, is_sequence ? 2 : 3);
   if (is_sequence && images_first_)
     refuse("Cohort's sequences are T×C", "data_format channels_last", "channels_first");
-  if (is_max) expect_no_mask(x);
   int const channels = channels_of(x);
   int id = is_max ? record(global_max_pool{}, {id_of(x)}) : record(global_avg_pool{}, {id_of(x)});
   if (!c.fields.flag({"keepdims"}, false)) return {value(id, {channels})};
@@ -364,7 +359,6 @@ COHORT_KERAS_INLINE keras_order keras_translation::order_of_image(std::vector<in
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(call const& c) {
   keras_value const& x = only(c);
-  if (has_mask(x) && !x.has_zero_padding) expect_no_mask(x);
   if (x.dims.size() == 1) return {x};
   int const count = std::accumulate(x.dims.begin(), x.dims.end(), 1, std::multiplies<>());
   keras_value made = value(record(flatten{}, {id_of(x)}), {count});
@@ -382,7 +376,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::flatten_layer(c
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(call const& c) {
   keras_value const& x = only(c);
-  expect_no_mask(x);
   auto const target = c.fields.find({"target_shape", "dims"});
   if (!target) refuse("the configuration has no field target_shape", "a value", "none");
   std::vector<int> dims;
@@ -424,7 +417,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::reshape_layer(c
 
 COHORT_KERAS_INLINE keras_translation::values keras_translation::permute_layer(call const& c) {
   keras_value const& x = only(c);
-  expect_no_mask(x);
   auto const axes = c.fields.numbers({"dims"}, x.dims.size(), {});
   if (axes.size() != x.dims.size()) refuse("the configuration has no field dims", "a value", "none");
   std::vector<int> dims;
@@ -463,7 +455,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::upsampling_laye
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "UpSampling1D";
   expect_rank(c, is_sequence ? 2 : 3);
-  expect_no_mask(x);
   if (std::string const how = c.fields.text({"interpolation"}, "nearest"); how != "nearest")
     refuse("Cohort upsamples by repeating elements", "nearest", how);
   std::vector<int> const size =
@@ -488,7 +479,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::padding_layer(c
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "ZeroPadding1D";
   expect_rank(c, is_sequence ? 2 : 3);
-  expect_no_mask(x);
   auto const sides = keras_windows::read_sides(c.fields.find({"padding"}), is_sequence ? 1 : 2, {1, 1});
   int from = id_of(x);
   if (is_sequence) from = reshaped(from, {1, x.dims[0], x.dims[1]}, "image");
@@ -505,7 +495,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::cropping_layer(
   keras_value const& x = only(c);
   bool const is_sequence = c.class_name == "Cropping1D";
   expect_rank(c, is_sequence ? 2 : 3);
-  expect_no_mask(x);
   std::vector<keras_windows::sides> sides;
   if (c.class_name == "CenterCrop") {
     shape const input = extents_of(x);
@@ -646,8 +635,6 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::dot(call const&
   if (c.inputs.size() != 2) refuse("Dot has two inputs", "2", std::to_string(c.inputs.size()));
   c.fields.expect_unset({"normalize"}, "Cohort has no cosine of two vectors");
   keras_value const &a = c.inputs[0], &b = c.inputs[1];
-  expect_no_mask(a);
-  expect_no_mask(b);
   expect_plain_order(a);
   expect_plain_order(b);
   auto axes = c.fields.numbers({"axes", "dot_axes"}, 2, {});

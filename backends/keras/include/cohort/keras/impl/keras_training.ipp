@@ -53,32 +53,35 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
     return output.slot->logits;
   };
   keras_layer_state state;
-  state.path = name + "/loss";
+  state.path = name;
   auto* const before = std::exchange(state_, &state);
   auto const suffix_before = std::exchange(suffix_, {});
   int id = -1;
   if (kind == "categorical_crossentropy" || kind == "sparse_categorical_crossentropy") {
     f.expect_unset({"ignore_class"}, "ignored classes are not imported");
     id = record(softmax_cross_entropy{.label_smoothing = f.number({"label_smoothing"}, 0), .weight = weight},
-                {logits("softmax")});
+                {logits("softmax")}, "loss");
   } else if (kind == "binary_crossentropy") {
     f.expect_unset({"label_smoothing"}, "Cohort's binary cross-entropy has no label smoothing");
-    id = record(binary_cross_entropy{.weight = weight}, {logits("sigmoid")});
+    id = record(binary_cross_entropy{.weight = weight}, {logits("sigmoid")}, "loss");
   } else if (kind == "kl_divergence") {
-    id = record(kullback_leibler{.weight = weight}, {logits("softmax")});
+    id = record(kullback_leibler{.weight = weight}, {logits("softmax")}, "loss");
   } else if (kind == "mean_squared_error") {
-    id = record(mean_squared_error{.weight = weight}, {id_of(output)});
+    id = record(mean_squared_error{.weight = weight}, {id_of(output)}, "loss");
   } else if (kind == "mean_absolute_error") {
-    id = record(mean_absolute_error{.weight = weight}, {id_of(output)});
+    id = record(mean_absolute_error{.weight = weight}, {id_of(output)}, "loss");
   } else if (kind == "huber") {
-    id = record(huber{.delta = f.number({"delta"}, 1), .weight = weight}, {id_of(output)});
+    id = record(huber{.delta = f.number({"delta"}, 1), .weight = weight}, {id_of(output)}, "loss");
   } else if (kind == "hinge") {
-    id = record(hinge{.weight = weight}, {id_of(output)});
+    id = record(hinge{.weight = weight}, {id_of(output)}, "loss");
   } else {
     f.refuse("Cohort has no loss " + loss.class_name,
              "cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or keras_options::training false",
              loss.class_name);
   }
+  // A loss that contains the last activation computes the output of its layer.
+  bool const contains_activation = output.slot->id < 0 && output.slot->logits == net_.view().inputs(id)[0];
+  if (contains_activation && !output.slot->name.empty()) publish(id, output.slot->name);
   suffix_ = suffix_before;
   state_ = before;
   return id;
@@ -227,6 +230,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
   f.expect_unset({"loss_scale_factor"}, "Cohort computes in float32");
   double const decay = f.number({"weight_decay"}, 0);
   double const epsilon = f.number({"epsilon"}, 1e-7);
+  if (!(epsilon > 0)) f.refuse("ε is not positive", "a number above 0", std::to_string(epsilon));
   bool const is_scheduled =
       f.find({"learning_rate", "lr"}) && f.find({"learning_rate", "lr"})->kind() != io::json_kind::number;
   rate_schedule const rate = is_named ? rate_schedule(lower == "sgd" ? 0.01 : 1e-3) : read_rate(f);
@@ -254,20 +258,29 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     if (is_amsgrad && own_decay != 0)
       f.refuse("Cohort's amsgrad has no weight decay", instead, "weight_decay " + std::to_string(own_decay));
     if (is_amsgrad)
-      settings_.updater = amsgrad{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
-    else if (own_decay != 0)
       settings_.updater =
-          adamw{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .decay = own_decay};
+          amsgrad{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = 0, .epsilon_hat = epsilon};
+    else if (own_decay != 0)
+      settings_.updater = adamw{.rate = rate,
+                                .beta1 = beta1,
+                                .beta2 = beta2,
+                                .epsilon = 0,
+                                .decay = own_decay,
+                                .epsilon_hat = epsilon};
     else
-      settings_.updater = adam{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
+      settings_.updater =
+          adam{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = 0, .epsilon_hat = epsilon};
   } else if (lower == "adamax") {
     settings_.updater = adamax{.rate = rate, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   } else if (lower == "adagrad") {
-    double const initial = f.number({"initial_accumulator_value"}, 0.1);
-    if (initial < 1e-3)
-      f.refuse("Keras adds ε below the root, which matters if the accumulators start near 0",
-               "initial_accumulator_value ≥ 0.001", std::to_string(initial));
-    settings_.updater = adagrad{.rate = rate, .epsilon = epsilon, .initial = initial};
+    // Keras adds ε below the root, as if the accumulators started at a value that is larger by ε. Before
+    // 2.11, it added ε to the root, and Keras without TensorFlow started at 0.
+    bool const is_below_root = version_ == 3 || (version_ == 2 && keras_minor_ >= 11);
+    double const initial = f.number({"initial_accumulator_value"}, is_below_root ? 0.1 : 0);
+    constexpr double negligible = 1e-30;
+    settings_.updater = is_below_root
+                            ? adagrad{.rate = rate, .epsilon = negligible, .initial = initial + epsilon}
+                            : adagrad{.rate = rate, .epsilon = epsilon, .initial = initial};
   } else if (lower == "adadelta") {
     settings_.updater = adadelta{.rate = rate, .rho = f.number({"rho"}, 0.95), .epsilon = epsilon};
   } else if (lower == "lion") {
@@ -288,7 +301,7 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
                globally = f.number({"global_clipnorm"}, 0);
   if (by_value != 0 || by_norm != 0 || globally != 0) {
     bool has_penalty = false;
-    for (layer_override const& row : settings_.layers)
+    for (auto const& [node, row] : overrides_)
       has_penalty = has_penalty || row.l1 || row.l2 || row.bias_l1 || row.bias_l2;
     if (has_penalty)
       f.refuse("Keras clips the gradient with the penalties, Cohort without them", instead,

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// A name of a Keras model gives what its layer gives in Keras, with the masks that Keras passes, drops or
+// computes: golden/keras/names.txt and masks.txt.
+// covers: keras
+#include <gtest/gtest.h>
+
+#include <cohort/backend/reference.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/keras/detail/import_keras.hpp>
+#include <cohort/keras/detail/keras_translation.hpp>
+#include <cohort/layer/recurrent.hpp>
+#include <cohort/trainer/load.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "keras_cases.hpp"
+#include "keras_models.hpp"
+
+using namespace cohort;
+
+namespace keras_names_test {
+
+imported_model imported(keras_case const& one, keras_options const& how = {}) {
+  named_waves const weights;
+  return detail::import_keras(one.config, "Keras configuration", how, {3, 15}, nullptr, &weights);
+}
+
+keras_case case_named(std::string const& name) {
+  for (keras_case const& one : read_keras_cases("names.txt").cases)
+    if (one.name == name) return one;
+  ADD_FAILURE() << "no case " << name;
+  return {};
+}
+
+TEST(keras_names, give_what_the_layers_of_keras_give) {
+  std::vector<keras_case> const cases = read_keras_cases("names.txt").cases;
+  EXPECT_GE(cases.size(), 29U);
+  std::set<std::string> refused;
+  int compared = 0;
+  for (keras_case const& one : cases) {
+    imported_model const model = imported(one);
+    training const run = load_imported<reference<double>>(model);
+    EXPECT_EQ(compare_outputs(run, model, one), "") << one.name;
+    keras_batch const batch(one);
+    for (keras_tensor const& layer : one.inner) {
+      std::vector<predictions> made;
+      try {
+        made = run.outputs_of({layer.name}, batch.view);
+      } catch (setting_error const& problem) {
+        EXPECT_EQ(problem.why().what, "the network has no layer with this name");
+        refused.insert(one.name + ": " + layer.name);
+        continue;
+      }
+      EXPECT_FALSE(layer.dims.empty()) << one.name << ": " << layer.name << " has several outputs";
+      EXPECT_EQ(compare_output(made[0], layer), "") << one.name << ": " << layer.name;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 120);
+  // Layers with several outputs, models, flattened images in another order, and layers that compute nothing.
+  EXPECT_EQ(refused, (std::set<std::string>{"images: flat", "images: order", "nested: drop", "nested: inner",
+                                            "recurrent: apart", "recurrent: states"}));
+}
+
+// ---- masks ------------------------------------------------------------------------------------------------
+
+TEST(keras_masks, are_kept_by_the_classes_that_keep_them_in_keras) {
+  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/keras/masks.txt");
+  ASSERT_TRUE(file);
+  int classes = 0;
+  for (std::string name, output, use; file >> name >> output >> use; ++classes)
+    EXPECT_EQ(detail::keeps_keras_mask(name), output == "passes" || use == "uses") << name;
+  EXPECT_GT(classes, 90);
+}
+
+/// Rows of a case, with or without a mask, and classes as targets.
+struct padded_rows {
+  std::vector<float> x{};
+  std::vector<std::int32_t> const labels{0, 1};
+  std::vector<std::uint8_t> mask{};
+
+  explicit padded_rows(keras_case const& one) {
+    for (double const number : one.inputs[0].values) x.push_back(static_cast<float>(number));
+    for (std::size_t i = 0; i < x.size(); i += 3)
+      mask.push_back(x[i] != -1 || x[i + 1] != -1 || x[i + 2] != -1);
+  }
+};
+
+std::string const trained_config = [] {
+  using namespace keras_models;
+  std::string const compile =
+      R"(, "compile_config": {"loss": "sparse_categorical_crossentropy", "optimizer": "sgd"})";
+  return sequential({input_json("x", "[null, 5, 3]"), layer_json("mask", "Masking", R"("mask_value": -1)"),
+                     layer_json("steps", "LSTM", R"("units": 3)"),
+                     layer_json("out", "Dense", R"("units": 2, "activation": "softmax")")},
+                    compile);
+}();
+
+TEST(keras_masks, of_masking_are_computed_wherever_no_mask_is_given) {
+  keras_case const one = case_named("masked_1");
+  padded_rows const rows(one);
+  tensor_view const x(rows.x.data(), {2, 5, 3}), mask(rows.mask.data(), {2, 5});
+  auto const batch_of = [&](std::vector<tensor_view> masks) {
+    batch_view made;
+    made.inputs = {x};
+    made.masks = std::move(masks);
+    made.count = 2;
+    return made;
+  };
+  batch_view const plain = batch_of({}), masked = batch_of({mask});
+
+  imported_model const model = imported(one);
+  training run = load_imported<reference<float>>(model);
+  predictions const made = run.predict(x);
+  EXPECT_EQ(compare_output(made, one.outputs[0]), "");
+  EXPECT_EQ(made.values, run.predict(masked).values);
+  std::vector<std::uint8_t> const all(10, 1);
+  EXPECT_NE(made.values, run.predict(batch_of({tensor_view(all.data(), {2, 5})})).values);
+
+  std::string const path = testing::TempDir() + "keras_masks.cohort";
+  run.save(path);
+  EXPECT_EQ(load_trained<reference<float>>(path).predict(x).values, made.values);
+  std::filesystem::remove(path);
+
+  auto const trained = [&](bool with_mask) {
+    named_waves const weights;
+    training again = load_imported<reference<float>>(
+        detail::import_keras(trained_config, "config", {}, {3, 15}, nullptr, &weights));
+    batch_view batch = with_mask ? masked : plain;
+    batch.targets = {tensor_view(rows.labels.data(), shape{2})};
+    std::vector<double> losses;
+    for (int step = 0; step < 3; ++step) losses.push_back(again.train_on(batch).loss);
+    losses.push_back(again.loss_of(batch));
+    return std::pair(losses, again.checksum());
+  };
+  EXPECT_EQ(trained(false), trained(true));
+}
+
+TEST(keras_masks, of_a_value_are_not_normalised) {
+  training run = load_imported<reference<float>>(imported(case_named("masked_1")));
+  normalisation how;
+  how.inputs = {{{2, 0}, {2, 0}, {2, 0}}};
+  try {
+    run.normalise(how);
+    ADD_FAILURE();
+  } catch (shape_error const& problem) {
+    EXPECT_EQ(
+        problem.why().expected,
+        "no maps for an input whose padding is marked by a value, which the maps would change: normalise "
+        "the steps before they are padded");
+  }
+}
+
+TEST(keras_masks, that_keras_drops_are_refused_unless_padding_is_zero) {
+  using namespace keras_models;
+  auto const refusal = [](std::string const& class_name, std::string const& config) {
+    return config_refusal(
+        sequential({input_json("x", "[null, 5, 3]"), layer_json("mask", "Masking", ""),
+                    layer_json("each", "Dense", R"("units": 3)"), layer_json("layer", class_name, config)}));
+  };
+  std::string const expected = config_message(
+      "Keras computes this layer with the padding of the masked sequence, which Cohort excludes",
+      ", layer layer", ": expected a sequence without mask, got a masked sequence");
+  EXPECT_EQ(refusal("RMSNormalization", ""), expected);
+  EXPECT_EQ(refusal("EinsumDense", R"("equation": "abc,cd->abd", "output_shape": [null, 2])"), expected);
+  EXPECT_EQ(refusal("Conv1D", R"("filters": 2, "kernel_size": 3, "padding": "same")"), expected);
+  EXPECT_EQ(refusal("Flatten", ""), expected);
+  EXPECT_EQ(refusal("GlobalMaxPooling1D", ""), expected);
+  EXPECT_EQ(refusal("Softmax", ""), expected);
+  EXPECT_EQ(refusal("LayerNormalization", ""), "imported");
+  EXPECT_EQ(config_refusal(sequential({input_json("x", "[null, 5, 3]"), layer_json("mask", "Masking", ""),
+                                       layer_json("layer", "Softmax", "")})),
+            expected);
+  EXPECT_EQ(
+      config_refusal(functional(
+          {input_json("x", "[null, 5, 3]"), layer_json("a", "Masking", R"("mask_value": 1)", calls({"x"})),
+           layer_json("b", "Masking", R"("mask_value": 2)", calls({"x"})),
+           layer_json("sum", "Add", "", R"([[["a",0,0,{}],["b",0,0,{}]]])")},
+          R"([["x",0,0]])", R"([["sum",0,0]])")),
+      config_message(
+          "the input x of a Masking layer is also read by other layers, with another mask or without", "",
+          ": expected an input that only Masking layers read, with the same mask_value, got 2 "
+          "readers, 2 of them Masking"));
+}
+
+}  // namespace keras_names_test
