@@ -65,7 +65,7 @@ class reference(unittest.TestCase):
         text = entry(self.pages["updaters"], "adam")
         self.assertIn("u = rate·m̂ / (√v̂ + epsilon)", text)
         self.assertEqual(rows(text), {"rate": ("rate_schedule", "1e-3"), "beta1": ("double", "0.9"), "beta2": ("double", "0.999"),
-                                      "epsilon": ("double", "1e-8")})
+                                      "epsilon": ("double", "1e-8"), "epsilon_hat": ("double", "0")})
 
     def test_has_all_fields_of_settings(self):
         found = rows(entry(self.pages["settings"], "fit_settings"))

@@ -30,10 +30,10 @@ struct nesterov {
   rate_schedule momentum = 0.9;
 };
 
-/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon + epsilon_hat / √(1 − β₂ᵗ))
+/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon)
 ///
-/// Units     `epsilon_hat` is added to √v before the bias correction, as in Keras, TensorFlow and
-///           Deeplearning4j: their ε is epsilon_hat, with epsilon 0. One of the two is above 0.
+/// Units     `epsilon_hat` is added to √v before the bias correction. It is the ε of Keras, TensorFlow and
+///           Deeplearning4j, with `epsilon` 0. One of the two is above 0.
 ///
 /// Source    Kingma and Ba, ICLR 2015; `epsilon_hat`: the formula at the end of its section 2.
 struct adam {
