@@ -193,6 +193,7 @@ class simulated_job {
                                        : std::chrono::microseconds(5000));
         }
         std::ranges::fill(data, static_cast<float>(rank + step));
+        world->note({.step = step, .bucket = 0});
         world->allreduce(std::span(data));
         auto const expected = static_cast<float>(what_.ranks * (what_.ranks - 1) / 2 + what_.ranks * step);
         right = right && std::ranges::all_of(data, [&](float one) { return one == expected; });
