@@ -35,7 +35,7 @@ struct counted final : detail::tcp_receiver::events {
   void acknowledged(detail::control_message) override {}
   void other(detail::frame_header::kind what, std::span<std::byte const> bytes) override {
     require(what == detail::frame_header::kind::ring || what == detail::frame_header::kind::maps_ring
-            || what == detail::frame_header::kind::wake);
+            || what >= detail::frame_header::kind::wake);
     require_small(bytes);
   }
   static void require_small(std::span<std::byte const> bytes) {

@@ -2,11 +2,18 @@
 // A running job under connections of processes that are no ranks. COHORT_HOSTILE_CONNECTIONS: how many.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <atomic>
+#include <cohort/tcp.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include "../../data/refused.hpp"
 #include "tcp_ranks.hpp"
@@ -161,6 +168,99 @@ TEST(hostile_connections, that_are_idle_make_room_for_newer_ones) {
     }
   });
   attackers.join();
+}
+
+/// Processes that hold idle connections, and connect again when they are closed.
+class flood {
+ public:
+  flood(std::vector<detail::endpoint> const& targets, int connections)
+      : established_(static_cast<std::atomic<std::int64_t>*>(
+          ::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    constexpr int most_in_process = 500;
+    for (int begun = 0; begun < connections; begun += most_in_process) {
+      pid_t const child = ::fork();
+      if (child == 0) hold(targets, std::min(most_in_process, connections - begun));
+      processes_.push_back(child);
+    }
+  }
+  flood(flood const&) = delete;
+  ~flood() {
+    for (pid_t const one : processes_) {
+      ::kill(one, SIGKILL);
+      ::waitpid(one, nullptr, 0);
+    }
+    ::munmap(established_, sizeof(std::int64_t));
+  }
+  std::int64_t established() const { return *established_; }
+
+ private:
+  [[noreturn]] void hold(std::vector<detail::endpoint> const& targets, int connections) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::vector<detail::tcp_socket> all(static_cast<std::size_t>(connections));
+    std::vector<bool> is_open(all.size());
+    while (true) {
+      std::vector<pollfd> events(all.size());
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        if (!all[k].is_open()) try {
+            all[k] = detail::tcp_socket::connecting(targets[k % targets.size()]);
+          } catch (communicator_error const&) {  // nobody listens yet
+          }
+        events[k] = {all[k].descriptor(), static_cast<short>(is_open[k] ? POLLIN : POLLOUT), 0};
+      }
+      ::poll(events.data(), events.size(), 10);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        if (events[k].revents == 0) continue;
+        bool const ends = is_open[k] || all[k].failure() != 0;
+        if (!ends) ++*established_;
+        is_open[k] = !ends;
+        if (ends) all[k].close();
+      }
+    }
+  }
+
+  std::atomic<std::int64_t>* established_;
+  std::vector<pid_t> processes_;
+};
+
+TEST(hostile_connections, that_are_idle_keep_no_rank_from_joining_and_training) {
+  for (bool const encrypts : {true, false}) {
+    auto const free_port = [] { return detail::tcp_socket::listening(loopback(), {}).local(); };
+    std::vector<detail::endpoint> const at{free_port(), free_port(), free_port(), free_port()};
+    std::string const secret = fresh_path("secret");
+    std::ofstream(secret) << "0123456789abcdef";
+    ::chmod(secret.c_str(), 0600);
+    flood const attack(at, 5000);
+    std::vector<std::thread> ranks;
+    std::atomic<std::int64_t> steps = 0;
+    auto const wait_for = [&](std::int64_t established) {
+      for (auto const end = std::chrono::steady_clock::now() + 60s;
+           attack.established() < established && std::chrono::steady_clock::now() < end;)
+        ::poll(nullptr, 0, 10);
+      EXPECT_GE(attack.established(), established);
+    };
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank == 2) wait_for(5000);  // at the ports of the rendezvous and of two ranks that join
+      ranks.emplace_back([&, rank] {
+        tcp_settings const how{.join = at[3].text(),
+                               .ranks = 3,
+                               .rank = rank,
+                               .ports = std::to_string(at[static_cast<std::size_t>(rank)].port()),
+                               .secret_file = encrypts ? secret : ""};
+        std::unique_ptr<communicator> const world = make_tcp(how, {.deadline = 60s});
+        for (float go = 1; go > 0;) {
+          std::vector<float> data(10'000, static_cast<float>(rank + 1));
+          world->allreduce(std::span(data));
+          ASSERT_EQ(data[9'999], 6.0F);
+          go = rank == 0 && (steps < 200 || attack.established() < 10'000) ? 1 : 0;
+          world->allreduce(std::span(&go, 1));
+          steps += rank == 0;
+        }
+      });
+    }
+    wait_for(10'000);
+    for (std::thread& one : ranks) one.join();
+    EXPECT_GE(steps, 200);
+  }
 }
 
 }  // namespace hostile_test

@@ -263,6 +263,38 @@ TEST(rendezvous, prefers_processes_to_idle_connections) {
   EXPECT_GE(closed, 300 - 256);
 }
 
+TEST(rendezvous, is_asked_again_if_a_connection_stays_silent) {
+  detail::tcp_socket listening = detail::tcp_socket::listening(loopback(), {});
+  detail::host_and_port const where{"127.0.0.1", listening.local().port()};
+  registration const mine{.job = "job", .host = "h", .ranks = 1, .addresses = {loopback()}};
+  std::optional<detail::tcp_membership> joined;
+  std::thread process([&] { joined = detail::join_rendezvous(where, {}, mine, 30s); });
+  std::optional<detail::tcp_socket> silent;
+  for (auto const end = std::chrono::steady_clock::now() + 20s;
+       !silent && std::chrono::steady_clock::now() < end;)
+    silent = listening.accept();
+  EXPECT_TRUE(silent);
+  detail::rendezvous_service const service(std::move(listening), {}, "job", 1, sink());
+  process.join();
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->ranks.size(), 1U);
+}
+
+TEST(rendezvous, counts_a_process_that_registers_again_once) {
+  meeting at(2);
+  registration const mine = at.member(2);
+  for (int k = 0; k < 20; ++k) {  // given up at once: the registration and the end arrive together
+    detail::message_stream stream({detail::tcp_socket::connecting(detail::resolve(at.where).front()),
+                                   detail::secure_stream::role::client, detail::tls_identity()},
+                                  4096);
+    stream.send(mine.encoded());
+    while (!stream.is_flushed()) stream.advance();
+  }
+  auto const made = joined(at, {mine, mine}, {});
+  EXPECT_EQ(made[0].rank + made[1].rank, 1);
+  EXPECT_EQ(made[0].token, made[1].token);
+}
+
 TEST(rendezvous, asks_again_until_it_is_run) {
   detail::host_and_port where;
   { where = {"127.0.0.1", detail::tcp_socket::listening(loopback(), {}).local().port()}; }

@@ -167,7 +167,7 @@ class simulated_job {
     outcome& mine = of(rank);
     std::mt19937_64 random(what_.seed * 16 + static_cast<std::uint64_t>(rank));
     std::unique_ptr<communicator> world;
-    auto const last_trouble = std::make_shared<std::optional<std::string>>();
+    auto const last_trouble = std::make_shared<std::optional<detail::failure_report>>();
     try {
       detail::tcp_membership members = members_;
       members.rank = rank;
@@ -178,8 +178,9 @@ class simulated_job {
             std::string const itself = " for rank " + std::to_string(rank) + " ";
             if (line.find(itself) != line.npos) waits_for_itself_ = line;
           }};
-      auto wire = std::make_unique<detail::tcp_transport>(std::move(listening), std::move(members), identity_,
-                                                          how, last_trouble, host);
+      auto wire = std::make_unique<detail::tcp_transport>(
+          detail::acceptor(std::move(listening), identity_, how.log, host), std::move(members), identity_,
+          how, last_trouble, host);
       detail::tcp_transport& transport = *wire;
       world = make_communicator(std::move(wire), how);
       std::vector<float> data(what_.elements);
@@ -202,7 +203,7 @@ class simulated_job {
       world.reset();
       mine.is_wrong = !right;
       mine.is_complete = right && !*last_trouble;
-      mine.error = last_trouble->value_or("");
+      mine.error = last_trouble->value_or(detail::failure_report{}).text;
     } catch (communicator_error const& failed) {
       mine.error = failed.what();
     }

@@ -302,6 +302,9 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
   ssize_t receive(int descriptor, std::span<std::byte> bytes) noexcept override {
     return is_dead_ ? failed(ECONNRESET) : descriptors_.at(descriptor)->read(bytes);
   }
+  bool has_bytes(int descriptor) noexcept override {
+    return !is_dead_ && descriptors_.at(descriptor)->is_readable();
+  }
   int failure(int descriptor) override {
     return is_dead_ ? EBADF : std::exchange(descriptors_.at(descriptor)->error, 0);
   }
@@ -317,13 +320,18 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
  private:
   class watched final : public detail::socket_events {
    public:
-    explicit watched(simulated_host& home) : home_(home) { home_.watched_ = this; }
-    ~watched() override { home_.watched_ = nullptr; }
+    explicit watched(simulated_host& home) : home_(home) {}
     void watch(int descriptor, std::uint64_t id, interest in) override {
       if (home_.is_dead_) return;
       all_[descriptor] = {home_.descriptors_.at(descriptor), id, in};
     }
     void ignore(int descriptor) noexcept override { all_.erase(descriptor); }
+    void watch(detail::socket_events& others, std::uint64_t id) override {
+      nested_[static_cast<watched*>(&others)] = id;
+    }
+    void ignore(detail::socket_events& others) noexcept override {
+      nested_.erase(static_cast<watched*>(&others));
+    }
     std::span<std::uint64_t const> ready(std::span<std::uint64_t> ids) override {
       std::size_t count = 0;
       for (auto one = all_.begin(); one != all_.end() && count < ids.size();) {
@@ -335,20 +343,25 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
         if (has_event(*socket, one->second.in)) ids[count++] = one->second.id;
         ++one;
       }
+      for (auto const& [others, id] : nested_)
+        if (std::uint64_t any[1]; count < ids.size() && !others->ready(any).empty()) ids[count++] = id;
       return ids.first(count);
     }
     void wait(std::chrono::milliseconds limit) override {
       std::uint64_t any[1];
       if (!ready(any).empty()) return home_.let_pass(1us);
-      home_.waits_ = true;
+      home_.waits_ = this;
       home_.yield_until(home_.now() + limit);
-      home_.waits_ = false;
+      home_.waits_ = nullptr;
     }
     void wake() noexcept override {}
     bool reports(simulated_socket const& which) const {
-      return std::ranges::any_of(all_, [&](auto const& one) {
-        return one.second.socket.lock().get() == &which && has_event(which, one.second.in);
-      });
+      return std::ranges::any_of(all_,
+                                 [&](auto const& one) {
+                                   return one.second.socket.lock().get() == &which
+                                          && has_event(which, one.second.in);
+                                 })
+             || std::ranges::any_of(nested_, [&](auto const& one) { return one.first->reports(which); });
     }
 
    private:
@@ -362,6 +375,7 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
     }
     simulated_host& home_;
     std::map<int, entry> all_;
+    std::map<watched*, std::uint64_t> nested_;
   };
 
   static int failed(int reason) {
@@ -393,8 +407,8 @@ class simulated_host final : public detail::socket_api, public detail::time_sour
   std::map<int, std::shared_ptr<simulated_socket>> descriptors_;
   std::map<std::uint16_t, std::weak_ptr<simulated_socket>> listeners_;
   std::uint16_t next_port_ = 20'000;
-  watched* watched_ = nullptr;
-  bool is_dead_ = false, is_stopped_ = false, is_due_ = false, waits_ = false;
+  watched* waits_ = nullptr;  // for one of its events
+  bool is_dead_ = false, is_stopped_ = false, is_due_ = false;
   int stops_ = 0;
   std::uint64_t turn_ = 0;
   clock::time_point time_after_death_{};
@@ -406,8 +420,8 @@ inline simulated_host& simulated_network::add_host() {
 }
 
 inline void simulated_host::notify(simulated_socket const& one) {
-  if (!waits_ || !watched_ || !watched_->reports(one)) return;
-  waits_ = false;
+  if (!waits_ || !waits_->reports(one)) return;
+  waits_ = nullptr;
   std::uniform_int_distribution<int> delay(1, 20);  // µs until the system runs the process
   resume_at(net_.now() + std::chrono::microseconds(delay(net_.random)));
 }

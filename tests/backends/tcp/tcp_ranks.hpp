@@ -42,7 +42,8 @@ struct tcp_job {
     mine.rank = rank;
     std::vector<detail::tcp_socket> listening;
     listening.push_back(std::move(sockets[static_cast<std::size_t>(rank)]));
-    return std::make_unique<detail::tcp_transport>(std::move(listening), std::move(mine), identity, how);
+    return std::make_unique<detail::tcp_transport>(detail::acceptor(std::move(listening), identity, how.log),
+                                                   std::move(mine), identity, how);
   }
 
   detail::tls_identity identity;

@@ -78,6 +78,53 @@ TEST(tcp, works_over_ipv6) {
   for (std::thread& one : threads) one.join();
 }
 
+TEST(tcp, listens_in_the_order_of_the_selection) {
+  std::vector<detail::endpoint> const all = detail::local_addresses("");
+  auto const v6 = std::ranges::find_if(all, [](detail::endpoint const& one) { return one.is_v6(); });
+  if (v6 == all.end()) GTEST_SKIP() << "this host has no IPv6";
+  std::string const other = v6->host().substr(0, v6->host().find('%')) + "/128";
+  auto const hosts = [](std::string const& selection) {
+    std::vector<std::string> made;
+    for (detail::endpoint const& one : detail::local_addresses(selection)) made.push_back(one.host());
+    return made;
+  };
+  EXPECT_EQ(hosts("127.0.0.1/32," + other), (std::vector<std::string>{"127.0.0.1", v6->host()}));
+  EXPECT_EQ(hosts(other + ",127.0.0.1/32"), (std::vector<std::string>{v6->host(), "127.0.0.1"}));
+}
+
+TEST(tcp, listens_at_the_addresses_that_the_system_allows) {
+  std::vector<std::string> lines;
+  sink const log = [&](std::string_view line) { lines.emplace_back(line); };
+  // An address of no interface is refused as a tentative one.
+  detail::endpoint const unusable = detail::resolve({"192.0.2.1", 1}).front().with_port(0);
+  std::vector<detail::tcp_socket> const made = detail::listen_on({unusable, loopback()}, {}, {}, log);
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_EQ(made[0].local().host(), "127.0.0.1");
+  ASSERT_EQ(lines.size(), 1U);
+  expect_parts(lines[0], {"this process does not listen on 192.0.2.1", "Cannot assign requested address"});
+  EXPECT_FALSE(detail::tcp_socket::listening_alone(unusable.with_port(29'400)));
+  expect_parts(refused<communicator_error>([&] { detail::listen_on({unusable}, {}, {}, log); }),
+               {"cannot listen", "192.0.2.1", "Cannot assign requested address"});
+}
+
+TEST(tcp, reaches_addresses_of_one_link_through_its_own_interfaces) {
+  auto const address = [](char const* text, std::uint32_t scope = 0) {
+    return detail::endpoint::decoded(detail::resolve({text, 5}).front().encoded()).with_scope(scope);
+  };
+  detail::endpoint const sent = address("fe80::2", 7);
+  EXPECT_EQ(detail::endpoint::decoded(sent.encoded()).scope(), 0U) << "an interface of the sender";
+  auto const reached = detail::reached_from(
+      {address("fd00::1"), address("fe80::1", 3), address("fe80::5", 4)}, {address("10.0.0.2"), sent});
+  ASSERT_EQ(reached.size(), 3U);
+  EXPECT_EQ(reached[0].host(), "10.0.0.2");
+  for (std::size_t k = 1; k < 3; ++k) {
+    EXPECT_EQ(reached[k].with_scope(0), address("fe80::2"));
+    EXPECT_EQ(reached[k].scope(), k + 2);
+    EXPECT_EQ(reached[k].port(), 5);
+  }
+  EXPECT_EQ(detail::reached_from({address("10.0.0.1")}, {sent}).size(), 0U);
+}
+
 TEST(tcp, refuses_settings_that_are_not_valid) {
   auto const says = [](tcp_settings const& how) {
     return refused<setting_error>([&] { make_tcp(how, {.deadline = 1s}); });

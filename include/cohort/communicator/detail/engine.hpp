@@ -71,7 +71,7 @@ class engine final : public port {
   double progress_seconds();
 
   /// Waits for pending operations, leaves the transport, and deletes the engine. After a failure, memory that
-  /// others may still access is leaked.
+  /// others may still access is leaked; connections and ports are closed.
   static void close(engine* one) noexcept;
 
  private:

@@ -105,6 +105,10 @@ class transport {
   /// Ends the participation of this rank without a failure: the other ranks no longer expect its messages or
   /// heartbeats. This is the last call to the transport. Not called after a failure.
   virtual void leave() noexcept = 0;
+  /// Closes connections and ports after a failure, when the progress thread has ended.
+  ///
+  /// After     only wake, note, note_wait, announce and trouble may be called.
+  virtual void close() noexcept {}
 };
 
 }  // namespace cohort::detail

@@ -106,12 +106,14 @@ COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
     while (std::shared_ptr<task> const last = one->pending_task()) one->await(*last);
   } catch (...) {  // poisoned now
   }
-  if (one->end_thread() && !one->poisoned()) {
+  bool const ended = one->end_thread();
+  if (ended && !one->poisoned()) {
     if (!one->threaded_) one->wire->leave();
     delete one;
-  } else {
-    one->leak();
+    return;
   }
+  if (ended && one->threaded_) one->wire->close();
+  one->leak();
 }
 
 COHORT_CORE_INLINE int engine::awaited_rank(task const& one) {

@@ -17,7 +17,7 @@ namespace cohort::detail {
 /// An IP address with a port: of IPv4 or IPv6.
 class endpoint {
  public:
-  static constexpr std::size_t encoded_bytes = 23;  // family, address, scope and port
+  static constexpr std::size_t encoded_bytes = 19;  // family, address and port
 
   endpoint() = default;
   explicit endpoint(sockaddr_storage const& from) : address_(from) {}
@@ -27,6 +27,10 @@ class endpoint {
   int family() const { return address_.ss_family; }
   bool is_v6() const { return family() == AF_INET6; }
   bool is_loopback() const;
+  /// Whether it is an address of IPv6 that is valid on one link, with an interface of this host as its scope.
+  bool is_link_local() const;
+  std::uint32_t scope() const;
+  endpoint with_scope(std::uint32_t scope) const;
   std::uint16_t port() const;
   /// The same address with another port.
   endpoint with_port(std::uint16_t port) const;
@@ -38,6 +42,7 @@ class endpoint {
   /// The address alone, without a port.
   std::string host() const;
 
+  /// The bytes for other hosts: without the scope, which numbers an interface of this host.
   std::vector<std::byte> encoded() const;
   /// Decodes the bytes of encoded().  Errors: communicator_error for other bytes.
   static endpoint decoded(std::span<std::byte const> bytes);
@@ -69,8 +74,13 @@ std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clo
 ///
 /// Parameters  `selection`: names of interfaces and networks such as "eth0" or "10.0.0.0/8", separated by
 ///             commas; empty: all.
+/// Order     that of the selection; for each of its parts the addresses valid on one link are the last.
 /// Errors    setting_error for an invalid network, or if nothing is selected: it lists the interfaces.
 std::vector<endpoint> local_addresses(std::string_view selection);
+
+/// Returns the addresses of another process as this one reaches them: those that are valid on one link get the
+/// scopes of its own such addresses.
+std::vector<endpoint> reached_from(std::vector<endpoint> const& own, std::vector<endpoint> const& other);
 
 }  // namespace cohort::detail
 

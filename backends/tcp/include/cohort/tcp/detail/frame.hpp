@@ -18,8 +18,20 @@ namespace cohort::detail {
 /// maps_ring                  this process has mapped the ring of the other one
 /// to_ring                    all later frames are in the ring; later bytes of the connection only wake
 /// wake                       nothing: it ends the sleep of the other process
+/// hold, release              send no frames of data until `release`: see tcp_transport::hold_if_full
 struct frame_header {
-  enum class kind : std::uint8_t { first, more, control, acknowledgement, ring, maps_ring, to_ring, wake };
+  enum class kind : std::uint8_t {
+    first,
+    more,
+    control,
+    acknowledgement,
+    ring,
+    maps_ring,
+    to_ring,
+    wake,
+    hold,
+    release
+  };
 
   static constexpr std::size_t bytes = 20;
   static constexpr std::uint32_t most_in_frame = std::uint32_t{1} << 18;
@@ -50,9 +62,11 @@ Number number_at(std::byte const* from) {
   return made;
 }
 
-/// The first bytes on a connection: who connects to whom, in which job.
+/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms them by one byte,
+/// `welcome`; the sender sends nothing else before.
 struct greeting {
   static constexpr std::size_t bytes = 40;
+  static constexpr std::byte welcome{0x77};
   using job_token = std::array<std::byte, 16>;
 
   job_token token{};  // of this start of the job; all ranks know it

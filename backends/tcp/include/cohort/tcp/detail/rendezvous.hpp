@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cohort/detail/chrono.hpp>
 #include <cohort/execution/sink.hpp>
+#include <cohort/tcp/detail/acceptor.hpp>
 #include <cohort/tcp/detail/tcp_transport.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +62,7 @@ class message_stream {
   bool is_connected() const { return stream_.is_connected(); }
   bool is_flushed() const { return begin_ == out_.size(); }
   int descriptor() const { return stream_.socket().descriptor(); }
+  bool has_bytes() const { return stream_.socket().has_bytes(); }
 
  private:
   secure_stream stream_;
@@ -86,30 +88,40 @@ class rendezvous_service {
 
  private:
   using clock = std::chrono::steady_clock;
-  static constexpr std::size_t most_unregistered = 256;
+  static constexpr std::ptrdiff_t most_unregistered = 256;
   static constexpr auto time_between_progress = std::chrono::seconds(1);
   static constexpr auto pause = std::chrono::milliseconds(100);  // if there is no free descriptor
   static constexpr auto time_to_register = std::chrono::seconds(10);
+  static constexpr int most_in_a_row = 256;                         // connections that are accepted
   static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
   static constexpr std::uint32_t most_registration = 4096;
 
   struct visitor {
     message_stream stream;
     endpoint from{};
-    clock::time_point limit{};
+    clock::time_point accepted{};
     std::optional<registration> wants{};
     std::int64_t arrival = 0;
+    bool has_sent = false;
     bool ended = false;
     std::string last_text{};  // of the last answer
+
+    bool is_member() const { return wants && !ended; }
+    bool is_unknown() const { return !wants && !ended; }
   };
 
   void run() noexcept;
   /// Returns whether all members have their answers.
   bool advance();
   void read(visitor& one);
+  int count_members() const;
+  /// Notices which members have closed their connections.
+  void end_lost_members();
   void refuse(visitor& one, std::string const& why);
   void complete();
   void accept_connections();
+  /// Closes the connection of an unknown process. Returns false if there is none.
+  bool close_one(std::string_view why);
   /// Sends the number of processes that have joined, and membership_text(), to those that do not have them.
   void send_progress();
   /// The ranks that are missing, if processes want certain ranks; otherwise the addresses that have joined.
@@ -140,13 +152,15 @@ inline constexpr int most_ranks = 4096;
 /// Registers this process, and waits until all processes of the job have done so.
 ///
 /// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
-///             rendezvous then.
+///             rendezvous then. `entrance`: accepts connections of other ranks meanwhile; or null.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
 ///           deadline: it names the address, how many have joined, and who is missing. setting_error at
 ///           the deadline if the address has not accepted the key, or belongs to another program.
+///           socket_error at once if this process has no free descriptor.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
-    std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {});
+    std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {},
+    acceptor* entrance = nullptr);
 
 }  // namespace cohort::detail
 

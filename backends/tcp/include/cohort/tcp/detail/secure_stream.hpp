@@ -80,6 +80,8 @@ class secure_stream {
   std::string const& failure() const { return failure_; }
   cause failure_cause() const { return cause_; }
   bool is_connected() const { return connected_; }
+  /// Whether another attempt would fail, too: nobody listens there, or it is another job or program.
+  bool is_refused() const { return refused_; }
   /// The cause of an error code of OpenSSL.
   static cause cause_of(unsigned long error);
 
@@ -101,7 +103,7 @@ class secure_stream {
   std::unique_ptr<tcp_socket> socket_;  // the address is stable: TLS reads from it
   std::shared_ptr<SSL> tls_;
   role role_ = role::client;
-  bool connected_ = false, ready_ = false, requires_key_ = false;
+  bool connected_ = false, ready_ = false, requires_key_ = false, refused_ = false;
   std::uint64_t records_per_key_ = 0, records_ = 0;  // records_: with the present key
   std::string failure_;
   cause cause_ = cause::network;

@@ -23,7 +23,7 @@ struct port_range {
 
 /// A TCP socket that never blocks.
 ///
-/// Errors    communicator_error with the address and the system's message.
+/// Errors    socket_error with the address and the system's message.
 class tcp_socket {
  public:
   tcp_socket() = default;
@@ -40,7 +40,8 @@ class tcp_socket {
 
   /// Listens on the first free port of the range.
   static tcp_socket listening(endpoint const& at, port_range ports, socket_api& by = system_sockets());
-  /// Listens on a port of `at`; nullopt if another socket does so already.
+  /// Listens on a port of `at`; nullopt if another socket does so already, or if the address is not usable
+  /// yet (tentative addresses of IPv6).
   static std::optional<tcp_socket> listening_alone(endpoint const& at, socket_api& by = system_sockets());
   /// Begins to connect. The connection exists when the socket is writable and failure() is 0.
   static tcp_socket connecting(endpoint const& to, socket_api& by = system_sockets());
@@ -51,8 +52,10 @@ class tcp_socket {
 
   /// Returns a new connection, if there is one. `from`: receives the peer's address.
   std::optional<tcp_socket> accept(endpoint* from = nullptr);
-  /// Whether the last accept() has failed because the process or the system has no free descriptor or memory.
+  /// Whether the last accept() has failed because of is_descriptor_shortage.
   static bool has_no_descriptor() noexcept;
+  /// Whether bytes have arrived that were not received.
+  bool has_bytes() const noexcept;
   /// Returns the system's number of the error of a connection attempt; 0: none.
   int failure() const;
   endpoint local() const;

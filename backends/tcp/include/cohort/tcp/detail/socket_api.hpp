@@ -3,13 +3,30 @@
 #include <sys/types.h>
 
 #include <cohort/communicator/detail/time_source.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/endpoint.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 
 namespace cohort::detail {
+
+/// An operation on a socket that has failed. `reason`: the system's number of the error.
+struct socket_error : communicator_error {
+  socket_error(refusal why, int reason) : communicator_error(std::move(why)), reason(reason) {}
+  int reason;
+};
+
+/// Whether an error means that the process or the system has no free descriptor, or no memory for one.
+bool is_descriptor_shortage(int reason) noexcept;
+/// "a free descriptor; this process may have 1024 (ulimit -n)".
+std::string expected_descriptor();
+
+/// Throws socket_error if the system has not made a descriptor. `what`: what it is for.
+void require_descriptor(int descriptor, char const* what);
 
 /// Waits for events of sockets.
 class socket_events {
@@ -23,6 +40,9 @@ class socket_events {
   virtual void watch(int descriptor, std::uint64_t id, interest in = interest::readable) = 0;
   /// Stops to report. Closing a socket does so, too.
   virtual void ignore(int descriptor) noexcept = 0;
+  /// From now on, reports when the sockets of `others`, which the same socket_api has made, have an event.
+  virtual void watch(socket_events& others, std::uint64_t id) = 0;
+  virtual void ignore(socket_events& others) noexcept = 0;
   /// Returns the ids of sockets with events, as far as `ids` has space.
   virtual std::span<std::uint64_t const> ready(std::span<std::uint64_t> ids) = 0;
   /// Sleeps until a socket has an event, or another thread calls wake; at most until `limit` has passed.
@@ -49,6 +69,8 @@ class socket_api {
   virtual int accept(int descriptor, endpoint& from) = 0;
   virtual ssize_t send(int descriptor, std::span<std::byte const> bytes) noexcept = 0;
   virtual ssize_t receive(int descriptor, std::span<std::byte> bytes) noexcept = 0;
+  /// Whether bytes have arrived that were not received.
+  virtual bool has_bytes(int descriptor) noexcept = 0;
   /// Returns the number of the error of a connection attempt; 0: none.
   virtual int failure(int descriptor) = 0;
   virtual endpoint local(int descriptor) = 0;

@@ -33,12 +33,15 @@ class tcp_receiver {
     virtual void received(ticket one, std::uint64_t bytes) = 0;
     virtual void control(control_message what, std::span<std::byte const> bytes) = 0;
     virtual void acknowledged(control_message what) = 0;
-    /// Another frame: ring, maps_ring or wake.
+    /// Another frame: ring, maps_ring, wake, hold or release.
     virtual void other(frame_header::kind what, std::span<std::byte const> bytes) = 0;
   };
 
   void connect(secure_stream stream);
   bool is_connected() const { return stream_.has_value(); }
+  /// Whether bytes have arrived on the connection. Before, the sender may give it up and open another one.
+  bool has_begun() const { return begun_; }
+  void disconnect() { stream_.reset(); }
   int descriptor() const { return stream_ ? stream_->socket().descriptor() : -1; }
   /// The memory that this process shares with the other one; it is read after a frame to_ring.
   memory_reader& memory() { return memory_; }
@@ -52,6 +55,8 @@ class tcp_receiver {
   void deliver(channel on, std::uint32_t tag, std::span<std::byte const> data, events& of);
   /// The size of the first message with this channel and tag whose receive has not begun.
   std::optional<std::uint64_t> waiting(channel on, std::uint32_t tag) const;
+  /// Memory of messages that have arrived before their receives.
+  std::uint64_t kept_bytes() const { return kept_bytes_; }
 
   /// Receives what has arrived, at most about most_per_call bytes. Returns whether the connection is open.
   ///
@@ -117,7 +122,7 @@ class tcp_receiver {
 
   std::optional<secure_stream> stream_;
   memory_reader memory_;
-  bool has_more_ = false;
+  bool begun_ = false, has_more_ = false;
   std::string failure_;
   std::vector<std::byte> staged_;  // made with the connection: most pairs of ranks never have one
   std::vector<std::byte> fold_;    // bytes of elements that are not combined yet; made with the first ones
@@ -128,6 +133,7 @@ class tcp_receiver {
   std::size_t frame_left_ = 0;
   std::vector<std::byte> control_;
   std::list<message> messages_;
+  std::uint64_t kept_bytes_ = 0;
   std::list<message>::iterator arriving_ = messages_.end();
   std::vector<wanted> wanted_;
 };

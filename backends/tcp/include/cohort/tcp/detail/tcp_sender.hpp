@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/communicator/detail/memory_link.hpp>
 #include <cohort/communicator/detail/transport.hpp>
 #include <cohort/detail/chrono.hpp>
@@ -19,14 +20,15 @@ namespace cohort::detail {
 
 /// The connection on which this rank sends to one other rank. It opens with the first message.
 ///
-/// Order     messages are sent in the order given, control frames before the next frame of data.
+/// Order     messages are sent in the order given, control frames before the next frame of data; none before
+///           the other rank has confirmed the greeting, so an attempt to connect can be repeated.
 class tcp_sender {
  public:
   using clock = std::chrono::steady_clock;
   using ticket = transport::ticket;
 
-  /// `addresses`: of the other rank, which are tried one after the other, each for `time_to_connect` with the
-  /// handshake. Those that fail earlier are tried again, unless nobody listens at the last one.
+  /// `addresses`: of the other rank, which are tried one after the other, again and again until
+  /// `time_to_connect` has passed, or all of them refuse.
   tcp_sender(std::vector<endpoint> addresses, greeting const& hello, tls_identity const& identity,
              std::chrono::milliseconds time_to_connect, socket_api& by = system_sockets());
 
@@ -37,11 +39,20 @@ class tcp_sender {
   bool wants_to_write() const { return opened_ && failure_.empty() && (!ready_ || has_bytes()); }
   /// Whether it waits for the socket.
   bool waits_for_socket() const { return wants_to_write() && !memory_.is_used(); }
-  /// Whether it waits for bytes of the handshake.
-  bool waits_for_bytes() const { return stream_.waits_for_bytes(); }
+  /// Whether it waits for bytes of the handshake, or for the confirmation.
+  bool waits_for_bytes() const {
+    return stream_.waits_for_bytes() || (!ready_ && greeted_ == greeting::bytes);
+  }
   /// Sockets so far. A closed socket's descriptor may be that of another connection.
   std::size_t attempts() const { return attempts_; }
+  /// Whether the other rank has confirmed the connection.
   bool was_connected() const { return ready_; }
+  /// Whether it has failed because this process has no free descriptor. try_again() continues.
+  bool lacks_descriptor() const { return lacks_descriptor_; }
+  void try_again() {
+    lacks_descriptor_ = false;
+    failure_.clear();
+  }
 
   void send(ticket one, channel on, std::uint32_t tag, std::span<std::byte const> data);
   void send_control(control_message what, std::span<std::byte const> bytes);
@@ -56,6 +67,10 @@ class tcp_sender {
   void confirm_ring();
   /// Ends the sleep of the other process.
   void wake();
+  /// Asks the other process to send no data, or to go on.
+  void hold_other(bool holds);
+  /// The other process has asked for this.
+  void hold(bool holds) { holds_ = holds; }
   /// Whether a control frame of this kind is not sent, or not acknowledged if it must be.
   bool is_sending(control_message what) const;
   void acknowledged(control_message what) { awaits_[static_cast<std::size_t>(what)] = false; }
@@ -70,7 +85,7 @@ class tcp_sender {
   /// Gives up all messages. The memory of their senders is no longer accessed.
   void abandon();
   /// Whether all that was given has been passed to the system.
-  bool is_flushed() const { return !has_bytes(); }
+  bool is_flushed() const { return !has_bytes() && messages_.empty(); }
 
  private:
   static constexpr std::size_t most_copied = std::size_t{16} << 10;
@@ -83,13 +98,22 @@ class tcp_sender {
     std::uint64_t framed = 0;  // bytes that are in frames so far
   };
 
+  /// For one attempt at one address; doubled after a round over all addresses.
+  static constexpr auto first_time_of_attempt = std::chrono::milliseconds(3000);
+  static constexpr auto first_pause = std::chrono::milliseconds(50);  // between two rounds
+  static constexpr auto longest_pause = std::chrono::milliseconds(1000);
+
   void open();
-  /// Begins to connect to the next address. Returns false if none can be tried now.
+  /// Connects. Returns whether the other rank has confirmed the connection.
   bool connect();
-  /// Whether the connection exists. Continues the attempt, and begins the next ones.
-  bool is_ready();
+  void begin_attempt();
+  /// Continues an attempt: the handshake, the greeting, its confirmation.
+  secure_stream::progress continue_attempt();
+  /// Goes on to the next address, or gives up. `refused`: another attempt would fail, too.
+  void end_attempt(std::string const& why, bool refused);
   bool has_bytes() const {
-    return begin_ < staged_.size() || !direct_.empty() || !control_.empty() || !messages_.empty();
+    return begin_ < staged_.size() || !direct_.empty() || !control_.empty()
+           || (!messages_.empty() && !holds_);
   }
   /// Puts the next frame into staged_ and direct_; false if there is none.
   bool next_frame();
@@ -100,16 +124,15 @@ class tcp_sender {
 
   socket_api* by_;
   std::vector<endpoint> addresses_;
-  std::size_t next_address_ = 0, attempts_ = 0;
-  clock::time_point limit_{}, next_round_{};  // of all attempts; of those after all addresses have failed
-  greeting hello_;
+  std::size_t address_ = 0, refused_ = 0, attempts_ = 0;  // refused_: addresses, in this round
+  std::array<std::byte, greeting::bytes> hello_;
+  std::size_t greeted_ = 0;  // bytes of hello_ that were sent
   tls_identity identity_;
   secure_stream stream_;
-  std::chrono::milliseconds time_to_connect_;
-  clock::time_point connect_limit_{};
-  bool opened_ = false, ready_ = false;
+  std::chrono::milliseconds time_to_connect_, time_of_attempt_ = first_time_of_attempt, pause_ = first_pause;
+  clock::time_point limit_{}, attempt_limit_{}, next_attempt_{};
+  bool opened_ = false, ready_ = false, lacks_descriptor_ = false;
   std::string failure_;
-  std::string why_;  // of the last attempt's end
 
   std::vector<std::byte> staged_;               // a header and the begin of its frame
   std::size_t begin_ = 0;                       // of the bytes in it that are not sent
@@ -121,7 +144,7 @@ class tcp_sender {
   std::deque<message> messages_;
   bool awaits_[4] = {};  // an acknowledgement of failure and farewell
   memory_writer memory_;
-  bool goes_to_ring_ = false;
+  bool goes_to_ring_ = false, holds_ = false;
 };
 
 }  // namespace cohort::detail

@@ -10,7 +10,7 @@ namespace cohort::detail {
 /// Sockets, membership and identity of a process that becomes a rank.
 struct tcp_start {
   std::optional<rendezvous_service> service{};
-  std::vector<tcp_socket> listening{};
+  acceptor entrance{};
   tcp_membership members{};
   tls_identity identity{};
 };
@@ -19,6 +19,13 @@ struct tcp_start {
 ///
 /// Errors    setting_error for settings that contradict each other; as tls_identity and key_from_file.
 tls_identity identity_of(tcp_settings const& from);
+
+/// Listens on the addresses, except those that the system does not let this process use (an address of IPv6 is
+/// tentative at first), which are logged. If there is no other one, tries again until `limit`.
+///
+/// Errors    socket_error if a port is not free, or without an address at `limit`.
+std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
+                                  std::chrono::steady_clock::time_point limit, sink const& log);
 
 /// Errors    setting_error for an address outside of the loopback interface whose connections would not be
 ///           encrypted, unless the settings allow it.

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <array>
 #include <atomic>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/detail/rank_monitor.hpp>
 #include <cohort/communicator/detail/transport.hpp>
+#include <cohort/tcp/detail/acceptor.hpp>
 #include <cohort/tcp/detail/socket_api.hpp>
 #include <cohort/tcp/detail/tcp_question.hpp>
 #include <cohort/tcp/detail/tcp_receiver.hpp>
 #include <cohort/tcp/detail/tcp_sender.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,9 +35,9 @@ struct tcp_membership {
 ///           rank that cannot be reached is announced as a failure.
 class tcp_transport final : public transport {
  public:
-  /// Begins with a socket that listens on the addresses of this rank. `last_trouble`: receives trouble() in
-  /// the destructor, which may find out that a rank is lost; or null. `by`: outlives this transport.
-  tcp_transport(std::vector<tcp_socket> listening, tcp_membership members, tls_identity identity,
+  /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`: receives trouble() in the
+  /// destructor, which may find out that a rank is lost; or null. `by`: outlives this transport.
+  tcp_transport(acceptor entrance, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
                 std::shared_ptr<std::optional<failure_report>> last_trouble = {},
                 socket_api& by = system_sockets());
@@ -60,6 +59,8 @@ class tcp_transport final : public transport {
   /// In a simulation all ranks share one thread.
   bool needs_progress_thread() const override { return !time_.is_virtual(); }
   void make_progress() override;
+  /// Memory of messages that have arrived before their receives.
+  std::uint64_t kept_bytes() const;
   std::uint64_t moves() const override { return moves_; }
   void wait_for_event(std::chrono::microseconds longest) override;
   bool can_wake() const override { return true; }
@@ -73,22 +74,23 @@ class tcp_transport final : public transport {
   void announce(failure_report const& why) noexcept override { monitor_.announce(why); }
   std::optional<failure_report> trouble() const override { return monitor_.trouble(); }
   void abandon() noexcept override;
-  void leave() noexcept override { monitor_.leave(); }
+  void leave() noexcept override {
+    leaves_ = true;
+    monitor_.leave();
+  }
+  void close() noexcept override;
 
  private:
   using clock = rank_monitor::clock;
-  static constexpr std::size_t most_unknown = 256;  // connections whose rank is not known yet
-  static constexpr auto time_to_greet = std::chrono::seconds(10);
-  static constexpr auto least_time_to_connect = std::chrono::milliseconds(10'000);  // at least the heartbeat
-  static constexpr int attempts_per_heartbeat = 16;                                 // of a question
-  static constexpr int most_lines = 20;  // about refused connections
+  static constexpr int attempts_per_heartbeat = 16;  // of a question
+  static constexpr auto time_to_answer = std::chrono::seconds(10);
   static constexpr auto longest_delivery = std::chrono::milliseconds(800);
-  /// Connections that are accepted in a row, and further ones per second.
-  static constexpr double burst_per_rank = 4, burst = 64, accepted_per_second = 100;
-  /// Ids of events that are not those of a rank: a listening socket; a waiting sender; from `first_unknown`
-  /// on, connections whose rank is not known.
-  static constexpr std::uint64_t listening_event = std::uint64_t{1} << 32, sender_event = listening_event + 1,
-                                 first_unknown = listening_event + 2;
+  /// Of messages that nobody has asked for, while no operation of this rank is pending.
+  static constexpr std::uint64_t most_kept = std::uint64_t{64} << 20;
+  /// Part of the time of the progress thread for connections whose rank is not known.
+  static constexpr double share_of_unknown = 0.05;
+  /// Ids of events that are not those of a rank: of the entrance; of a waiting sender.
+  static constexpr std::uint64_t entrance_event = std::uint64_t{1} << 32, sender_event = entrance_event + 1;
 
   /// Control messages over the connections.
   class monitor final : public rank_monitor {
@@ -145,16 +147,6 @@ class tcp_transport final : public transport {
     std::size_t attempts = 0;  // of the sender, when it was awaited
   };
 
-  /// A connection whose rank is not known yet.
-  struct unknown {
-    std::uint64_t id = 0;
-    secure_stream stream;
-    std::array<std::byte, greeting::bytes> bytes{};
-    std::size_t have = 0;
-    clock::time_point limit{};
-    std::string from{};
-  };
-
   greeting greeting_for(int r, std::uint32_t question) const;
   other_rank& at(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   other_rank const& at(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
@@ -162,20 +154,19 @@ class tcp_transport final : public transport {
   void exchange_bytes();
   /// Handles the events of the sockets.
   void poll_sockets();
-  void accept_connections();
-  /// Stops to listen after many connections in a row, and begins again later.
-  void limit_rate();
-  /// Continues the connection of this id, and ends those that have taken too long.
-  void continue_unknown(std::uint64_t id);
-  /// Continues a connection. Returns whether it has ended: refused, or given to its rank.
-  bool greet(unknown& one);
-  void refuse(unknown const& one, std::string const& why);
+  /// Continues the connections whose rank is not known, and admits those that have sent their greeting.
+  void advance_entrance();
+  void admit(greeted_connection one);
   /// Answers the question of a rank.
-  void answer(int from, int silent, unknown& one);
+  void answer(int from, int silent, secure_stream over);
   /// Continues questions and answers.
   void advance_questions();
   void receive_from(other_rank& one);
   void read_ring(other_rank& one);
+  /// Asks the other ranks to send no data while more than most_kept bytes wait for their receives and this
+  /// rank waits for nothing. A rank that waits receives all messages, because that for which it waits may be
+  /// the last.
+  void hold_if_full();
   void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);
   /// Tells a rank of this host where the ring for it is.
@@ -190,22 +181,20 @@ class tcp_transport final : public transport {
   tcp_membership members_;
   tls_identity identity_;
   communicator_settings settings_;
-  std::vector<tcp_socket> listening_;
+  acceptor entrance_;
+  bool watches_entrance_ = true;
   std::unique_ptr<socket_events> events_;
   std::atomic<bool> sleeps_ = false, woken_ = false;
   std::vector<std::unique_ptr<other_rank>> peers_;
-  std::deque<unknown> unknown_;
   std::vector<tcp_answer> answers_;
   std::vector<operation> operations_;
   std::vector<ticket> unused_;
   bool has_rings_ = false;
+  bool holds_ = false;  // the other ranks, see hold_if_full
+  bool leaves_ = false;
+  bool looks_ = false;  // for a message that has not arrived, since the last exchange
   unsigned polls_ = 0;
   std::uint64_t moves_ = 0;
-  std::uint64_t next_unknown_ = first_unknown;
-  double may_accept_ = 0;  // connections
-  clock::time_point may_accept_at_{};
-  bool listens_ = true;
-  std::int64_t refused_ = 0, next_count_ = 100;
   std::shared_ptr<std::optional<failure_report>> last_trouble_;
   monitor monitor_;
 };

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -35,6 +36,18 @@ COHORT_TCP_INLINE bool endpoint::is_loopback() const {
   if (!is_v6()) return bytes[0] == std::byte{127};
   return IN6_IS_ADDR_LOOPBACK(&v6_of(address_).sin6_addr)
          || (IN6_IS_ADDR_V4MAPPED(&v6_of(address_).sin6_addr) && bytes[12] == std::byte{127});
+}
+
+COHORT_TCP_INLINE bool endpoint::is_link_local() const {
+  return is_v6() && IN6_IS_ADDR_LINKLOCAL(&v6_of(address_).sin6_addr);
+}
+
+COHORT_TCP_INLINE std::uint32_t endpoint::scope() const { return is_v6() ? v6_of(address_).sin6_scope_id : 0; }
+
+COHORT_TCP_INLINE endpoint endpoint::with_scope(std::uint32_t scope) const {
+  endpoint made = *this;
+  if (is_v6()) reinterpret_cast<sockaddr_in6&>(made.address_).sin6_scope_id = scope;
+  return made;
 }
 
 COHORT_TCP_INLINE std::uint16_t endpoint::port() const {
@@ -67,10 +80,8 @@ COHORT_TCP_INLINE std::vector<std::byte> endpoint::encoded() const {
   std::vector<std::byte> made(encoded_bytes);
   made[0] = std::byte(is_v6() ? 6 : 4);
   std::ranges::copy(address_bytes(), made.begin() + 1);
-  std::uint32_t const scope = is_v6() ? v6_of(address_).sin6_scope_id : 0;
-  for (int k = 0; k < 4; ++k) made[static_cast<std::size_t>(17 + k)] = std::byte(scope >> 8 * k & 0xff);
-  made[21] = std::byte(port() >> 8);
-  made[22] = std::byte(port() & 0xff);
+  made[17] = std::byte(port() >> 8);
+  made[18] = std::byte(port() & 0xff);
   return made;
 }
 
@@ -85,13 +96,12 @@ COHORT_TCP_INLINE endpoint endpoint::decoded(std::span<std::byte const> bytes) {
     auto& to = reinterpret_cast<sockaddr_in6&>(made.address_);
     to.sin6_family = AF_INET6;
     std::memcpy(&to.sin6_addr, bytes.data() + 1, 16);
-    to.sin6_scope_id = number(17) | number(18) << 8 | number(19) << 16 | number(20) << 24;
   } else {
     auto& to = reinterpret_cast<sockaddr_in&>(made.address_);
     to.sin_family = AF_INET;
     std::memcpy(&to.sin_addr, bytes.data() + 1, 4);
   }
-  return made.with_port(static_cast<std::uint16_t>(number(21) << 8 | number(22)));
+  return made.with_port(static_cast<std::uint16_t>(number(17) << 8 | number(18)));
 }
 
 COHORT_TCP_INLINE host_and_port host_and_port::parse(std::string_view text, std::string_view where) {
@@ -143,7 +153,9 @@ COHORT_TCP_INLINE std::vector<endpoint> resolve(host_and_port const& name,
     throw communicator_error({.what = "the name of a host is unknown",
                               .where = name.text(),
                               .expected = "a name that the resolver knows, or an address",
-                              .got = code == 0 ? "no address" : ::gai_strerror(code)});
+                              .got = code == 0            ? "no address"
+                                     : code == EAI_SYSTEM ? std::strerror(errno)
+                                                          : ::gai_strerror(code)});
   return all;
 }
 
@@ -191,9 +203,10 @@ COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selecti
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   ifaddrs* found = nullptr;
-  ::getifaddrs(&found);
+  if (::getifaddrs(&found) != 0)
+    throw communicator_error({.what = "cannot list the network interfaces", .got = std::strerror(errno)});
   std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> const owner(found, ::freeifaddrs);
-  std::vector<endpoint> all;
+  std::vector<std::vector<endpoint>> selected(std::max<std::size_t>(1, parts.size()));
   std::string known;
   for (ifaddrs const* one = found; one; one = one->ifa_next) {
     if (!one->ifa_addr || (one->ifa_flags & IFF_UP) == 0) continue;
@@ -206,7 +219,14 @@ COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selecti
     auto const selects = [&](std::string_view part) {
       return part.find('/') == part.npos ? part == one->ifa_name : network::parse(part).contains(address);
     };
-    if (parts.empty() || std::ranges::any_of(parts, selects)) all.push_back(address.with_port(0));
+    auto const part = parts.empty() ? parts.begin() : std::ranges::find_if(parts, selects);
+    if (parts.empty() || part != parts.end())
+      selected[static_cast<std::size_t>(part - parts.begin())].push_back(address.with_port(0));
+  }
+  std::vector<endpoint> all;
+  for (std::vector<endpoint>& part : selected) {
+    std::ranges::stable_partition(part, [](endpoint const& one) { return !one.is_link_local(); });
+    all.insert(all.end(), part.begin(), part.end());
   }
   if (all.empty())
     throw setting_error({.what = "no network interface is selected",
@@ -214,6 +234,20 @@ COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selecti
                          .expected = {"names or networks of ", known},
                          .got = quote_for_error(selection)});
   return all;
+}
+
+COHORT_TCP_INLINE std::vector<endpoint> reached_from(std::vector<endpoint> const& own,
+                                                     std::vector<endpoint> const& other) {
+  std::vector<endpoint> made;
+  for (endpoint const& one : other) {
+    if (!one.is_link_local()) made.push_back(one);
+    for (endpoint const& mine : own) {
+      endpoint const reached = one.with_scope(mine.scope());
+      bool const is_new = std::ranges::find(made, reached) == made.end();
+      if (one.is_link_local() && mine.is_link_local() && is_new) made.push_back(reached);
+    }
+  }
+  return made;
 }
 
 }  // namespace cohort::detail

@@ -29,7 +29,7 @@ COHORT_TCP_INLINE frame_header frame_header::decoded(std::span<std::byte const, 
                     .tag = number_at<std::uint32_t>(from.data() + 4),
                     .message_bytes = number_at<std::uint64_t>(from.data() + 8),
                     .frame_bytes = number_at<std::uint32_t>(from.data() + 16)};
-  bool const valid = made.is <= kind::wake && made.on <= channel::peer
+  bool const valid = made.is <= kind::release && made.on <= channel::peer
                      && made.what <= control_message::farewell && from[3] == std::byte{0}
                      && made.tag < std::uint32_t{1} << transport::tag_bits
                      && made.message_bytes <= most_in_message && made.frame_bytes <= most_in_frame
@@ -41,7 +41,7 @@ COHORT_TCP_INLINE frame_header frame_header::decoded(std::span<std::byte const, 
   return made;
 }
 
-inline constexpr std::string_view greeting_mark = "cohort 1";
+inline constexpr std::string_view greeting_mark = "cohort 2";
 
 COHORT_TCP_INLINE std::array<std::byte, greeting::bytes> greeting::encoded() const {
   std::array<std::byte, bytes> made{};

@@ -68,7 +68,7 @@ class message_bytes {
   std::span<std::byte const> from_;
 };
 
-inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 1";
+inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 2";
 
 COHORT_TCP_INLINE void put_addresses(message_bytes& to, std::vector<endpoint> const& addresses) {
   to.put(static_cast<std::uint32_t>(addresses.size()));
@@ -233,6 +233,8 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
                        static_cast<short>(one.stream.is_flushed() ? POLLIN : POLLIN | POLLOUT), 0});
       constexpr int longest_ms = 20;
       ::poll(all.data(), all.size(), longest_ms);  // bounded: 20 ms
+      for (std::size_t k = 0; k < visitors_.size(); ++k)
+        visitors_[k].has_sent = visitors_[k].has_sent || (all[k + 1].revents & POLLIN) != 0;
     } catch (std::exception const& problem) {
       log_line(problem.what());
       ::poll(nullptr, 0, 20);  // bounded: 20 ms; memory may be free then
@@ -266,7 +268,7 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
     return;
   }
   if (!message) {
-    if (!one.wants && clock::now() >= one.limit) refuse(one, "no registration has arrived in time");
+    if (!one.wants && clock::now() >= one.accepted + time_to_register) refuse(one, "no registration has arrived in time");
     return;
   }
   registration wants;
@@ -281,13 +283,15 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   if (wants.ranks != ranks_)
     return refuse(one, text_of({"the job has ", ranks_, " ranks, and the process expects ", wants.ranks}));
   if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
-  int joined = 1;
+  auto const has_its_rank = [&](visitor const& other) {
+    return other.is_member() && wants.rank >= 0 && other.wants->rank == wants.rank;
+  };
+  // A process that registers again may have given its first connection up.
+  if (count_members() + 1 >= ranks_ || std::ranges::any_of(visitors_, has_its_rank)) end_lost_members();
+  int const joined = count_members() + 1;
   for (visitor const& other : visitors_) {
-    if (!other.wants || other.ended) continue;
-    ++joined;
-    if (wants.rank >= 0 && other.wants->rank == wants.rank)
-      return refuse(one, text_of({"rank ", wants.rank, " has joined already"}));
-    if ((wants.rank >= 0) != (other.wants->rank >= 0))
+    if (has_its_rank(other)) return refuse(one, text_of({"rank ", wants.rank, " has joined already"}));
+    if (other.is_member() && (wants.rank >= 0) != (other.wants->rank >= 0))
       return refuse(one, "either all processes or none have a number");
   }
   if (joined > ranks_) return refuse(one, "the job has all of its ranks");
@@ -297,17 +301,29 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   if (joined == ranks_) complete();
 }
 
+COHORT_TCP_INLINE int rendezvous_service::count_members() const {
+  return static_cast<int>(std::ranges::count_if(visitors_, &visitor::is_member));
+}
+
+COHORT_TCP_INLINE void rendezvous_service::end_lost_members() {
+  for (visitor& one : visitors_) {
+    if (!one.is_member()) continue;
+    one.stream.advance();
+    one.ended = !one.stream.failure().empty();
+    if (one.ended) log_lost(one);
+  }
+}
+
 COHORT_TCP_INLINE void rendezvous_service::send_progress() {
   auto const now = clock::now();
   if (complete_ || !has_changed_ || now < next_progress_) return;
   has_changed_ = false;
-  auto const joined = static_cast<int>(
-      std::ranges::count_if(visitors_, [](visitor const& one) { return one.wants && !one.ended; }));
+  int const joined = count_members();
   next_progress_ = now + time_between_progress;
   if (joined == 0) return;
   std::string const text = membership_text();
   for (visitor& one : visitors_) {
-    if (!one.wants || one.ended || one.last_text == text) continue;
+    if (!one.is_member() || one.last_text == text) continue;
     one.last_text = text;
     one.stream.send(rendezvous_answer{.joined = joined, .text = text}.encoded());
   }
@@ -319,7 +335,7 @@ COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
   std::map<std::string, int> processes;  // by address
   bool has_numbers = false;
   for (visitor const& one : visitors_) {
-    if (!one.wants || one.ended) continue;
+    if (!one.is_member()) continue;
     ++processes[one.from.host()];
     if (one.wants->rank < 0) continue;
     has_numbers = true;
@@ -340,7 +356,7 @@ COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
 COHORT_TCP_INLINE void rendezvous_service::complete() {
   std::vector<visitor*> members;
   for (visitor& one : visitors_)
-    if (one.wants && !one.ended) members.push_back(&one);
+    if (one.is_member()) members.push_back(&one);
   std::ranges::sort(members, {}, [](visitor const* one) {
     return std::tuple(one->wants->rank, one->wants->host, one->arrival);
   });
@@ -362,28 +378,37 @@ COHORT_TCP_INLINE void rendezvous_service::complete() {
   complete_ = true;
 }
 
+COHORT_TCP_INLINE bool rendezvous_service::close_one(std::string_view why) {
+  auto const found = first_to_close(visitors_, clock::now(), std::mem_fn(&visitor::is_unknown));
+  if (found == visitors_.end()) return false;
+  log_line(text_of({"closed ", found->from.text(), ": ", why}));
+  visitors_.erase(found);
+  return true;
+}
+
 COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
   if (clock::now() < next_accept_) return;
-  auto unregistered = static_cast<std::size_t>(
-      std::ranges::count_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; }));
-  while (true) {
+  auto unregistered = std::ranges::count_if(visitors_, &visitor::is_unknown);
+  for (int k = 0; k < most_in_a_row; ++k) {
     endpoint from;
     std::optional<tcp_socket> made = listening_.accept(&from);
-    if (!made) {
-      if (tcp_socket::has_no_descriptor()) next_accept_ = clock::now() + pause;
-      return;
+    if (!made && tcp_socket::has_no_descriptor()) {
+      if (close_one("this process needs its descriptor")) continue;
+      log_line(text_of({"cannot accept a connection: expected ", expected_descriptor()}));
+      next_accept_ = clock::now() + pause;
     }
+    if (!made) return;
+    bool const has_sent = made->has_bytes();
     visitors_.push_back(
         {.stream = message_stream(secure_stream(*std::move(made), secure_stream::role::server, identity_),
                                   most_registration),
          .from = from,
-         .limit = clock::now() + time_to_register});
-    if (++unregistered <= most_unregistered) continue;
-    auto const oldest =
-        std::ranges::find_if(visitors_, [](visitor const& one) { return !one.wants && !one.ended; });
-    log_line(
-        text_of({"closed ", oldest->from.text(), ": there are too many connections of unknown processes"}));
-    visitors_.erase(oldest);
+         .accepted = clock::now(),
+         .has_sent = has_sent});
+    if (has_sent) read(visitors_.back());
+    unregistered += visitors_.back().is_unknown();
+    if (unregistered <= most_unregistered) continue;
+    close_one("there are too many connections of unknown processes");
     --unregistered;
   }
 }
@@ -401,7 +426,7 @@ COHORT_TCP_INLINE bool rendezvous_service::advance() {
 
 COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
                                                  registration const& mine, std::chrono::milliseconds deadline,
-                                                 std::function<void()> const& retry) {
+                                                 std::function<void()> const& retry, acceptor* entrance) {
   using clock = std::chrono::steady_clock;
   auto const end = clock::now() + deadline;
   struct failure {
@@ -415,18 +440,26 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
   std::string members;  // as any connection has reported
   constexpr auto time_between_questions = std::chrono::seconds(1);
   clock::time_point next_question{};
+  std::string const silent_program = "a program that accepts connections and does not answer";
   std::vector<endpoint> addresses;
+  std::chrono::milliseconds time_of_attempt(3000);  // without an answer
+  clock::time_point attempt_limit{};
   while (clock::now() < end) {
+    if (entrance) entrance->advance(1);
     if (!stream) try {
         if (attempt > 0) retry();
         if (clock::now() >= next_question) {  // a host that has restarted may have another address
           addresses = resolve(at, end);
           next_question = clock::now() + time_between_questions;
         }
+        attempt_limit = clock::now() + time_of_attempt;
         stream.emplace(secure_stream(tcp_socket::connecting(addresses[attempt++ % addresses.size()]),
                                      secure_stream::role::client, identity),
                        message_stream::most_bytes);
         stream->send(mine.encoded());
+      } catch (socket_error const& refused) {
+        if (is_descriptor_shortage(refused.reason)) throw;
+        last = {refused.what()};
       } catch (communicator_error const& refused) {
         last = {refused.what()};
       }
@@ -451,9 +484,16 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
       stream.reset();
       joined = 0;
       wait_ms = 100;  // the service may begin later
+    } else if (stream && joined == 0 && clock::now() >= attempt_limit) {
+      last = {stream->is_connected() ? silent_program
+                                     : text_of({"no answer in ", time_of_attempt.count(), " ms"})};
+      stream.reset();
+      if (attempt % addresses.size() == 0) time_of_attempt *= 2;
+      continue;
     }
-    pollfd one{stream ? stream->descriptor() : -1, POLLIN, 0};
-    ::poll(&one, 1, wait_ms);  // bounded: 100 ms
+    pollfd all[]{{stream ? stream->descriptor() : -1, POLLIN, 0},
+                 {entrance && !entrance->rests() ? entrance->descriptor() : -1, POLLIN, 0}};
+    ::poll(all, 2, wait_ms);  // bounded: 100 ms
   }
   auto const failed_because = [&](clause expected, std::string why) -> refusal {
     if (!members.empty()) why += text_of({"; the processes that had joined were ", members});
@@ -479,7 +519,7 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
   bool const is_silent = stream && stream->is_connected();
   throw communicator_error(failed_because({"a service that answers within ", deadline.count(),
                                            " ms: a process on that host, and no firewall in between"},
-                                          is_silent ? "a program that accepts connections and does not answer"
+                                          is_silent ? silent_program
                                           : last    ? last->why
                                                     : "no answer"));
 }

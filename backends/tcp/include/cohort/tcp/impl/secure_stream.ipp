@@ -210,6 +210,7 @@ COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::fail(std::string why
   if (failure_.empty()) {
     failure_ = std::move(why);
     cause_ = due_to;
+    refused_ = refused_ || due_to != cause::network;
   }
   return std::nullopt;
 }
@@ -246,6 +247,7 @@ COHORT_TCP_INLINE secure_stream::progress secure_stream::advance() {
   if (ready_) return progress::ready;
   if (!connected_) {
     if (int const reason = socket_->failure(); reason != 0) {
+      refused_ = reason == ECONNREFUSED;
       fail(std::strerror(reason));
       return progress::failed;
     }

@@ -35,13 +35,15 @@ COHORT_TCP_INLINE std::string port_range::text() const {
 
 [[noreturn]] COHORT_TCP_INLINE void refuse_socket(char const* what, endpoint const& where, clause expected,
                                                   int reason) {
-  throw communicator_error(
-      {.what = what, .where = where.text(), .expected = std::move(expected), .got = std::strerror(reason)});
+  throw socket_error(
+      {.what = what, .where = where.text(), .expected = std::move(expected), .got = std::strerror(reason)},
+      reason);
 }
 
 COHORT_TCP_INLINE tcp_socket new_socket(endpoint const& of, socket_api& by) {
   tcp_socket made(by.open(of.family()), by);
-  if (!made.is_open()) refuse_socket("cannot make a socket", of, "a free descriptor", errno);
+  int const reason = errno;
+  if (!made.is_open()) refuse_socket("cannot make a socket", of, expected_descriptor(), reason);
   return made;
 }
 
@@ -63,7 +65,7 @@ COHORT_TCP_INLINE tcp_socket tcp_socket::listening(endpoint const& at, port_rang
 COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::listening_alone(endpoint const& at, socket_api& by) {
   tcp_socket made = new_socket(at, by);
   int const reason = by.listen(made.descriptor(), at);
-  if (reason == EADDRINUSE) return std::nullopt;
+  if (reason == EADDRINUSE || reason == EADDRNOTAVAIL) return std::nullopt;
   if (reason != 0) refuse_socket("cannot listen", at, "a port that this process may use", reason);
   return made;
 }
@@ -83,9 +85,9 @@ COHORT_TCP_INLINE std::optional<tcp_socket> tcp_socket::accept(endpoint* from) {
   return tcp_socket(made, *by_);
 }
 
-COHORT_TCP_INLINE bool tcp_socket::has_no_descriptor() noexcept {
-  return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-}
+COHORT_TCP_INLINE bool tcp_socket::has_no_descriptor() noexcept { return is_descriptor_shortage(errno); }
+
+COHORT_TCP_INLINE bool tcp_socket::has_bytes() const noexcept { return by_->has_bytes(descriptor_); }
 
 COHORT_TCP_INLINE int tcp_socket::failure() const { return by_->failure(descriptor_); }
 COHORT_TCP_INLINE endpoint tcp_socket::local() const { return by_->local(descriptor_); }

@@ -3,23 +3,47 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/socket_api.hpp>
 #include <cstring>
 
 namespace cohort::detail {
 
+COHORT_TCP_INLINE bool is_descriptor_shortage(int reason) noexcept {
+  return reason == EMFILE || reason == ENFILE || reason == ENOBUFS || reason == ENOMEM;
+}
+
+COHORT_TCP_INLINE std::string expected_descriptor() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return text_of({"a free descriptor; this process may have ", limit.rlim_cur, " (ulimit -n)"});
+}
+
+COHORT_TCP_INLINE void require_descriptor(int descriptor, char const* what) {
+  int const reason = errno;
+  if (descriptor < 0)
+    throw socket_error({.what = "the system has no descriptor for this process",
+                        .where = what,
+                        .expected = expected_descriptor(),
+                        .got = std::strerror(reason)},
+                       reason);
+}
+
 /// Events by epoll. An eventfd ends a wait.
 class epoll_events final : public socket_events {
  public:
   epoll_events() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     try {
+      require_descriptor(epoll_, "waiting for other ranks");
+      require_descriptor(waker_, "waking the thread that waits for other ranks");
       watch(waker_, waker_id);
     } catch (...) {
       close();
@@ -37,6 +61,10 @@ class epoll_events final : public socket_events {
     throw communicator_error({.what = "cannot wait for a socket", .got = std::strerror(errno)});
   }
   void ignore(int descriptor) noexcept override { ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr); }
+  void watch(socket_events& others, std::uint64_t id) override {
+    watch(static_cast<epoll_events&>(others).epoll_, id);
+  }
+  void ignore(socket_events& others) noexcept override { ignore(static_cast<epoll_events&>(others).epoll_); }
   std::span<std::uint64_t const> ready(std::span<std::uint64_t> ids) override {
     constexpr std::size_t most = 64;
     epoll_event ready[most];
@@ -113,6 +141,10 @@ COHORT_TCP_INLINE socket_api& system_sockets() {
     }
     ssize_t receive(int descriptor, std::span<std::byte> bytes) noexcept override {
       return ::recv(descriptor, bytes.data(), bytes.size(), 0);
+    }
+    bool has_bytes(int descriptor) noexcept override {
+      std::byte any{};
+      return ::recv(descriptor, &any, 1, MSG_PEEK) > 0;
     }
     int failure(int descriptor) override {
       int reason = 0;

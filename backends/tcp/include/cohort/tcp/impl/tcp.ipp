@@ -98,7 +98,7 @@ COHORT_TCP_INLINE std::unique_ptr<communicator> make_tcp(
   tcp_start start;
   join(start, from_environment(settings), how);
   return make_communicator(
-      std::make_unique<tcp_transport>(std::move(start.listening), std::move(start.members),
+      std::make_unique<tcp_transport>(std::move(start.entrance), std::move(start.members),
                                       std::move(start.identity), how, std::move(last_trouble)),
       how);
 }

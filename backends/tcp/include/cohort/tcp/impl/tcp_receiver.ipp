@@ -44,6 +44,7 @@ COHORT_TCP_INLINE void tcp_receiver::receive(ticket one, channel on, std::uint32
     wanted_.push_back(by);
     return;
   }
+  kept_bytes_ -= sizeof(message) + found->kept.size();
   claim(*found, by);
   if (found != arriving_ || found->filled == found->bytes) end_message(found, of);
 }
@@ -99,6 +100,7 @@ COHORT_TCP_INLINE bool tcp_receiver::advance_stream(events& of) {
       return false;
     }
     if (*moved == 0) return true;
+    begun_ = true;
     received += *moved;
     if (memory_.is_used()) continue;  // it only wakes
     if (direct.empty())
@@ -175,6 +177,8 @@ COHORT_TCP_INLINE void tcp_receiver::begin_message() {
   if (found != wanted_.end()) {
     claim(one, *found);
     wanted_.erase(found);
+  } else {
+    kept_bytes_ += sizeof(message);
   }
   arriving_ = messages_.insert(messages_.end(), std::move(one));
 }
@@ -186,7 +190,10 @@ COHORT_TCP_INLINE std::span<std::byte> tcp_receiver::destination() {
     return std::span(fold_).subspan(fold_bytes_, std::min(frame_left_, fold_.size() - fold_bytes_));
   if (one.its != 0)
     return {one.into.data + one.filled, std::min<std::size_t>(frame_left_, one.into.bytes() - one.filled)};
-  if (one.kept.size() < one.filled + frame_left_) one.kept.resize(one.filled + frame_left_);
+  if (std::uint64_t const size = one.filled + frame_left_; one.kept.size() < size) {
+    kept_bytes_ += size - one.kept.size();
+    one.kept.resize(size);
+  }
   return std::span(one.kept).subspan(one.filled, frame_left_);
 }
 
@@ -239,6 +246,7 @@ COHORT_TCP_INLINE void tcp_receiver::end_frame(events& of) {
 
 COHORT_TCP_INLINE void tcp_receiver::abandon() {
   wanted_.clear();
+  kept_bytes_ = 0;
   for (message& one : messages_) {
     one.its = 0;
     one.discards = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
@@ -17,55 +16,86 @@ COHORT_TCP_INLINE tcp_sender::tcp_sender(std::vector<endpoint> addresses, greeti
                                          std::chrono::milliseconds time_to_connect, socket_api& by)
     : by_(&by),
       addresses_(std::move(addresses)),
-      hello_(hello),
+      hello_(hello.encoded()),
       identity_(identity),
-      time_to_connect_(time_to_connect) {}
+      time_to_connect_(time_to_connect) {
+  if (addresses_.empty()) failure_ = "it has no address on a network of this host";
+}
 
 COHORT_TCP_INLINE void tcp_sender::open() {
   if (std::exchange(opened_, true)) return;
-  auto const bytes = hello_.encoded();
-  staged_.assign(bytes.begin(), bytes.end());
-  limit_ = by_->time().now() + time_to_connect_ * static_cast<int>(addresses_.size());
+  limit_ = by_->time().now() + time_to_connect_;
   connect();
 }
 
 COHORT_TCP_INLINE bool tcp_sender::connect() {
-  constexpr auto pause = std::chrono::milliseconds(100);
-  while (next_address_ < addresses_.size()) try {
-      ++attempts_;
-      stream_ = secure_stream(tcp_socket::connecting(addresses_[next_address_++], *by_),
-                              secure_stream::role::client, identity_);
-      connect_limit_ = by_->time().now() + time_to_connect_;
-      return true;
-    } catch (communicator_error const& refused) {
-      why_ = refused.what();
+  while (!ready_ && failure_.empty()) {
+    if (!stream_.is_open()) {
+      if (by_->time().now() < next_attempt_) return false;
+      begin_attempt();
+      continue;
     }
-  next_address_ = 0;
-  next_round_ = by_->time().now() + pause;
-  stream_ = {};
-  return false;
-}
-
-COHORT_TCP_INLINE bool tcp_sender::is_ready() {
-  while (!ready_) {
-    auto const now = by_->time().now();
-    if (!stream_.is_open() && (now < next_round_ || !connect())) {
-      if (now >= limit_) failure_ = why_.empty() ? "it has no address" : why_;
-      return false;
-    }
-    secure_stream::progress const got = stream_.advance();
-    bool const late = got == secure_stream::progress::waits && now >= connect_limit_;
-    if (got == secure_stream::progress::waits && !late) return false;
-    ready_ = got == secure_stream::progress::ready;
-    if (ready_) break;
-    bool const gives_up =
-        next_address_ == addresses_.size() && stream_.failure() == std::strerror(ECONNREFUSED);
-    why_ = text_of({"connecting to ", addresses_[next_address_ - 1].text(), ": ",
-                    late ? text_of({"no answer in ", time_to_connect_.count(), " ms"}) : stream_.failure()});
-    if (gives_up) failure_ = why_;
-    if (gives_up || !connect()) return false;
+    secure_stream::progress const now = continue_attempt();
+    bool const late = now == secure_stream::progress::waits && by_->time().now() >= attempt_limit_;
+    if (now == secure_stream::progress::waits && !late) return false;
+    ready_ = now == secure_stream::progress::ready;
+    if (late)
+      end_attempt("no answer", false);
+    else if (!ready_)
+      end_attempt(stream_.failure().empty() ? "the process there has not confirmed the connection"
+                                            : stream_.failure(),
+                  stream_.is_refused());
   }
   return ready_;
+}
+
+COHORT_TCP_INLINE void tcp_sender::begin_attempt() try {
+  ++attempts_;
+  greeted_ = 0;
+  attempt_limit_ = std::min(by_->time().now() + time_of_attempt_, limit_);
+  stream_ = secure_stream(tcp_socket::connecting(addresses_[address_], *by_), secure_stream::role::client,
+                          identity_);
+} catch (socket_error const& problem) {
+  lacks_descriptor_ = is_descriptor_shortage(problem.reason);
+  if (lacks_descriptor_)
+    failure_ = problem.what();
+  else
+    end_attempt(std::strerror(problem.reason), problem.reason == ECONNREFUSED);
+}
+
+COHORT_TCP_INLINE secure_stream::progress tcp_sender::continue_attempt() {
+  using progress = secure_stream::progress;
+  if (progress const now = stream_.advance(); now != progress::ready) return now;
+  while (greeted_ < hello_.size()) {
+    std::optional<std::size_t> const moved =
+        stream_.send(std::span<std::byte const>(hello_).subspan(greeted_));
+    if (!moved) return progress::failed;
+    if (*moved == 0) return progress::waits;
+    greeted_ += *moved;
+  }
+  std::byte answer{};
+  std::optional<std::size_t> const moved = stream_.receive(std::span(&answer, 1));
+  if (!moved) return progress::failed;
+  if (*moved == 0) return progress::waits;
+  return answer == greeting::welcome ? progress::ready : progress::failed;
+}
+
+COHORT_TCP_INLINE void tcp_sender::end_attempt(std::string const& why, bool refused) {
+  auto const now = by_->time().now();
+  stream_ = {};
+  refused_ += refused;
+  bool const is_last = address_ + 1 == addresses_.size(), gives_up = is_last && refused_ == addresses_.size();
+  if (gives_up || now >= limit_)
+    failure_ = text_of(
+        {"connecting to ", addresses_[address_].text(), ": ", why,
+         gives_up ? std::string()
+                  : text_of({", in attempt ", attempts_, " after ", time_to_connect_.count(), " ms"})});
+  address_ = is_last ? 0 : address_ + 1;
+  if (!is_last) return;
+  refused_ = 0;
+  time_of_attempt_ *= 2;
+  next_attempt_ = now + pause_;
+  pause_ = std::min(2 * pause_, longest_pause);
 }
 
 COHORT_TCP_INLINE void tcp_sender::send(ticket one, channel on, std::uint32_t tag,
@@ -107,6 +137,11 @@ COHORT_TCP_INLINE void tcp_sender::confirm_ring() {
   add_control({.is = frame_header::kind::maps_ring}, {}, control_message::beat);
 }
 
+COHORT_TCP_INLINE void tcp_sender::hold_other(bool holds) {
+  add_control({.is = holds ? frame_header::kind::hold : frame_header::kind::release}, {},
+              control_message::beat);
+}
+
 COHORT_TCP_INLINE void tcp_sender::wake() {
   if (!memory_.is_used()) return add_control({.is = frame_header::kind::wake}, {}, control_message::beat);
   static constexpr std::byte any{0};
@@ -140,7 +175,7 @@ COHORT_TCP_INLINE bool tcp_sender::next_frame() {
     goes_to_ring_ = staged_[0] == std::byte(frame_header::kind::to_ring);
     return true;
   }
-  if (messages_.empty()) return false;
+  if (messages_.empty() || holds_) return false;
   message& one = messages_.front();
   std::uint64_t const rest = one.data.size() - one.framed;
   auto const bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, frame_header::most_in_frame));
@@ -179,7 +214,7 @@ COHORT_TCP_INLINE bool tcp_sender::send_bytes() {
 }
 
 COHORT_TCP_INLINE bool tcp_sender::advance(std::function<void(ticket)> const& sent) {
-  if (!opened_ || !failure_.empty() || !is_ready()) return false;
+  if (!opened_ || !failure_.empty() || !connect()) return false;
   for (bool moved = false;;) {
     while (begin_ < staged_.size() || !direct_.empty()) {
       if (!send_bytes()) return moved;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <arpa/inet.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -83,9 +84,33 @@ COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> c
 COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other) {
   // A datagram socket that is connected sends nothing, but has the address that the system selects.
   tcp_socket const probe(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!probe.is_open() || ::connect(probe.descriptor(), other.address(), other.bytes()) != 0)
+  require_descriptor(probe, "the address of this host");
+  if (::connect(probe.descriptor(), other.address(), other.bytes()) != 0)
     return std::nullopt;
   return probe.local().with_port(0);
+}
+
+COHORT_TCP_INLINE std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
+                                                    std::chrono::steady_clock::time_point limit,
+                                                    sink const& log) {
+  while (true) {
+    std::vector<tcp_socket> made;
+    std::optional<socket_error> last;
+    std::vector<std::string> lines;
+    for (endpoint const& one : addresses) try {
+        made.push_back(tcp_socket::listening(one, ports));
+      } catch (socket_error const& problem) {
+        if (problem.reason != EADDRNOTAVAIL) throw;
+        last.emplace(problem);
+        lines.push_back(text_of({"this process does not listen on ", one.host(), ": ", problem.why().got}));
+      }
+    bool const ends = !made.empty() || std::chrono::steady_clock::now() >= limit;
+    for (std::string const& line : lines)
+      if (ends && log) log(line);
+    if (made.empty() && ends) throw *last;
+    if (ends) return made;
+    ::poll(nullptr, 0, 200);  // bounded: 200 ms
+  }
 }
 
 /// The addresses of the rendezvous as other hosts see them. /etc/hosts of Debian and Ubuntu maps the own name
@@ -126,14 +151,16 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
   require_encryption(from, start.identity, meeting);
   host_rendezvous(start, meeting, from, how.log);
   registration mine{.job = from.job, .host = host_identity(), .ranks = from.ranks, .rank = from.rank};
-  for (endpoint const& one : addresses) {
-    start.listening.push_back(tcp_socket::listening(one, port_range::parse(from.ports)));
-    mine.addresses.push_back(start.listening.back().local());
-  }
-  start.members = join_rendezvous(at, start.identity, mine, how.deadline,
-                                  [&] { host_rendezvous(start, meeting, from, how.log); });
-  for (std::vector<endpoint> const& others : start.members.ranks)
+  std::vector<tcp_socket> listening = listen_on(addresses, port_range::parse(from.ports), limit, how.log);
+  for (tcp_socket const& one : listening) mine.addresses.push_back(one.local());
+  start.entrance = acceptor(std::move(listening), start.identity, how.log);
+  start.members = join_rendezvous(
+      at, start.identity, mine, how.deadline, [&] { host_rendezvous(start, meeting, from, how.log); },
+      &start.entrance);
+  for (std::vector<endpoint>& others : start.members.ranks) {
+    others = reached_from(mine.addresses, others);
     require_encryption(from, start.identity, others);
+  }
   bool const is_open = !start.identity.encrypts() && from.encryption != tcp_encryption::off;
   if (is_open && start.members.rank == 0 && from.ranks > 1 && how.log)
     how.log(

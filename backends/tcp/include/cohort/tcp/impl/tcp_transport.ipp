@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tcp/detail/tcp_transport.hpp>
@@ -54,10 +53,9 @@ COHORT_TCP_INLINE greeting tcp_transport::greeting_for(int r, std::uint32_t ques
           .question = question};
 }
 
-COHORT_TCP_INLINE void tcp_transport::answer(int from, int silent, unknown& one) {
+COHORT_TCP_INLINE void tcp_transport::answer(int from, int silent, secure_stream over) {
   monitor_.asked(from, silent);
-  events_->ignore(one.stream.socket().descriptor());
-  answers_.emplace_back(std::move(one.stream), monitor_.progress_table(), one.limit);
+  answers_.emplace_back(std::move(over), monitor_.progress_table(), time_.now() + time_to_answer);
 }
 
 COHORT_TCP_INLINE void tcp_transport::advance_questions() {
@@ -84,6 +82,8 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::control(control_message what,
 COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
                                                         std::span<std::byte const> bytes) {
   if (what == frame_header::kind::maps_ring) return sender.use_ring();
+  if (what == frame_header::kind::hold || what == frame_header::kind::release)
+    return sender.hold(what == frame_header::kind::hold);
   if (what != frame_header::kind::ring) return;
   if (bytes.size() != ring_location::bytes)
     throw communicator_error({.what = "a message is damaged",
@@ -94,7 +94,7 @@ COHORT_TCP_INLINE void tcp_transport::other_rank::other(frame_header::kind what,
   sender.confirm_ring();
 }
 
-COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening, tcp_membership members,
+COHORT_TCP_INLINE tcp_transport::tcp_transport(acceptor entrance, tcp_membership members,
                                                tls_identity identity, communicator_settings const& settings,
                                                std::shared_ptr<std::optional<failure_report>> last_trouble,
                                                socket_api& by)
@@ -103,20 +103,19 @@ COHORT_TCP_INLINE tcp_transport::tcp_transport(std::vector<tcp_socket> listening
       members_(std::move(members)),
       identity_(std::move(identity)),
       settings_(settings),
-      listening_(std::move(listening)),
+      entrance_(std::move(entrance)),
       events_(by.events()),
-      may_accept_(burst_per_rank * size() + burst),
-      may_accept_at_(time_.now()),
       last_trouble_(std::move(last_trouble)),
       monitor_(*this) {
+  entrance_.set_name(text_of({"rank ", rank()}));
   for (int r = 0; r < size(); ++r) {
     greeting const hello = greeting_for(r, 0);
-    peers_.push_back(
-        std::make_unique<other_rank>(*this, r,
-                                     tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_,
-                                                std::max(least_time_to_connect, settings_.heartbeat), by_)));
+    peers_.push_back(std::make_unique<other_rank>(
+        *this, r,
+        tcp_sender(members_.ranks[static_cast<std::size_t>(r)], hello, identity_, settings_.deadline * 9 / 10,
+                   by_)));  // before operations give up
   }
-  for (tcp_socket const& one : listening_) events_->watch(one.descriptor(), listening_event);
+  events_->watch(entrance_.events(), entrance_event);
 }
 
 COHORT_TCP_INLINE void tcp_transport::offer_ring(other_rank& one) {
@@ -191,7 +190,22 @@ COHORT_TCP_INLINE std::optional<tcp_transport::waiting> tcp_transport::probe(int
   for (int r = from < 0 ? 0 : from; r < (from < 0 ? size() : from + 1); ++r)
     if (std::optional<std::uint64_t> const bytes = at(r).receiver.waiting(on, tag))
       return waiting{r, static_cast<std::size_t>(*bytes)};
+  looks_ = true;
   return std::nullopt;
+}
+
+COHORT_TCP_INLINE std::uint64_t tcp_transport::kept_bytes() const {
+  std::uint64_t all = 0;
+  for (std::unique_ptr<other_rank> const& one : peers_) all += one->receiver.kept_bytes();
+  return all;
+}
+
+COHORT_TCP_INLINE void tcp_transport::hold_if_full() {
+  bool const waits = operations_.size() > unused_.size() || std::exchange(looks_, false) || leaves_;
+  bool const holds = !waits && kept_bytes() > most_kept;
+  if (holds == std::exchange(holds_, holds)) return;
+  for (std::unique_ptr<other_rank> const& one : peers_)
+    if (one->receiver.is_connected() && !one->closed) one->sender.hold_other(holds);
 }
 
 COHORT_TCP_INLINE void tcp_transport::make_progress() {
@@ -245,6 +259,7 @@ COHORT_TCP_INLINE void tcp_transport::watch_senders() {
 
 COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
   constexpr unsigned polls_per_call = 16;  // of the system, while the messages are in rings
+  hold_if_full();
   if (!has_rings_ || ++polls_ % polls_per_call == 0) poll_sockets();
   for (std::unique_ptr<other_rank> const& one : peers_) {
     if (one->receiver.has_more() && !one->closed) receive_from(*one);
@@ -256,114 +271,53 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
 
 COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
   std::uint64_t ids[64];
+  bool entrance_is_ready = false;
   for (std::uint64_t const id : events_->ready(ids))
     if (id < static_cast<std::uint64_t>(size())) {
       ++moves_;
       receive_from(at(static_cast<int>(id)));
-    } else if (id == listening_event) {
-      accept_connections();
-    } else if (id != sender_event) {  // exchange_bytes advances senders
-      continue_unknown(id);
-    }
-  while (!unknown_.empty() && time_.now() >= unknown_.front().limit) {
-    refuse(unknown_.front(), "it has sent no greeting within 10 s");
-    unknown_.pop_front();
-  }
-  limit_rate();
+    } else if (id == entrance_event) {
+      entrance_is_ready = true;
+    }  // sender_event: exchange_bytes advances senders
+  if (entrance_is_ready || entrance_.has_timers()) advance_entrance();
 }
 
-COHORT_TCP_INLINE void tcp_transport::accept_connections() {
-  for (tcp_socket& at : listening_)
-    while (may_accept_ >= 1) {
-      endpoint peer;
-      std::optional<tcp_socket> made = at.accept(&peer);
-      if (!made) {
-        if (tcp_socket::has_no_descriptor())
-          may_accept_ = 0;  // tries again later, as after too many connections
-        break;
-      }
-      may_accept_ -= 1;
-      std::string const from = peer.text();
-      if (unknown_.size() >= most_unknown) {
-        refuse(unknown_.front(), "there are too many connections of unknown processes");
-        unknown_.pop_front();
-      }
-      events_->watch(made->descriptor(), next_unknown_);
-      unknown_.push_back({.id = next_unknown_++,
-                          .stream = secure_stream(*std::move(made), secure_stream::role::server, identity_),
-                          .limit = time_.now() + time_to_greet,
-                          .from = from});
-    }
+COHORT_TCP_INLINE void tcp_transport::advance_entrance() {
+  entrance_.advance(share_of_unknown);
+  while (std::optional<greeted_connection> one = entrance_.next()) admit(*std::move(one));
+  bool const watches = !entrance_.rests();
+  if (watches == std::exchange(watches_entrance_, watches)) return;
+  if (watches)
+    events_->watch(entrance_.events(), entrance_event);
+  else
+    events_->ignore(entrance_.events());
 }
 
-COHORT_TCP_INLINE void tcp_transport::limit_rate() {
-  auto const now = time_.now();
-  double const seconds = std::chrono::duration<double>(now - std::exchange(may_accept_at_, now)).count();
-  may_accept_ = std::min(burst_per_rank * size() + burst, may_accept_ + seconds * accepted_per_second);
-  bool const listens = may_accept_ >= 1;
-  if (listens == listens_) return;
-  listens_ = listens;
-  for (tcp_socket const& one : listening_)
-    if (listens)
-      events_->watch(one.descriptor(), listening_event);
-    else
-      events_->ignore(one.descriptor());
-}
-
-COHORT_TCP_INLINE void tcp_transport::continue_unknown(std::uint64_t id) {
-  auto const found = std::ranges::find(unknown_, id, &unknown::id);
-  if (found != unknown_.end() && greet(*found)) unknown_.erase(found);
-}
-
-COHORT_TCP_INLINE bool tcp_transport::greet(unknown& one) {
-  auto const refused = [&](std::string const& why) {
-    refuse(one, why);
-    return true;
-  };
-  secure_stream::progress const now = one.stream.advance();
-  if (now == secure_stream::progress::failed) return refused(one.stream.failure());
-  if (now == secure_stream::progress::ready) {
-    std::optional<std::size_t> const got = one.stream.receive(std::span(one.bytes).subspan(one.have));
-    if (!got)
-      return refused(one.stream.failure().empty() ? "it has closed the connection" : one.stream.failure());
-    one.have += *got;
-    if (one.have == one.bytes.size()) {
-      greeting const expected{.token = members_.token,
-                              .to = static_cast<std::uint32_t>(rank()),
-                              .size = static_cast<std::uint32_t>(size())};
-      int from = -1;
-      std::string const why = greeting::refusal(one.bytes, expected, from);
-      if (!why.empty()) return refused(why);
-      if (std::uint32_t const question = greeting::question_of(one.bytes); question > 0) {
-        answer(from, static_cast<int>(question) - 1, one);
-        return true;
-      }
-      if (at(from).receiver.is_connected()) return refused(text_of({"rank ", from, " is connected already"}));
-      events_->watch(one.stream.socket().descriptor(), static_cast<std::uint64_t>(from));
-      at(from).receiver.connect(std::move(one.stream));
-      receive_from(at(from));  // TLS may have received more than the greeting
-      return true;
-    }
-  }
-  return false;
-}
-
-COHORT_TCP_INLINE void tcp_transport::refuse(unknown const& one, std::string const& why) {
-  ++refused_;
-  if (!settings_.log) return;
-  if (refused_ <= most_lines) {
-    settings_.log(text_of({"rank ", rank(), " has refused a connection from ", one.from, ": ", why,
-                           refused_ == most_lines ? "; further ones are only counted" : ""}));
-  } else if (refused_ == next_count_) {
-    next_count_ *= 10;
-    settings_.log(text_of({"rank ", rank(), " has refused ", refused_, " connections"}));
-  }
+COHORT_TCP_INLINE void tcp_transport::admit(greeted_connection one) {
+  greeting const expected{.token = members_.token,
+                          .to = static_cast<std::uint32_t>(rank()),
+                          .size = static_cast<std::uint32_t>(size())};
+  int from = -1;
+  std::string const why = greeting::refusal(one.bytes, expected, from);
+  if (!why.empty()) return entrance_.refuse(one.from, why);
+  if (std::uint32_t const question = greeting::question_of(one.bytes); question > 0)
+    return answer(from, static_cast<int>(question) - 1, std::move(one.stream));
+  other_rank& its = at(from);
+  if (its.receiver.has_begun())
+    return entrance_.refuse(one.from, text_of({"rank ", from, " is connected already"}));
+  if (one.stream.send(std::span(&greeting::welcome, 1)).value_or(0) == 0)
+    return entrance_.refuse(one.from, "it has closed the connection");
+  events_->watch(one.stream.socket().descriptor(), static_cast<std::uint64_t>(from));
+  its.receiver.connect(std::move(one.stream));
+  if (holds_) its.sender.hold_other(true);
+  receive_from(its);  // TLS may have received more than the greeting
 }
 
 COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
   std::string why;
   try {
     if (one.receiver.advance(one)) return;
+    if (!one.receiver.has_begun()) return one.receiver.disconnect();  // the sender has made another attempt
     why = one.receiver.failure();
   } catch (communicator_error const& damaged) {
     why = damaged.what();
@@ -391,7 +345,17 @@ COHORT_TCP_INLINE void tcp_transport::end_connection(other_rank& one, std::strin
 
 COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
   if (one.sender.advance([this](ticket ended) { operations_[ended - 1].ended = true; })) ++moves_;
+  if (one.sender.lacks_descriptor() && entrance_.close_one("this process needs its descriptor"))
+    return one.sender.try_again();
   if (one.sender.failure().empty() || std::exchange(one.reported, true)) return;
+  if (one.sender.lacks_descriptor())
+    return monitor_.announce({text_of(
+        {"rank ", rank(), " cannot open its connection to rank ", one.rank, ": ", one.sender.failure()})});
+  constexpr int most_calls = 64;  // its reason may have arrived
+  for (int k = 0; k < most_calls && one.receiver.is_connected() && !one.closed; ++k) {
+    receive_from(one);
+    if (!one.receiver.has_more()) break;
+  }
   if (one.sender.was_connected())
     return monitor_.report_lost(one.rank, text_of({"has lost its connection (", one.sender.failure(), ")"}));
   monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(),
@@ -408,6 +372,14 @@ COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
     time_.let_pass(std::chrono::microseconds(200));
     monitor_.make_progress();
   }
+}
+
+COHORT_TCP_INLINE void tcp_transport::close() noexcept {
+  monitor_.stop();
+  peers_.clear();
+  answers_.clear();
+  events_.reset();
+  entrance_ = {};
 }
 
 }  // namespace cohort::detail
