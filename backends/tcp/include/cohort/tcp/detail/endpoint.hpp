@@ -78,8 +78,8 @@ std::vector<endpoint> resolve(host_and_port const& name, std::chrono::steady_clo
 /// Errors    setting_error for an invalid network, or if nothing is selected: it lists the interfaces.
 std::vector<endpoint> local_addresses(std::string_view selection);
 
-/// Returns the addresses of another process as this one reaches them: those that are valid on one link get the
-/// scopes of its own such addresses.
+/// Returns the addresses of another process as this one reaches them: those that are valid on one link get
+/// the scopes of its own such addresses.
 std::vector<endpoint> reached_from(std::vector<endpoint> const& own, std::vector<endpoint> const& other);
 
 }  // namespace cohort::detail

@@ -62,8 +62,8 @@ Number number_at(std::byte const* from) {
   return made;
 }
 
-/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms them by one byte,
-/// `welcome`; the sender sends nothing else before.
+/// The first bytes on a connection: who connects to whom, in which job. The receiver confirms them by one
+/// byte, `welcome`; the sender sends nothing else before.
 struct greeting {
   static constexpr std::size_t bytes = 40;
   static constexpr std::byte welcome{0x77};

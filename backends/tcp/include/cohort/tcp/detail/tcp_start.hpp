@@ -20,8 +20,8 @@ struct tcp_start {
 /// Errors    setting_error for settings that contradict each other; as tls_identity and key_from_file.
 tls_identity identity_of(tcp_settings const& from);
 
-/// Listens on the addresses, except those that the system does not let this process use (an address of IPv6 is
-/// tentative at first), which are logged. If there is no other one, tries again until `limit`.
+/// Listens on the addresses, except those that the system does not let this process use (an address of IPv6
+/// is tentative at first), which are logged. If there is no other one, tries again until `limit`.
 ///
 /// Errors    socket_error if a port is not free, or without an address at `limit`.
 std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
