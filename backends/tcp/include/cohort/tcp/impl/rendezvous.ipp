@@ -491,9 +491,8 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
       if (attempt % addresses.size() == 0) time_of_attempt *= 2;
       continue;
     }
-    pollfd all[]{{stream ? stream->descriptor() : -1, POLLIN, 0},
-                 {entrance && !entrance->rests() ? entrance->descriptor() : -1, POLLIN, 0}};
-    ::poll(all, 2, wait_ms);  // bounded: 100 ms
+    pollfd answer{stream ? stream->descriptor() : -1, POLLIN, 0};
+    ::poll(&answer, 1, wait_ms);  // bounded: 100 ms, for which connections to the entrance wait, too
   }
   auto const failed_because = [&](clause expected, std::string why) -> refusal {
     if (!members.empty()) why += text_of({"; the processes that had joined were ", members});

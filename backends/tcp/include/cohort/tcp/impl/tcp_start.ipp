@@ -84,7 +84,7 @@ COHORT_TCP_INLINE void host_rendezvous(tcp_start& start, std::vector<endpoint> c
 COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other) {
   // A datagram socket that is connected sends nothing, but has the address that the system selects.
   tcp_socket const probe(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  require_descriptor(probe, "the address of this host");
+  require_descriptor(probe.descriptor(), "the address of this host");
   if (::connect(probe.descriptor(), other.address(), other.bytes()) != 0)
     return std::nullopt;
   return probe.local().with_port(0);
