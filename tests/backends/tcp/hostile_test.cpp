@@ -223,6 +223,10 @@ class flood {
 };
 
 TEST(hostile_connections, that_are_idle_keep_no_rank_from_joining_and_training) {
+  rlimit files{};  // three ranks and the rendezvous keep 256 connections each
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
   for (bool const encrypts : {true, false}) {
     auto const free_port = [] { return detail::tcp_socket::listening(loopback(), {}).local(); };
     std::vector<detail::endpoint> const at{free_port(), free_port(), free_port(), free_port()};
