@@ -262,7 +262,7 @@ COHORT_TCP_INLINE void tcp_transport::exchange_bytes() {
   hold_if_full();
   if (!has_rings_ || ++polls_ % polls_per_call == 0) poll_sockets();
   for (std::unique_ptr<other_rank> const& one : peers_) {
-    if (one->receiver.has_more() && !one->closed) receive_from(*one);
+    if (one->receiver.has_more()) receive_from(*one);
     read_ring(*one);
     if (one->sender.wants_to_write()) send_to(*one);
   }
@@ -314,6 +314,7 @@ COHORT_TCP_INLINE void tcp_transport::admit(greeted_connection one) {
 }
 
 COHORT_TCP_INLINE void tcp_transport::receive_from(other_rank& one) {
+  if (!one.receiver.is_connected() || one.closed) return;  // it has ended after the event
   std::string why;
   try {
     if (one.receiver.advance(one)) return;
@@ -351,11 +352,6 @@ COHORT_TCP_INLINE void tcp_transport::send_to(other_rank& one) {
   if (one.sender.lacks_descriptor())
     return monitor_.announce({text_of(
         {"rank ", rank(), " cannot open its connection to rank ", one.rank, ": ", one.sender.failure()})});
-  constexpr int most_calls = 64;  // its reason may have arrived
-  for (int k = 0; k < most_calls && one.receiver.is_connected() && !one.closed; ++k) {
-    receive_from(one);
-    if (!one.receiver.has_more()) break;
-  }
   if (one.sender.was_connected())
     return monitor_.report_lost(one.rank, text_of({"has lost its connection (", one.sender.failure(), ")"}));
   monitor_.report_lost(one.rank, text_of({"cannot be reached (", one.sender.failure(),
