@@ -63,6 +63,14 @@ TEST(acceptor, returns_connections_with_their_greetings) {
   }
 }
 
+TEST(acceptor, receives_a_greeting_when_it_accepts_the_connection) {
+  entrance at;
+  tcp_socket honest = tcp_socket::connecting(at.where);
+  ASSERT_EQ(honest.send(hello()), hello().size());
+  at.accepts.advance(1);
+  EXPECT_TRUE(at.accepts.next());
+}
+
 TEST(acceptor, keeps_a_greeting_among_many_idle_connections) {
   entrance at;
   at.add_idle(400);
