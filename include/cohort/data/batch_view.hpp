@@ -14,13 +14,16 @@ namespace cohort {
 ///           Padding must be finite, too. `masks`: count × T each, u8, 0 for padding; one per masked input,
 ///           or none: then values mark the padding of a `padded_input`, and no step of a `masked_input` is
 ///           padding. `weights` and `indices`: one per example. Without weights each
-///           example has weight 1.
+///           example has weight 1. Weights are finite and at least 0.
 /// Units     `indices` determine random masks (dropout); without them, train_on and training_loop use row
 ///           numbers, which differ on each rank. `global_count`: examples of all ranks; 0: unknown. `ranks`:
 ///           the number of ranks whose examples `global_count` includes; 0: all ranks of the run. If the run
 ///           has another number of ranks (each rank has its own loader and data), train_on and training_loop
 ///           treat `global_count` as unknown. `even`: the ranks' numbers of examples differ by at most 1.
 /// Before    the memory outlives every use of the view.
+/// After     the loss of a step is Σ weight·loss / Σ weight over the examples of all ranks. If all these
+///           weights are 0, the step makes no update. A factor of either sign, such as an advantage, scales
+///           the target instead (softmax_cross_entropy).
 struct batch_view {
   std::vector<tensor_view> inputs{};
   std::vector<tensor_view> targets{};

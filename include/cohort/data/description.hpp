@@ -79,7 +79,7 @@ struct data_description {
   std::vector<tensor_description> inputs{};
   std::vector<tensor_description> targets{};
   std::vector<tensor_description> masks{};
-  bool weighted = false;  ///< examples have a weight
+  bool weighted = false;  ///< examples have a weight: a finite number of at least 0
   bool keyed = false;     ///< examples have a key
 
   /// Returns the number of parts.

@@ -10,16 +10,17 @@ namespace cohort {
 
 /// Cross-entropy loss of the softmax p of the logits. The output is p.
 ///
-/// Shapes    input: one logit per class, C or T×C; target: a class index (i32) or a distribution over the
-///           classes, per example or per step; output: probabilities.
+/// Shapes    input: one logit per class, C or T×C; target: a class index (i32) or C numbers, such as a
+///           distribution over the classes, per example or per step; output: probabilities.
 /// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight`: factor of this
 ///           loss in the sum of all losses. `sum_steps`: sum over the steps of a sequence instead of their
 ///           mean. `ignore_index`: a class index, inside or outside 0 … C − 1; the loss ignores targets with
 ///           this index.
 /// After     loss = mean over examples (or steps) of −Σ target·log p; gradient of the logits (p·Σ target −
-///           target)/count. With a mask: mean over the unmasked steps of the whole batch. With an
-///           `ignore_index`: mean over the targets that are not ignored, in the whole batch of all workers
-///           and ranks. The loss and the gradient of an ignored target are 0.
+///           target)/count. Numbers of a target may have any sign and sum: an advantage at the index of an
+///           action, and 0 elsewhere, gives the policy gradient. With a mask: mean over the unmasked steps of
+///           the whole batch. With an `ignore_index`: mean over the targets that are not ignored, in the
+///           whole batch of all workers and ranks. The loss and the gradient of an ignored target are 0.
 /// Exact     the largest logit of an example is subtracted first, so the exponentials do not overflow. A
 ///           logit of −∞ is valid for a class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.

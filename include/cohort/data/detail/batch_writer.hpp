@@ -14,6 +14,11 @@ namespace cohort::detail {
 /// Creates the tensors of a batch as described, with memory for `capacity` examples.
 void resize_batch(batch& b, data_description const& description, int capacity);
 
+/// Returns the weight of an example.
+///
+/// Errors    data_error naming the example if the weight is negative or not finite.
+float checked_weight(float weight, std::int64_t example);
+
 /// Writes one part of an example to a batch. The conversion is selected once and used for every example.
 struct part_writer {
   row_transform transform = nullptr;

@@ -28,14 +28,16 @@ COHORT_CORE_INLINE void resize_batch(batch& b, data_description const& descripti
   b.indices.reserve(count);
 }
 
-/// Returns the weight if it is finite and not negative. Tests bits, so it also works with -ffast-math.
+// Tests bits, so it also works with -ffast-math.
 COHORT_CORE_INLINE float checked_weight(float weight, std::int64_t example) {
   constexpr std::uint32_t infinity = 0x7f800000U, minus_zero = 0x80000000U;
   std::uint32_t const bits = std::bit_cast<std::uint32_t>(weight);
   if (bits < infinity || bits == minus_zero) return weight;
   throw data_error({.what = "the weight of an example is negative or not finite",
                     .where = {"example ", example},
-                    .expected = "a finite number of at least 0; 0 excludes the example",
+                    .expected = "a finite number of at least 0, because the loss is the weighted mean; 0 "
+                                "excludes the example. Factors of either sign, such as advantages, scale "
+                                "the target",
                     .got = {weight}});
 }
 

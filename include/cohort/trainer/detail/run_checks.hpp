@@ -82,7 +82,8 @@ void check_ranks(training_state& run, dataset const& data, fit_settings const& h
 void check_run(training_state& run, char const* call);
 
 /// Errors    graph_error for a network without loss; shape_error unless the batch has the network's inputs,
-///           one target for each loss, and the same number of examples in each tensor and list.
+///           one target for each loss, and the same number of examples in each tensor and list; data_error
+///           for a weight that is negative or not finite.
 void check_batch_view(graph_view net, element_type type, batch_view const& data);
 
 /// Errors    shape_error unless the numbers of maps match the features of the network's inputs and targets;

@@ -4,6 +4,7 @@
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -456,6 +457,9 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
     if (size != 0 && size != static_cast<std::size_t>(data.count))
       refuse("the batch has the wrong number of elements in a list", list,
              text_of({data.count, ", one for each example"}), text_of({size}));
+  for (std::size_t n = 0; n < data.weights.size(); ++n)
+    checked_weight(data.weights[n],
+                   data.indices.empty() ? static_cast<std::int64_t>(n) : data.indices[n]);
 }
 
 COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const& how) {
