@@ -53,7 +53,8 @@ void train(communicator& world, tokenizer const& pieces, double tokens_per_byte,
   crops.fixed = true;
   dataset const held = token_crops(all.part(cut, all.size() - cut), crops);
 
-  schedule::one_cycle const rate{.initial = 1e-4, .peak = 5e-3, .final = 5e-4, .length = 150};
+  schedule::one_cycle const rate{
+      .initial = 1e-4, .peak = 5e-3, .final = 5e-4, .length = 150, .by = schedule::unit::step};
   training model = trainer<onednn>(transformer(chosen, pieces.size()), world, allreduce{},
                                    {.updater = adamw{.rate = rate, .beta2 = 0.99, .decay = 0.1},
                                     .normalisation = normalise::clip_global_norm{1},

@@ -27,7 +27,7 @@ static_assert(rate_schedule(0.1).is_fixed() && !halved.is_fixed());
 constexpr rate_schedule pieces = schedule::map{.values = {{0, 0.1}, {1000, 0.01}}, .by = unit::step};
 static_assert(pieces != rate_schedule(schedule::map{.values = {{0, 0.1}, {1001, 0.01}}, .by = unit::step}));
 constexpr rate_schedule warm = schedule::warm_up{.length = 5, .rate = halved};
-static_assert(warm != halved && warm == rate_schedule(schedule::warm_up{5, halved, unit::step}));
+static_assert(warm != halved && warm == rate_schedule(schedule::warm_up{5, halved, unit::epoch}));
 static_assert(rate_schedule(schedule::warm_up{.length = 0, .rate = halved}) == halved);
 static_assert(!rate_schedule(schedule::warm_up{.length = 5, .rate = 0.1}).is_fixed());
 
@@ -41,9 +41,9 @@ std::vector<rate_schedule> examples() {
           schedule::sigmoid{0.2, 0.5, 10, unit::step},
           pieces,
           schedule::cosine{0.2, 100, 0.01, true, 2, unit::step},
-          schedule::one_cycle{0.1, 0.2, 0.01, 100, 0.5, unit::epoch},
+          schedule::one_cycle{0.1, 0.2, 0.01, 100, 0.5, unit::step},
           warm,
-          schedule::warm_up{3, 0.25, unit::epoch}};
+          schedule::warm_up{3, 0.25, unit::step}};
 }
 
 // Values from PyTorch and from formulas, made by tests/golden/schedules.py. Both sides round a power or a
@@ -80,8 +80,45 @@ TEST(rate_schedule, has_the_values_of_pytorch) {
 TEST(rate_schedule, keeps_its_last_value_after_its_end) {
   EXPECT_EQ(rate_schedule(schedule::polynomial{.length = 10}).value(0, 11), 0);
   EXPECT_EQ(rate_schedule(schedule::cosine{.length = 10, .floor = 0.01}).value(0, 15), 0.01);
-  EXPECT_EQ(rate_schedule(schedule::one_cycle{.final = 0.02, .length = 10}).value(15, 0), 0.02);
+  EXPECT_EQ(rate_schedule(schedule::one_cycle{.final = 0.02, .length = 10}).value(0, 15), 0.02);
   EXPECT_EQ(pieces.value(1'000'000, 0), 0.01);
+}
+
+TEST(rate_schedule, counts_epochs_unless_told_otherwise) {
+  rate_schedule const all[]{schedule::step{},
+                            schedule::exponential{},
+                            schedule::inverse{},
+                            schedule::polynomial{.length = 5},
+                            schedule::sigmoid{},
+                            schedule::map{.values = {{0, 0.1}, {2, 0.01}}},
+                            schedule::cosine{.length = 5},
+                            schedule::one_cycle{.length = 5},
+                            schedule::warm_up{.length = 5}};
+  for (rate_schedule const& one : all) {
+    for (int epoch = 0; epoch < 5; ++epoch)
+      EXPECT_EQ(one.value(1000, epoch), one.value(0, epoch)) << one.name() << ", epoch " << epoch;
+    EXPECT_NE(one.value(0, 0), one.value(0, 3)) << one.name();
+  }
+}
+
+TEST(rate_schedule, has_the_extent_of_each_part_that_ends) {
+  auto const extents_of = [](rate_schedule const& one) {
+    std::vector<std::string> all;
+    for (rate_schedule::extent const& part : one.extents())
+      all.push_back(std::string(part.name) + ' ' + std::string(part.field) + ' '
+                    + std::to_string(static_cast<int>(part.length))
+                    + (part.by == unit::step ? " steps" : " epochs") + (part.is_decay ? ", decay" : ""));
+    return all;
+  };
+  using texts = std::vector<std::string>;
+  EXPECT_EQ(extents_of(0.1), texts());
+  EXPECT_EQ(extents_of(schedule::exponential{}), texts());
+  EXPECT_EQ(extents_of(schedule::polynomial{.length = 7}), texts{"polynomial length 7 epochs, decay"});
+  EXPECT_EQ(extents_of(schedule::cosine{.length = 7, .restarts = true, .by = unit::step}),
+            texts{"cosine length 7 steps"});
+  EXPECT_EQ(extents_of(schedule::warm_up{.length = 3, .rate = schedule::one_cycle{.length = 7}}),
+            (texts{"one_cycle length 7 epochs, decay", "warm_up length 3 epochs"}));
+  EXPECT_EQ(extents_of(pieces), texts{"map from 1001 steps"});
 }
 
 TEST(rate_schedule, supports_eight_pieces) {
@@ -93,8 +130,10 @@ TEST(rate_schedule, supports_eight_pieces) {
 }
 
 TEST(rate_schedule, starts_with_x_at_0_and_never_waits_for_its_warm_up) {
-  rate_schedule const both = schedule::warm_up{
-      .length = 4, .rate = schedule::exponential{.initial = 1, .factor = 0.5, .by = unit::step}};
+  rate_schedule const both =
+      schedule::warm_up{.length = 4,
+                        .rate = schedule::exponential{.initial = 1, .factor = 0.5, .by = unit::step},
+                        .by = unit::step};
   double const expected[] = {0.25, 0.5 * 0.5, 0.75 * 0.25, 0.125, 0.0625};
   for (int x = 0; x < 5; ++x) EXPECT_DOUBLE_EQ(both.value(x, 9), expected[x]);
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace cohort {
 
@@ -98,6 +99,17 @@ class rate_schedule {
   /// Before    check() has passed.
   double value(std::int64_t step, std::int64_t epoch) const;
 
+  /// A part of a schedule that ends: its warm-up, or a schedule with a length or with keys.
+  struct extent {
+    std::string_view name{};   ///< "cosine", "warm_up"
+    std::string_view field{};  ///< the field that sets the end: "length"
+    double length = 0;         ///< from x = 0; of restarts, the first wave; of a map, up to its last key
+    schedule::unit by{};
+    bool is_decay = false;  ///< the value after the end is that of the end of training
+  };
+  /// Returns the parts that end.
+  std::vector<extent> extents() const;
+
   /// The name in files: "cosine".
   constexpr std::string_view name() const { return row().name; }
   /// Returns whether the value never changes.
@@ -147,7 +159,7 @@ class rate_schedule {
 
   rule rule_ = rule::fixed;
   schedule::unit by_ = schedule::unit::step;
-  schedule::unit warm_up_by_ = schedule::unit::step;
+  schedule::unit warm_up_by_ = schedule::unit::epoch;
   double warm_up_ = 0;  // length; 0: no warm-up
   numbers numbers_{};
 };
@@ -161,7 +173,7 @@ namespace schedule {
 struct warm_up {
   std::int64_t length = 0;
   rate_schedule rate = 0.1;
-  unit by = unit::step;
+  unit by = unit::epoch;
 };
 
 }  // namespace schedule

@@ -7,7 +7,10 @@ namespace cohort {
 /// Formulas for a learning rate or momentum as a function of x, the number of optimizer steps or epochs so
 /// far. Each type converts to rate_schedule.
 ///
-/// Units     `by` selects steps or epochs, for x, `length`, `every`, `middle` and the keys of a map.
+/// Units     `by` selects steps or epochs (default), for x, `length`, `every`, `middle` and keys of a map.
+///           By epochs, a value changes only between two epochs. fit logs a line if a schedule with a length
+///           or with keys does not end within the run, or if a decay (polynomial, cosine without restarts,
+///           one_cycle) ends before half of the run. It does not know the steps of a stream.
 namespace schedule {
 
 /// Unit of x, counted from 0.
@@ -92,7 +95,7 @@ struct one_cycle {
   double final = 4e-7;
   std::int64_t length = 0;
   double rise = 0.3;
-  unit by = unit::step;
+  unit by = unit::epoch;
 };
 
 }  // namespace schedule

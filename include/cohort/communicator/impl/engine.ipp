@@ -175,7 +175,7 @@ COHORT_CORE_INLINE void engine::make_progress() {
     if (kept == active_.size()) return;
     active_.resize(kept);
   } catch (std::exception const& e) {
-    fail(text_of({"rank ", wire->rank(), ": ", e.what()}));
+    fail({text_of({"rank ", wire->rank(), ": ", e.what()})});
     if (lost || !threaded_) abandon();
     return;
   }
@@ -228,7 +228,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   if (one.ended.load()) return;
   std::string const who = all.empty() ? text_of({"the transport of rank ", wire->rank(), " does not respond"})
                                       : describe_stall(all, members, awaited);
-  fail(text_of({who, " (", name, ", after ", in_seconds(settings.deadline), " s)"}));
+  fail({text_of({who, " (", name, ", after ", in_seconds(settings.deadline), " s)"})});
   throw_failure();
 }
 

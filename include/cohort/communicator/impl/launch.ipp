@@ -56,7 +56,7 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
   int first = own_error_status;  // status of the first failure of a rank
   if (failure) {
     failure_report const why = failure_of(failure);
-    first = world->abort(why, why.exit_status);
+    first = world->abort(why.text, why.exit_status);
   }
   world.reset();
   std::lock_guard const lock(all.mutex);

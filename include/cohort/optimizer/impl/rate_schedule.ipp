@@ -27,6 +27,19 @@ COHORT_CORE_INLINE double rate_schedule::value(std::int64_t step, std::int64_t e
   return progress < 1 ? progress * now : now;
 }
 
+COHORT_CORE_INLINE std::vector<rate_schedule::extent> rate_schedule::extents() const {
+  std::vector<extent> all;
+  auto const add = [&](std::string_view field, double length, bool is_decay) {
+    all.push_back({name(), field, length, by_, is_decay});
+  };
+  if (rule_ == rule::polynomial) add("length", numbers_[1], true);
+  if (rule_ == rule::cosine) add("length", numbers_[1], numbers_[3] == 0);
+  if (rule_ == rule::one_cycle) add("length", numbers_[3], true);
+  if (rule_ == rule::map) add("from", numbers_[used() - 2] + 1, false);
+  if (warm_up_ > 0) all.push_back({"warm_up", "length", warm_up_, warm_up_by_});
+  return all;
+}
+
 COHORT_CORE_INLINE double rate_schedule::value_at(double x) const {
   auto const& n = numbers_;
   switch (rule_) {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -144,6 +145,7 @@ struct training_state {
   fit_loop* active_fit = nullptr;
   std::int64_t states_step = -1;        // step after which the layer states apply; −1: none
   std::pair<int, int> logged_memory{};  // batch and micro-batches of the fit whose memory was logged last
+  std::set<std::string> logged_schedules{};  // subjects of the schedule notes that were logged
 };
 
 }  // namespace cohort::detail

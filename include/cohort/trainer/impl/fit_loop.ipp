@@ -11,6 +11,7 @@
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/schedule_notes.hpp>
 #include <exception>
 #include <string>
 #include <utility>
@@ -123,8 +124,24 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   state.class_names = names;
   if (auto features = feature_names_of(data); !features.empty())
     state.preparation.feature_names = std::move(features);
+  log_schedules();
   has_common_steps_ = world.size() == 1 || data.indexed() || state.exchange_strategy->meets_each_step();
   state.active_fit = this;
+}
+
+/// Logs schedules that do not fit the run, each once per training.
+COHORT_CORE_INLINE void fit_loop::log_schedules() const {
+  if (!state_.settings.log || how_.epochs == 0) return;
+  training_position const& at = state_.position;
+  run_extent extent{.epochs = at.epoch + how_.epochs};
+  if (std::int64_t const per_epoch = data_->batches.batches(); per_epoch >= 0)
+    extent.steps = at.step + how_.epochs * per_epoch - steps_at(at.position);
+  for (schedule_note const& one : schedule_notes(state_.settings, extent))
+    if (state_.logged_schedules.insert(one.subject).second) state_.settings.log(one.text);
+}
+
+COHORT_CORE_INLINE std::int64_t fit_loop::steps_at(std::int64_t position) const {
+  return how_.sharding == sharding::local ? position / how_.batch : position / examples_per_step();
 }
 
 COHORT_CORE_INLINE int training_state::batch_of_fit() const {
@@ -248,10 +265,7 @@ COHORT_CORE_INLINE fit_loop::after_step fit_loop::run_step(epoch_report& epoch) 
   if (step.has_ended()) return after_step::next_epoch;  // a stream without examples left
 
   training_position& position = state_.position;
-  std::int64_t const step_in_epoch = batches.batches() < 0 ? -1
-                                     : how_.sharding == sharding::local
-                                         ? position.position / how_.batch
-                                         : position.position / examples_per_step();
+  std::int64_t const step_in_epoch = batches.batches() < 0 ? -1 : steps_at(position.position);
   bool const counts = has_common_steps_ || data->count > 0;
   runner_.count(step);
   if (counts) last_step_ = position.step;
