@@ -166,10 +166,8 @@ TEST(onnx_model, refuses_every_part_of_a_file) {
   made.nodes.push_back({"Relu", {"x"}, {"y"}, {}, "", ""});
   made.initializers.push_back(onnx_tensor::of("w", {2}, {1, 2}));
   std::string const bytes = write_onnx_model(made);
-  for (std::size_t size = 0; size + 1 < bytes.size(); ++size) try {
-      read_onnx_model(bytes.substr(0, size), "a");
-    } catch (data_error const&) {
-    }
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_NE(refused(std::string_view(bytes).substr(0, size)), "") << size;
 }
 
 }  // namespace onnx_model_test
