@@ -745,12 +745,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::masking(call co
   expect_rank(c, 2);
   (void)c.fields.find({"mask_value"});  // padding_of
   keras_value const& x = only(c);
-  graph_view const net = net_.view();
-  if (net.kind(id_of(x)) != kind_of<padded_input>)
+  int const id = id_of(x);
+  if (net_.view().kind(id) != kind_of<padded_input>)
     refuse("a mask begins at an input of the network in Cohort",
            "Masking directly behind an Input that nothing else reads",
-           "a tensor of the layer " + net.name(id_of(x)));
-  keras_value made = like(x, record(zero_masked{}, {id_of(x)}));
+           "a tensor of the layer " + net_.view().name(id));
+  keras_value made = like(x, record(zero_masked{}, {id}));
   made.has_zero_padding = true;
   return {made};
 }

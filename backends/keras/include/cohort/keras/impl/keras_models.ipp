@@ -870,9 +870,10 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::translate_funct
     return found;
   };
   auto const check_masks = [&](std::vector<keras_reference> const& of, keras_value const& input) {
-    graph_view const net = net_.view();
-    int const begin = net_.view()[id_of(input)].mask;
+    int const read = id_of(input);  // may record a layer, as origins_of does
     auto const origins = origins_of(of);
+    graph_view const net = net_.view();
+    int const begin = net[read].mask;
     bool is_same = begin >= 0 && !origins.empty();
     for (auto const& [id, padding] : origins) {
       if (!is_same) break;
