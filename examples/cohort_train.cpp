@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,8 +55,8 @@ constexpr char const* help =
   --resume           the same as --set output.resume=true: starts from the newest checkpoint
   --max-bytes SIZE   sets training.max_bytes, the limit of a rank's memory for training: bytes, or a number with
                      K, M, G or T (powers of 1024), such as 512M; 0: none
-  --preflight        checks hosts and network before training, and prints latency and bandwidth of every pair of
-                     ranks
+  --preflight        checks hosts, network, settings, memory and disk before training, and prints latency and
+                     bandwidth of every pair of ranks
   --print-config     prints the document with all fields, as JSON, and ends
   --print-schema     prints the JSON Schema of documents, and ends
   --help             prints this text
@@ -332,7 +333,8 @@ void resume(cohort::training& training, run_document const& run, document_data c
 }
 
 /// Runs one rank. Returns its exit status.
-int run_rank(run_document const& run, cohort::communicator& world, document_data const& data) {
+int run_rank(run_document const& run, bool preflight, cohort::communicator& world,
+             document_data const& data) {
   bool const prints = world.rank() == 0;
   cohort::dataset const* const test = data.test ? &*data.test : nullptr;
   if (prints) reference_program::print_data(data.notice, data.where, data.train, test, "examples");
@@ -371,11 +373,12 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   }
   cohort::evaluation_settings evaluation = run.evaluation;
   evaluation.sharding = run.fit.sharding;
-  reference_program::monitors const shown({.tensorboard = run.output.tensorboard,
-                                           .html_report = run.output.html_report,
-                                           .title = "cohort-train"},
-                                          training, data.train, test, evaluation, how);
+  reference_program::monitors const shown(
+      {.tensorboard = run.output.tensorboard, .html_report = run.output.html_report, .title = "cohort-train"},
+      training, data.train, test, evaluation, how);
   shown.add_to(how.listeners);
+  if (preflight)
+    reference_program::check_run(training, data.train, how, run.output.checkpoints, run.output.keep);
   cohort::fit_report const fitted = training.fit(data.train, how);
   if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
 
@@ -394,9 +397,21 @@ int run_rank(run_document const& run, cohort::communicator& world, document_data
   }
   if (!run.output.model.empty()) reference_program::save(training, run.output.model);
   if (prints && !run.output.report.empty())
-    cohort::io::write_file(run.output.report, json_report(run, training, fitted, results, totals, skipped,
-                                                     data.rows));
-  return 0;
+    cohort::io::write_file(run.output.report,
+                           json_report(run, training, fitted, results, totals, skipped, data.rows));
+  return reference_program::report_failed_saves(training, saving ? &*saving : nullptr);
+}
+
+/// Refuses outputs that cannot be written, on rank 0.
+void require_outputs(cohort::output_settings const& output, cohort::communicator const& world) {
+  if (world.rank() != 0) return;
+  reference_program::output_place const checkpoints{output.checkpoints, "output.checkpoints", true};
+  reference_program::require_writable({{output.model, "output.model"},
+                                       {output.report, "output.report"},
+                                       {output.tensorboard, "output.tensorboard", true},
+                                       {output.html_report, "output.html_report"},
+                                       checkpoints});
+  reference_program::require_no_checkpoints(checkpoints, output.resume);
 }
 
 /// Refuses data whose preparation each rank learns from its own files: tables and texts.
@@ -404,8 +419,10 @@ void require_equal_preparation(run_document const& run) {
   bool const learns = std::holds_alternative<cohort::table_source>(run.data)
                       || std::holds_alternative<cohort::text_source>(run.data);
   if (learns && run.fit.sharding == cohort::sharding::local)
-    throw usage_error("training.sharding: expected global for a table or a text, whose classes and tokens come from one file, got "
-                      "local; use idx, images, series or records");
+    throw usage_error(
+        "training.sharding: expected global for a table or a text, whose classes and tokens come from one "
+        "file, got "
+        "local; use idx, images, series or records");
 }
 
 /// The preparation of tables in the model from whose parameters training starts.
@@ -420,16 +437,7 @@ int train(run_document const& run, bool preflight, int argc, char** argv) {
       .backend = "backend", .ranks = "ranks.count", .communicator = "ranks.communicator"};
   cohort::output_settings const& output = run.output;
   reference_program::require_backend(run.backend, fields);
-  reference_program::require_writable({{output.model, "output.model"},
-                                       {output.report, "output.report"},
-                                       {output.tensorboard, "output.tensorboard", true},
-                                       {output.html_report, "output.html_report"},
-                                       {output.checkpoints, "output.checkpoints", true}});
-  if (!output.checkpoints.empty() && !output.resume && cohort::has_checkpoints(output.checkpoints))
-    throw usage_error("output.checkpoints: " + output.checkpoints
-                      + " contains a checkpoint: expected --resume to continue from it, or another folder");
   require_equal_preparation(run);
-  document_data const data = cohort_train::load(run.data, run.training.seed, preparation_of(run.network));
   auto const seconds = [](std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1e3; };
   reference_program::options const how{.ranks = run.ranks.count,
                                        .communicator = run.ranks.communicator,
@@ -437,7 +445,15 @@ int train(run_document const& run, bool preflight, int argc, char** argv) {
                                        .checkpoints = output.checkpoints,
                                        .deadline = seconds(run.ranks.deadline),
                                        .heartbeat = seconds(run.ranks.heartbeat)};
-  auto const body = [&](cohort::communicator& world) { return run_rank(run, world, data); };
+  std::optional<document_data> data;  // as in the reference programs: loaded after the ranks have joined
+  std::once_flag is_loaded;
+  auto const body = [&](cohort::communicator& world) {
+    require_outputs(output, world);
+    std::call_once(is_loaded, [&] {
+      data.emplace(cohort_train::load(run.data, run.training.seed, preparation_of(run.network)));
+    });
+    return run_rank(run, preflight, world, *data);
+  };
   return reference_program::launch(how, argc, argv, body, fields);
 }
 
@@ -464,7 +480,7 @@ int main(int argc, char** argv) {
   try {
     return train(run, preflight, argc, argv);
   } catch (usage_error const& mistake) {
-    return print_error(mistake, 2);
+    return print_error(mistake, reference_program::usage_status);
   } catch (cohort::communicator_error const& problem) {
     return print_error(problem, problem.exit_status());
   } catch (std::exception const& problem) {

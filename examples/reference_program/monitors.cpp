@@ -25,4 +25,8 @@ void monitors::add_to(std::vector<cohort::listener*>& all) const {
   if (report_) all.push_back(report_.get());
 }
 
+void monitors::show(char const* curve, std::int64_t step, double value) const {
+  if (board_) board_->scalar(curve, step, value);
+}
+
 }  // namespace reference_program

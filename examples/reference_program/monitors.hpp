@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/data/dataset.hpp>
 #include <cohort/trainer/evaluation_settings.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ class monitors {
   ~monitors();
 
   void add_to(std::vector<cohort::listener*>& all) const;
+  /// Adds a point to a curve of TensorBoard, such as "validation/accuracy".
+  void show(char const* curve, std::int64_t step, double value) const;
 
  private:
   std::unique_ptr<cohort::tensorboard_listener> board_;

@@ -168,7 +168,8 @@ constexpr char const* after_data = R"(
   --communicator NAME  auto, self, threads, mpi, nccl (mpi, with gradients sent between GPUs) or tcp; auto: mpi under
                    mpirun, tcp if $COHORT_JOIN or torchrun gives an address, otherwise threads for more than one rank
                    (auto)
-  --preflight      checks hosts and network before training, and prints latency and bandwidth of every pair of ranks
+  --preflight      checks hosts, network, settings, memory and disk before training, and prints latency and
+                   bandwidth of every pair of ranks
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      type of the exchanged gradients with allreduce: f32 or bf16 (f32)
   --overlap-next-forward   overlaps the allreduce of the last layers' gradients with the next step's forward pass

@@ -80,7 +80,10 @@ struct program_text {
   char const* flags = nullptr;     ///< names of the flags that exist, each between spaces; null: all
 };
 
-/// Thrown for invalid flags. The message is one sentence; the exit status is 2.
+/// Exit status of a program whose flags are invalid.
+inline constexpr int usage_status = 2;
+
+/// Thrown for invalid flags. The message is one sentence; the exit status is usage_status.
 struct usage_error final : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -24,6 +24,7 @@
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/forecast.hpp>
+#include <cohort/trainer/preflight_fit.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/timeline.hpp>
 #include <cohort/trainer/tune.hpp>
@@ -47,6 +48,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,7 +100,7 @@ std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::c
 }
 
 /// Evaluates after every epoch and after every `every` steps, and sums the seconds of training without
-/// evaluation.
+/// evaluation. `shown`: receives the accuracies; may be null.
 struct evaluations final : cohort::listener {
   struct point {
     std::int64_t step;
@@ -112,6 +114,7 @@ struct evaluations final : cohort::listener {
   std::optional<cohort::classification_report> last{};
   std::vector<point> curve{};
   double seconds = 0;  // of completed epochs
+  monitors const* shown = nullptr;
 
   evaluations(cohort::dataset images, cohort::evaluation_settings settings, std::int64_t every_steps)
       : test(std::move(images)), how(settings), every(every_steps) {}
@@ -133,6 +136,9 @@ struct evaluations final : cohort::listener {
   void evaluate(cohort::training& training, double after, char const* what, std::int64_t number) {
     last = training.evaluate(test, how);
     curve.push_back({training.step(), after, last->accuracy().value_or(0)});
+    if (shown) shown->show("validation/accuracy", training.step(), curve.back().accuracy);
+    if (shown && how.top > 1)
+      shown->show("validation/top_accuracy", training.step(), last->top_accuracy().value_or(0));
     if (training.world().rank() != 0) return;
     std::printf("%s %lld: accuracy %.2f %%", what, static_cast<long long>(number),
                 100 * curve.back().accuracy);
@@ -242,10 +248,12 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   cohort::fit_settings how{
       .batch = chosen.batch, .epochs = static_cast<int>(epochs_left), .prefetch = what.prefetch};
   monitors const shown(
-      {.tensorboard = chosen.tensorboard, .html_report = chosen.html_report, .title = what.text.name}, training,
-      images.train, &images.test, results.how, how);
+      {.tensorboard = chosen.tensorboard, .html_report = chosen.html_report, .title = what.text.name},
+      training, images.train, &images.test, results.how, how);
   shown.add_to(listeners);
+  results.shown = &shown;
   how.listeners = std::move(listeners);
+  if (chosen.preflight) check_run(training, images.train, how, chosen.checkpoints, chosen.keep);
   cohort::fit_report const fitted = training.fit(images.train, how);
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
@@ -276,11 +284,10 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
     std::fflush(stdout);
   }
   if (!chosen.save.empty()) save(training, chosen.save);  // last, so that the results are printed if it fails
-  if (!prints) return 0;
-  if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
-  if (!chosen.json.empty())
+  if (prints && !trace.empty()) cohort::io::write_file(chosen.trace, trace);
+  if (prints && !chosen.json.empty())
     cohort::io::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, totals));
-  return 0;
+  return report_failed_saves(training, saving ? &*saving : nullptr);
 }
 
 #if HAS_CUDNN
@@ -388,6 +395,15 @@ void check_master(std::string const& host) {
         + host + "'"};
 }
 
+/// Prints the problems and tables of preflight on rank 0.  Errors: setting_error if the job cannot run.
+void print_preflight(cohort::communicator& world, char const* what, cohort::preflight_report const& found) {
+  if (world.rank() == 0)
+    std::fprintf(stderr, "preflight: %s%d ranks (%s)\n%s", what, world.size(),
+                 std::string(world.name()).c_str(), found.text().c_str());
+  world.barrier();  // a rank that throws ends the others, also before rank 0 has printed
+  found.require_none();
+}
+
 /// Returns the folder that must be writable so that the path can be written.
 std::filesystem::path writable_folder(std::filesystem::path const& path, bool is_folder) {
   namespace fs = std::filesystem;
@@ -399,21 +415,40 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
   return folder;
 }
 
-/// Prints what preflight has found out.  Errors: setting_error if the job cannot run.
+/// Checks hosts and network.  Errors: setting_error if the job cannot run.
 void check_hosts(cohort::communicator& world, options const& chosen) {
   std::string const folder =
       chosen.checkpoints.empty() ? "" : writable_folder(chosen.checkpoints, true).string();
-  cohort::preflight_report const found = cohort::preflight(
-      world, {.folder = folder, .memory = chosen.max_bytes.value_or(0)});
-  if (world.rank() == 0) std::fprintf(stderr, "preflight: %d ranks (%s)\n%s", world.size(),
-                                      std::string(world.name()).c_str(), found.text().c_str());
-  found.require_none();
+  print_preflight(world, "hosts of ", cohort::preflight(world, {.folder = folder}));
+}
+
+/// Returns the error number if no file can be made in a folder; 0 if one can.
+int failure_to_write(std::string const& folder) {
+  std::string name = folder + "/cohort-XXXXXX";
+  int const file = ::mkstemp(name.data());
+  if (file < 0) return errno;
+  ::close(file);
+  ::unlink(name.c_str());
+  return 0;
+}
+
+/// The places that the flags name, checked on rank 0.
+void require_outputs(options const& chosen, cohort::communicator const& world) {
+  if (world.rank() != 0) return;
+  output_place const checkpoints{chosen.checkpoints, "--checkpoints", true};
+  require_writable({{chosen.save, "--save"},
+                    {chosen.json, "--json"},
+                    {chosen.trace, "--trace"},
+                    {chosen.tensorboard, "--tensorboard", true},
+                    {chosen.html_report, "--html-report"},
+                    {chosen.features, "--features"},
+                    checkpoints});
+  require_no_checkpoints(checkpoints, chosen.resume);
 }
 
 }  // namespace
 
 void require_writable(std::initializer_list<output_place> places) {
-  if (!has_rank_0()) return;
   for (output_place const& one : places) {
     if (one.path.empty()) continue;
     std::error_code unknown;
@@ -421,12 +456,19 @@ void require_writable(std::initializer_list<output_place> places) {
     if (!one.is_folder && (one.path.back() == '/' || std::filesystem::is_directory(one.path, unknown)))
       throw usage_error{setting + ": expected a file, got the folder '" + one.path + "'"};
     std::string const folder = writable_folder(one.path, one.is_folder).string();
-    bool const is_there = std::filesystem::is_directory(folder, unknown);
-    if (is_there && ::access(folder.c_str(), W_OK | X_OK) == 0) continue;
-    int const why = is_there ? errno : std::filesystem::exists(folder, unknown) ? ENOTDIR : ENOENT;
-    throw usage_error{setting + ": expected a folder that can be written, got '" + folder
-                      + "': " + std::strerror(why)};
+    int const why = std::filesystem::is_directory(folder, unknown) ? failure_to_write(folder)
+                    : std::filesystem::exists(folder, unknown)     ? ENOTDIR
+                                                                   : ENOENT;
+    if (why != 0)
+      throw usage_error{setting + ": expected a folder that can be written, got '" + folder
+                        + "': " + std::strerror(why)};
   }
+}
+
+void require_no_checkpoints(output_place const& checkpoints, bool resumes) {
+  if (!resumes && !checkpoints.path.empty() && cohort::has_checkpoints(checkpoints.path))
+    throw usage_error{std::string(checkpoints.setting) + ": " + checkpoints.path
+                      + " contains a checkpoint: expected --resume to continue from it, or another folder"};
 }
 
 std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {
@@ -455,9 +497,14 @@ int launch(options const& chosen, int argc, char** argv,
 #if HAS_NCCL
     if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
 #endif
-    if (chosen.preflight) check_hosts(between_gpus ? *between_gpus : world, chosen);
-    int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
-    if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
+    try {
+      if (chosen.preflight) check_hosts(between_gpus ? *between_gpus : world, chosen);
+      int const rank_status = body_of_rank(between_gpus ? *between_gpus : world);
+      if (world.rank() == 0 || world.name() == "mpi" || world.name() == "tcp") status = rank_status;
+    } catch (usage_error const& mistake) {
+      world.abort(mistake.what(), usage_status);
+      throw;
+    }
   };
 #if HAS_TCP
   // The variables of Cohort precede those of launchers: cohort-run may have been started by srun.
@@ -542,6 +589,30 @@ void print_totals(cohort::training& training, cohort::fit_report const& fitted, 
     std::printf("exchange by rank 0: %s\n", text.c_str());
 }
 
+int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving) {
+  if (!saving || saving->failures() == 0) return 0;
+  if (training.world().rank() == 0)
+    std::fprintf(stderr, "%lld checkpoints could not be saved (%s); %s%s\n",
+                 static_cast<long long>(saving->failures()),
+                 saving->last_error().empty() ? "the last one was" : saving->last_error().c_str(),
+                 saving->newest().empty() ? "none was saved" : "the newest one is ",
+                 saving->newest().c_str());
+  return saving->last_error().empty() ? 0 : 1;
+}
+
+void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
+               std::string const& checkpoints, int keep) {
+  cohort::preflight_settings what;
+  if (!checkpoints.empty()) {
+    what.folder = writable_folder(checkpoints, true).string();
+    // A new checkpoint is complete before the oldest one is removed. A resumed run has some already.
+    cohort::run_memory const memory = training.memory_of(train, how);
+    auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
+    what.disk = static_cast<std::uint64_t>(keep + 1 - present) * (memory.parameters + memory.updater_state);
+  }
+  print_preflight(training.world(), "the run on ", preflight_fit(training, train, how, what));
+}
+
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {
   auto const step = static_cast<long long>(training.step());
   bool const prints = training.world().rank() == 0;
@@ -577,16 +648,10 @@ int guarded(program_text const& text, options const& defaults, int argc, char** 
       return 0;
     }
     check_master(chosen.master);
-    require_writable({{chosen.save, "--save"},
-                      {chosen.json, "--json"},
-                      {chosen.trace, "--trace"},
-                      {chosen.tensorboard, "--tensorboard", true},
-                      {chosen.html_report, "--html-report"},
-                      {chosen.features, "--features"}});
     return work(chosen);
   } catch (usage_error const& mistake) {
     print_error(mistake);
-    return 2;
+    return usage_status;
   } catch (cohort::communicator_error const& problem) {
     print_error(problem);
     return problem.exit_status();
@@ -602,20 +667,26 @@ int run_ranks(program_text const& text, options const& defaults, int argc, char*
               std::function<int(options const&, cohort::communicator&)> const& body) {
   return guarded(text, defaults, argc, argv, [&](options& chosen) {
     if (chosen.rate == 0) chosen.rate = defaults.rate;
-    return launch(chosen, argc, argv, [&](cohort::communicator& world) { return body(chosen, world); });
+    return launch(chosen, argc, argv, [&](cohort::communicator& world) {
+      require_outputs(chosen, world);
+      return body(chosen, world);
+    });
   });
 }
 
 int run(program const& what, int argc, char** argv) {
   return guarded(what.text, what.defaults, argc, argv, [&](options& chosen) {
     if (chosen.rate == 0) chosen.rate = chosen.original ? what.original_rate : what.defaults.rate;
-    if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
-      throw usage_error{"--checkpoints: " + chosen.checkpoints
-                        + " contains a checkpoint: expected --resume to continue from it, or another folder"};
     factory_for(chosen.backend);  // throws before any work starts
-    sets const data = what.data(chosen);
-    return launch(chosen, argc, argv,
-                  [&](cohort::communicator& world) { return run_rank(what, chosen, world, data); });
+    // Loaded after the ranks have joined, so that all end at once, with one status, if a host has no data.
+    // Ranks that are threads share the data.
+    std::optional<sets> data;
+    std::once_flag is_loaded;
+    return launch(chosen, argc, argv, [&](cohort::communicator& world) {
+      require_outputs(chosen, world);
+      std::call_once(is_loaded, [&] { data.emplace(what.data(chosen)); });
+      return run_rank(what, chosen, world, *data);
+    });
   });
 }
 

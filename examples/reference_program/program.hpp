@@ -75,9 +75,12 @@ struct output_place {
   bool is_folder = false;
 };
 
-/// Throws usage_error for a place that cannot be written: before a long run instead of after it. Only rank 0
-/// checks, because only its host needs the folders.
+/// Throws usage_error for a place that cannot be written: before a long run instead of after it. Rank 0 calls
+/// it, because only its host needs the folders.
 void require_writable(std::initializer_list<output_place> places);
+
+/// Throws usage_error if a run that does not resume would write to a folder with checkpoints.
+void require_no_checkpoints(output_place const& checkpoints, bool resumes);
 
 /// Returns the autotuner of this program's backends, for `batch` examples per rank.
 std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world);
@@ -107,12 +110,25 @@ struct run_totals {
 void print_totals(cohort::training& training, cohort::fit_report const& fitted, run_totals const& totals,
                   std::string const& strategy);
 
+/// Prints on rank 0 how many checkpoints could not be saved. Returns the exit status of a run that has ended,
+/// the same on every rank: 0, or 1 if its last checkpoint could not be saved. `saving` is null without
+/// checkpoints.
+int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving);
+
+/// With --preflight: checks the run before fit, and prints what was found. `keep`: the number of checkpoints.
+/// Collective.
+///
+/// Errors    setting_error on every rank if the run cannot begin.
+void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
+               std::string const& checkpoints, int keep);
+
 /// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
 /// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
 /// Calls `body` on the ranks that `chosen` requests. The exit status is the result of rank 0 if ranks are
-/// threads, and of this process's rank under MPI.
+/// threads, and of this process's rank under MPI or TCP. If the body of a rank throws usage_error, all ranks
+/// end with status 2.
 int launch(options const& chosen, int argc, char** argv,
            std::function<int(cohort::communicator&)> const& body, setting_names const& named = {});
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cohort/communicator/launch.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -83,6 +84,18 @@ TEST(launch, gives_the_errors_of_the_other_ranks_the_status_of_the_cause) {
                                }),
                std::runtime_error);
   EXPECT_EQ(statuses, (std::vector{1, 1, 0}));
+}
+
+TEST(launch, takes_a_message_of_the_wrong_size_for_an_error_of_the_program) {
+  try {
+    launch<threads>(2, [](communicator& world) {
+      std::vector<float> x(world.rank() == 0 ? 100 : 200);
+      world.allreduce(std::span(x));
+    });
+    FAIL() << "nothing thrown";
+  } catch (communicator_error const& e) {
+    EXPECT_EQ(e.exit_status(), 1) << e.what();
+  }
 }
 
 TEST(launch, reports_exceptions_not_derived_from_std_exception) {

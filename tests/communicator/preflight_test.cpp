@@ -35,7 +35,8 @@ TEST(preflight, in_its_rounds_each_rank_meets_each_other_one_once) {
 TEST(preflight, measures_every_pair_in_both_directions) {
   for (int const size : {1, 2, 3, 4})
     launch<threads>(size, [&](communicator& world) {
-      preflight_report const report = preflight(world, {.folder = "/tmp", .disk = 1, .run = "a", .probe = 4096});
+      preflight_report const report =
+          preflight(world, {.folder = "/tmp", .disk = 1, .run = {{"rate", "1"}}, .probe = 4096});
       EXPECT_EQ(report.problems, std::vector<std::string>());
       EXPECT_NO_THROW(report.require_none());
       ASSERT_EQ(report.ranks.size(), static_cast<std::size_t>(size));
@@ -57,16 +58,49 @@ TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
   launch<threads>(2, [](communicator& world) {
     std::string const odd = world.rank() == 1 ? "/no such folder" : "/tmp";
     preflight_report const report =
-        preflight(world, {.folder = odd, .disk = std::uint64_t{1} << 60, .memory = std::uint64_t{1} << 60,
-                          .run = world.rank() == 1 ? "rate 2" : "rate 1", .probe = 1});
+        preflight(world, {.folder = odd,
+                          .disk = std::uint64_t{1} << 60,
+                          .memory = std::uint64_t{1} << 60,
+                          .run = {{"rate", world.rank() == 1 ? "0.2" : "0.1"}, {"seed", "7"}},
+                          .probe = 1});
     std::string const all = report.text();
-    expect_parts(all, {"different settings of the run: rate 1 on rank 0; rate 2 on rank 1"});
+    expect_parts(
+        all,
+        {"the ranks of this run differ (rate): 0.1 on rank 0; 0.2 on rank 1; start all ranks with the same"});
     expect_parts(all, {"cannot write in "});
     expect_parts(all, {"No such file"});
     expect_parts(all, {"2 ranks need 2305843009214 MB of memory"});
     expect_parts(all, {"free, expected 1152921504607 MB"});
     EXPECT_EQ(report.problems.size(), 4U);
     EXPECT_THROW(report.require_none(), setting_error);
+  });
+}
+
+TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
+  preflight_report report;
+  std::vector<detail::rank_facts> all;
+  for (std::uint64_t const needed : {300'000'000, 900'000'000, 1'300'000'000}) {
+    all.push_back({.needed_memory = needed});
+    all.back().its.memory = 1'250'000'000;
+    all.back().its.host = all.size() < 3 ? "a" : "b";
+    report.ranks.push_back(all.back().its);
+  }
+  detail::judge(report, all, {}, "tcp");
+  ASSERT_EQ(report.problems.size(), 1U);
+  expect_parts(report.problems[0], {"rank 2 (b): 1 rank needs 1300 MB of memory, and 1250 MB are available"});
+  all[0].needed_memory = 400'000'000;
+  detail::judge(report, all, {}, "tcp");
+  expect_parts(report.problems.at(1), {"rank 0 (a): 2 ranks need 1300 MB of memory"});
+}
+
+TEST(preflight, measures_no_pair_without_a_probe) {
+  launch<threads>(2, [&](communicator& world) {
+    std::uint64_t const before = world.sent().messages_sent;
+    preflight_report const report = preflight(world, {.run = {{"rate", "1"}}, .probe = 0});
+    EXPECT_TRUE(report.pairs.empty());
+    EXPECT_EQ(report.problems, std::vector<std::string>());
+    EXPECT_LT(world.sent().messages_sent - before, 10U);
+    EXPECT_EQ(report.text().find("latency"), std::string::npos);
   });
 }
 

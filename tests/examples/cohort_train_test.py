@@ -280,6 +280,24 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(refused("model", self.folder + "/"), "cohort-train: output.model: expected a file, got the folder ''\n")
         self.assertIn("cannot open", self.refused(*late, "--set", f"output.checkpoints={self.folder}/new/folder", status=1))
 
+    def test_preflight_checks_hosts_and_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ("--ranks", "2", "--preflight", "--set", f"output.checkpoints={folder}/kept")
+            done = self.run_it(self.write(SMALL), *flags)
+            for part in ("preflight: hosts of 2 ranks (threads)\n", "latency", "preflight: the run on 2 ranks (threads)\n"):
+                self.assertIn(part, done.stderr)
+            self.assertNotIn("problem", done.stderr)
+            full = self.run_it(self.write(SMALL), *flags, "--set", "output.keep=1000000000", expect=1)
+            self.assertRegex(full.stderr, rf"problem: rank 0 \(.*\): {folder} has \d+ MB free, expected \d+ MB; delete files there\n")
+            self.assertNotIn("epoch", full.stdout)
+
+    def test_counts_checkpoints_that_could_not_be_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = ("--set", f"output.checkpoints={folder}/kept", "--set", "output.checkpoint_every=2")
+            done = self.run_it(self.write(SMALL), *kept, expect=1, before=("bash", "-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""))
+            self.assertRegex(done.stderr, r"(?m)^\d+ checkpoints could not be saved \(.*\); none was saved$")
+            self.assertIn("checksum", done.stdout)
+
     def test_prints_results_before_it_saves(self):
         blocked = pathlib.Path(self.folder, "blocked")
         blocked.mkdir()

@@ -74,7 +74,7 @@ class ranks(unittest.TestCase):
         self.refuse(("--data", fewer), "the ranks' data sets differ \\(fit\\): ")
 
     def test_refuse_to_exchange_nothing(self):
-        done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=1,
+        done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=2,
                            folder=self.folder)
         self.assertIn("--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'", done.stderr)
 

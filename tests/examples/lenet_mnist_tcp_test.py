@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import lenet_mnist_program as program
@@ -24,12 +25,13 @@ class processes(unittest.TestCase):
         self.folder = self.scratch.name
         self.flags = ("--data", program.write_digits(os.path.join(self.folder, "digits"), train=640), "--epochs", "2")
 
-    def start(self, count, *flags, **environment):
-        """The statuses and error messages of `count` processes, and the report."""
+    def start(self, count, *flags, odd=(), **environment):
+        """The statuses and error messages of `count` processes, and the report. `odd`: further flags of the last one."""
         path = os.path.join(self.folder, "tcp.json")
         given = dict(os.environ, COHORT_JOIN=f"127.0.0.1:{free_port()}", COHORT_RANKS=str(count), OMP_NUM_THREADS="1", **environment)
-        started = [subprocess.Popen([program.PROGRAM, *self.flags, *flags, "--json", path], env=given, cwd=self.folder, text=True,
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(count)]
+        started = [subprocess.Popen([program.PROGRAM, *self.flags, *flags, "--json", path, *(odd if rank == count - 1 else ())],
+                                    env=dict(given, COHORT_RANK=str(rank)), cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE) for rank in range(count)]
         ended = [(one.communicate(timeout=120)[1], one.returncode) for one in started]
         if all(status == 0 for _, status in ended):
             with open(path, encoding="utf-8") as file:
@@ -57,6 +59,41 @@ class processes(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"\[1\] (cannot join the rendezvous|not all processes of the job have joined)")
         self.assertNotIn("accuracy", done.stdout)
+
+    def all_fail(self, status, said, *flags, count=3, **more):
+        """All processes fail with this status, long before the deadline of 120 s, and say why."""
+        begin = time.monotonic()
+        ended, _ = self.start(count, *flags, **more)
+        self.assertEqual([code for _, code in ended], count * [status], ended)
+        self.assertLess(time.monotonic() - begin, 60)
+        for text, _ in ended:
+            self.assertIn(said, text)
+        return ended
+
+    def test_end_with_the_status_of_the_first_failure(self):
+        self.all_fail(1, "not finite", "--rate", "1e9")
+        self.all_fail(1, "MNIST not found (/no/such)", odd=("--data", "/no/such"))
+        self.all_fail(1, "the ranks of this run differ (settings): ", odd=("--rate", "0.1"))
+        self.all_fail(2, "expected a folder that can be written, got '/proc/self/no'", "--save", "/proc/self/no/model")
+        file = os.path.join(self.folder, "file")
+        open(file, "w", encoding="utf-8").close()
+        self.all_fail(2, "--checkpoints: expected a folder that can be written", "--checkpoints", file + "/kept")
+
+    def test_preflight_compares_the_runs_of_the_ranks(self):
+        flags = ("--preflight", "--checkpoints", os.path.join(self.folder, "kept"))
+        ended, _ = self.start(2, *flags)
+        self.assertEqual([status for _, status in ended], [0, 0], ended)
+        self.assertIn("preflight: hosts of 2 ranks (tcp)\n", ended[0][0])
+        self.assertIn("preflight: the run on 2 ranks (tcp)\n", ended[0][0])
+        self.assertNotIn("problem", ended[0][0])
+        few = ("--preflight",)
+        for odd, name in ((("--rate", "0.1"), "settings"), (("--seed", "9"), "seed"), (("--batch", "16"), "batch"),
+                          (("--strategy", "averaging"), "strategy")):
+            ended = self.all_fail(1, "the job cannot run on these hosts (preflight)", *few, odd=odd, count=2)
+            self.assertRegex(ended[0][0], rf"(?m)^problem: the ranks of this run differ \({name}\): .* on rank 0; .* on rank 1; start all")
+        fewer = program.write_digits(os.path.join(self.folder, "fewer"), train=320)
+        ended = self.all_fail(1, "preflight", *few, odd=("--data", fewer), count=2)
+        self.assertRegex(ended[0][0], r"problem: the ranks of this run differ \(data set\): 640 examples, .* 320 examples, ")
 
     def test_report_flags_that_do_not_fit(self):
         ended, _ = self.start(1, "--ranks", "2")

@@ -59,8 +59,20 @@ class lenet_mnist(unittest.TestCase):
         for part in ("lenet_mnist", "<svg", "precision", "activations", "conv2d", "</html>"):
             self.assertIn(part, text)
         self.assertAlmostEqual(shown["accuracy"], plain["accuracy"], delta=0.1)
-        for flag, path in (("--tensorboard", f"{page}/board"), ("--html-report", "/no/such/page.html")):
-            self.assertIn(flag + ": expected a folder that can be written", run(*self.few, flag, path, expect=2).stderr)
+        for tag in (b"validation/accuracy", b"train/loss", b"update_ratio/"):
+            self.assertIn(tag, files[0].read_bytes())  # a run of a few steps
+        for flag, path in (("--tensorboard", f"{page}/board"), ("--html-report", "/no/such/page.html"), ("--checkpoints", f"{page}/kept"),
+                           ("--save", "/proc/self/no/model"), ("--json", "/no/such/a.json"), ("--trace", "/no/such/a.json")):
+            done = run(*self.few, flag, path, expect=2)
+            self.assertIn(flag + ": expected a folder that can be written", done.stderr)
+            self.assertNotIn("epoch", done.stdout)
+
+    def test_counts_checkpoints_that_could_not_be_saved(self):
+        kept = os.path.join(self.folder.name, "kept")
+        limited = ("bash", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"")  # files of at most 8 KiB
+        done = program.run(*self.few, "--epochs", "1", "--checkpoints", kept, "--save-every", "10", before=limited, expect=1)
+        self.assertRegex(done.stderr, r"(?m)^2 checkpoints could not be saved \(.*kept.*\); none was saved$")
+        self.assertIn("checksum", done.stdout)  # the results are printed
 
     def test_limits_memory_by_flag_or_environment(self):
         few = (*self.few, "--epochs", "1")

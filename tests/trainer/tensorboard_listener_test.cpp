@@ -59,6 +59,11 @@ std::map<std::string, std::map<std::int64_t, float>> values_of(scratch_folder co
   return found;
 }
 
+std::string content_of(scratch_folder const& folder) {
+  auto const bytes = io::read_file(folder / folder.names().at(0));
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
 /// Trains 2 epochs of 4 examples and returns the checksum of the parameters.
 std::string train(std::vector<listener*> listeners, int batch = 1) {
   auto run = trainer<reference<float>>(tiny, {.updater = sgd{.rate = 0.5}, .seed = 3});
@@ -99,6 +104,62 @@ TEST(tensorboard_listener, compares_each_step_with_the_one_before_it) {
   }
 }
 
+/// Steps of the points of a tag.
+std::set<std::int64_t> steps_of(std::map<std::string, std::map<std::int64_t, float>> const& values,
+                                std::string const& tag) {
+  std::set<std::int64_t> steps;
+  if (auto const found = values.find(tag); found != values.end())
+    for (auto const& [step, value] : found->second) steps.insert(step);
+  return steps;
+}
+
+TEST(tensorboard_listener, shows_curves_and_histograms_of_a_short_run) {
+  scratch_folder const folder;
+  tensorboard_listener board(folder.path());
+  train({&board});  // 2 epochs of 4 steps
+  auto const values = values_of(folder);
+  EXPECT_EQ(steps_of(values, "train/loss"), (std::set<std::int64_t>{1, 2, 4, 5, 8}));
+  EXPECT_EQ(steps_of(values, "epoch/loss"), (std::set<std::int64_t>{4, 8}));
+  for (char const* const tag : {"parameters/", "gradients/", "updates/", "update_ratio/"})
+    EXPECT_EQ(steps_of(values, std::string(tag) + "dense_1.weights"), (std::set<std::int64_t>{4})) << tag;
+}
+
+TEST(tensorboard_listener, shows_points_from_the_first_step_of_a_resumed_run_and_of_a_stream) {
+  scratch_folder const folder;
+  auto run = trainer<reference<float>>(tiny);
+  std::array const inputs{0.F, 1.F};
+  std::array const labels{1};
+  run.fit(arrays(inputs, {2}, labels, 2));
+  tensorboard_listener board(folder.path());
+  for (int i = 0; i < 230; ++i) board.on_step(run, {.step = 5041 + i, .epoch = 3, .updated = true});
+  auto const values = values_of(folder);
+  EXPECT_EQ(steps_of(values, "train/learning_rate"),
+            (std::set<std::int64_t>{5042, 5043, 5046, 5051, 5061, 5091, 5100, 5200}));
+  EXPECT_EQ(steps_of(values, "parameters/dense_1.weights"), (std::set<std::int64_t>{5141}));
+}
+
+TEST(tensorboard_listener, compares_the_curves_of_the_program) {
+  scratch_folder const folder;
+  tensorboard_listener board(folder.path());
+  board.scalar("validation/accuracy", 0, 0.5);  // before the first step
+  struct accuracies final : listener {
+    tensorboard_listener* board = nullptr;
+    void on_epoch(training& run, epoch_report const&) override {
+      board->scalar("validation/accuracy", run.step(), 0.75);
+    }
+  } own;
+  own.board = &board;
+  train({&own, &board});
+  auto const values = values_of(folder);
+  EXPECT_EQ(values.at("validation/accuracy"), (std::map<std::int64_t, float>{{4, 0.75F}, {8, 0.75F}}));
+  std::string const content = content_of(folder);
+  auto const first =
+      content.find("validation/accuracy");  // of the curve; the other one is that of the HParams page
+  std::size_t count = 0;
+  for (auto at = first; at != content.npos; at = content.find("validation/accuracy", at + 1)) ++count;
+  EXPECT_EQ(count, 3U);
+}
+
 training trained_in_one_step() {
   auto run = trainer<reference<float>>(tiny);
   std::array const inputs{0.F, 1.F};
@@ -120,11 +181,6 @@ TEST(tensorboard_listener, writes_no_gradients_of_a_step_that_changed_nothing) {
   EXPECT_EQ(values["gradients/dense_1.weights"], (steps{{2, 0}}));
   EXPECT_EQ(values["updates/dense_1.weights"], (steps{{2, 0}}));
   EXPECT_EQ(values["update_ratio/dense_1.weights"], (steps{{2, 0}}));
-}
-
-std::string content_of(scratch_folder const& folder) {
-  auto const bytes = io::read_file(folder / folder.names().at(0));
-  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
 /// A number on the HParams page; NaN if it is absent.
@@ -223,9 +279,10 @@ TEST(tensorboard_listener, logs_an_error_once_and_training_continues) {
 
 TEST(tensorboard_listener, refuses_invalid_intervals) {
   EXPECT_EQ(refusal_of<setting_error>([] { tensorboard_listener("runs", {.every = 0}); }),
-            "invalid interval (tensorboard_listener): expected every ≥ 1 step, histograms_every ≥ 0, got 0 "
-            "and 1000");
-  EXPECT_THROW(tensorboard_listener("runs", {.histograms_every = -1}), setting_error);
+            "invalid interval (tensorboard_listener): expected every ≥ 1 step or automatic, histograms_every "
+            "≥ 0 or automatic, got 0 "
+            "and -1");
+  EXPECT_THROW(tensorboard_listener("runs", {.histograms_every = -2}), setting_error);
   EXPECT_EQ(
       refusal_of<setting_error>([] {
         tensorboard_listener("runs", {.hyperparameters = {{"width", 2.0}, {"dropout", NAN}}});

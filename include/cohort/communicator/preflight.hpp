@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/require_same.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,14 +11,14 @@ namespace cohort {
 
 /// Checks of preflight.
 ///
-/// Units     bytes and milliseconds. `memory` is what each rank will allocate; those of one host are added.
+/// Units     bytes and milliseconds. `memory` is what this rank will allocate; those of one host are added.
 struct preflight_settings {
-  std::string folder{};         ///< in which every rank must be able to write; "": not checked
-  std::uint64_t disk = 0;       ///< free bytes that `folder` must have on each host
+  std::string folder{};    ///< in which every rank must be able to write; "": not checked
+  std::uint64_t disk = 0;  ///< free bytes that `folder` must have on each host
   std::uint64_t memory = 0;
-  std::string run{};            ///< a short text that must be equal on all ranks: settings, a checksum
-  int clock_difference = 2000;  ///< largest one between the clocks of a host and rank 0
-  std::size_t probe = std::size_t{1} << 20;  ///< message that measures the bandwidth of a pair
+  std::vector<shared_fact> run{};            ///< what must be equal on all ranks: settings, a checksum
+  int clock_difference = 2000;               ///< largest one between the clocks of a host and rank 0
+  std::size_t probe = std::size_t{1} << 20;  ///< message that measures a pair; 0: no pair is measured
 };
 
 /// Results of preflight for one rank.
@@ -25,8 +26,8 @@ struct preflight_settings {
 /// Units     bytes; `clock` in seconds after rank 0's clock.
 struct preflight_rank {
   std::string host{};
-  std::string version{};  ///< of Cohort
-  int processors = 0;  ///< that the process may use
+  std::string version{};            ///< of Cohort
+  int processors = 0;               ///< that the process may use
   std::uint64_t memory = 0;         ///< available to the process: of the host, or of its control group
   std::uint64_t shared_memory = 0;  ///< free in /dev/shm
   std::uint64_t disk = 0;           ///< free in the folder; 0 without one
@@ -47,9 +48,9 @@ struct preflight_pair {
 /// Result of preflight, equal on all ranks.
 struct preflight_report {
   std::vector<preflight_rank> ranks{};
-  std::vector<preflight_pair> pairs{};    ///< ordered by `from`, then by `to`
-  std::vector<std::string> problems{};    ///< what keeps the job from running, each with its remedy
-  std::vector<std::string> warnings{};    ///< what makes it slow
+  std::vector<preflight_pair> pairs{};  ///< ordered by `from`, then by `to`; empty if not measured
+  std::vector<std::string> problems{};  ///< what keeps the job from running, each with its remedy
+  std::vector<std::string> warnings{};  ///< what makes it slow
 
   /// Formats the report as tables of at most 16 ranks, and the problems and warnings.
   std::string text() const;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cohort {
 
@@ -17,6 +18,12 @@ namespace detail {
 
 /// Text of the form "123 on ranks 0, 2; 7 on rank 1", with at most 4 different values.
 std::string by_rank(std::span<std::string const> values);
+
+/// Facts as one text, in which zero bytes end names and values.
+std::string encoded_facts(std::span<shared_fact const> facts);
+/// The facts that differ, with the values by_rank. `all`: the encoded facts of each rank, which must outlive
+/// the result.
+std::vector<shared_fact> differing_facts(std::span<std::string const> all);
 
 /// require_same as a part of the user's collective call `call`, for example "fit".
 void require_same(communicator& world, std::string_view call, std::span<shared_fact const> facts);

@@ -8,18 +8,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cohort {
 
 /// Settings of a tensorboard_listener.
 ///
-/// Units     `every`: steps between two points of the curves. `histograms_every`: steps between histograms,
-///           update ratios and images of filters; 0: never. `hyperparameters`: shown beside those of the
-///           training_settings. `lines` receives the error if the files cannot be written.
+/// Units     `every`: steps between two points of the curves; automatic: 100, and points after the first 1,
+///           2, 5, 10, 20 and 50 steps and each epoch. `histograms_every`: steps between histograms, update
+///           ratios and images of filters; 0: never; automatic: 1000, and after the first epoch (of a stream:
+///           100 steps). `hyperparameters`: shown beside those of the training_settings. `lines` receives the
+///           error if the files cannot be written.
 struct tensorboard_settings {
-  std::int64_t every = 100;
-  std::int64_t histograms_every = 1000;
+  static constexpr std::int64_t automatic = -1;
+
+  std::int64_t every = automatic;
+  std::int64_t histograms_every = automatic;
   std::vector<io::hyperparameter> hyperparameters{};
   sink lines = stderr_sink();
 };
@@ -44,9 +49,9 @@ struct tensorboard_settings {
 ///           training::last_gradient. If the strategy exchanges parameters, an update includes the exchange.
 ///           For a step that did not update the parameters, no gradients or updates are written.
 /// Order     a resumed run writes another file of the same folder, which TensorBoard joins.
-/// Errors    setting_error unless `every` ≥ 1, `histograms_every` ≥ 0 and the hyperparameters are
-///           finite. If a file cannot be written, the listener logs the error and writes nothing more;
-///           training continues.
+/// Errors    setting_error unless `every` ≥ 1 or automatic, `histograms_every` ≥ 0 or automatic, and the
+///           hyperparameters are finite. If a file cannot be written, the listener logs the error and writes
+///           nothing more; training continues.
 /// Cost      a point of the curves: some 30 µs. Histograms: two copies of the parameters in memory, 12 bytes
 ///           for each element of the largest tensor, and the time of some passes over them. See
 ///           docs/monitoring.md for measurements.
@@ -61,6 +66,10 @@ class tensorboard_listener final : public listener {
   void on_epoch(training& run, epoch_report const& done) override;
   void on_end(training& run) override;
 
+  /// Adds a point to a curve of the program, such as "validation/accuracy". The HParams page compares the
+  /// curves that have points before the end of the first epoch. Does nothing on other ranks, before the first
+  /// step, and after an error.
+  void scalar(std::string_view tag, std::int64_t step, double value);
   /// The file, for images, texts and curves of the program. Null on other ranks, before the first step, and
   /// after an error.
   io::event_file* file() { return file_.get(); }
@@ -69,6 +78,9 @@ class tensorboard_listener final : public listener {
 
  private:
   void begin(training& run, step_report const& done);
+  bool has_point(step_report const& done) const;
+  /// Whether histograms are written after the step that follows `done` by `later` steps.
+  bool has_histograms(step_report const& done, std::int64_t later) const;
   void write_scalars(training& run, step_report const& done);
   void write_parameters(training& run, step_report const& done);
   void write_filters(training& run, detail::dense_parameters const& now);
@@ -81,7 +93,9 @@ class tensorboard_listener final : public listener {
   std::unique_ptr<io::event_file> file_{};
   std::vector<io::hyperparameter> hyperparameters_{};
   std::string last_error_{};
-  bool has_compared_ = false;              // whether the tags of the HParams page are written
+  std::vector<std::string> compared_{};  // tags of the HParams page
+  bool has_compared_ = false;            // whether they are written
+  std::int64_t first_step_ = 0, first_epoch_ = 0;
   detail::dense_parameters before_{};      // before the step whose update is shown
   std::int64_t steps_ = 0, examples_ = 0;  // since the last point
   detail::mean_loss loss_{};

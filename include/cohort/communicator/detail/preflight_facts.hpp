@@ -11,12 +11,13 @@ namespace cohort::detail {
 /// Facts about one rank, exchanged in preflight.
 struct rank_facts {
   preflight_rank its{};
-  std::string run{};
+  std::uint64_t needed_memory = 0;
   std::string problem{};  // of the folder
+  std::string run{};      // encoded
 
   /// The facts of this rank.
   static rank_facts found(preflight_settings const& what);
-  /// The facts as one text, separated by zero bytes.
+  /// The facts as one text, separated by zero bytes, `run` last.
   std::string encoded() const;
   static rank_facts decoded(std::string_view text);
 };

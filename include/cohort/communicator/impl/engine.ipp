@@ -174,8 +174,9 @@ COHORT_CORE_INLINE void engine::make_progress() {
     }
     if (kept == active_.size()) return;
     active_.resize(kept);
-  } catch (std::exception const& e) {
-    fail({text_of({"rank ", wire->rank(), ": ", e.what()})});
+  } catch (...) {
+    failure_report const why = failure_of(std::current_exception());
+    fail({text_of({"rank ", wire->rank(), ": ", why.text}), why.exit_status});
     if (lost || !threaded_) abandon();
     return;
   }

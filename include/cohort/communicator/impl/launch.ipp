@@ -61,7 +61,7 @@ COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator>
   world.reset();
   std::lock_guard const lock(all.mutex);
   all.failures[rank] = failure;
-  if (failure && !all.cause && first == own_error_status && !is_communicator_error(failure))
+  if (failure && !all.cause && first != communicator_exit_status && !is_communicator_error(failure))
     all.cause = failure;
   all.ended[rank] = true;
   --all.missing;

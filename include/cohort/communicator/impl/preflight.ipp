@@ -92,7 +92,7 @@ COHORT_CORE_INLINE std::string refusal_of(std::string const& folder) {
 }
 
 COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
-  rank_facts made{.run = what.run};
+  rank_facts made{.needed_memory = what.memory, .run = encoded_facts(what.run)};
   made.its.host = host_name();
   made.its.version = std::string(library_version);
   made.its.processors = usable_processors();
@@ -108,9 +108,9 @@ COHORT_CORE_INLINE std::string rank_facts::encoded() const {
   std::string made;
   for (std::string const& one :
        {its.host, its.version, std::to_string(its.processors), std::to_string(its.memory),
-        std::to_string(its.shared_memory), std::to_string(its.disk), problem, run})
+        std::to_string(its.shared_memory), std::to_string(its.disk), std::to_string(needed_memory), problem})
     made.append(one).append(1, '\0');
-  return made;
+  return made + run;
 }
 
 COHORT_CORE_INLINE rank_facts rank_facts::decoded(std::string_view text) {
@@ -128,8 +128,9 @@ COHORT_CORE_INLINE rank_facts rank_facts::decoded(std::string_view text) {
   made.its.memory = number();
   made.its.shared_memory = number();
   made.its.disk = number();
+  made.needed_memory = number();
   made.problem = next();
-  made.run = next();
+  made.run = text;
   return made;
 }
 
@@ -245,12 +246,10 @@ class preflight_rules {
     check_same(
         "versions of Cohort", "install one version on all hosts",
         [](rank_facts const& one) { return one.its.version; }, all);
-    check_same(
-        "settings of the run", "start all ranks with the same settings",
-        [](rank_facts const& one) { return one.run; }, all);
+    check_runs(all);
     for (std::size_t r = 0; r < all.size(); ++r) check_rank(all, r);
     for (std::size_t r = 0; r < all.size(); ++r)
-      if (is_first_of_host(r)) check_host(r, communicator);
+      if (is_first_of_host(r)) check_host(all, r, communicator);
     check_pairs();
   }
 
@@ -269,24 +268,36 @@ class preflight_rules {
     if (std::ranges::count(values, values[0]) == std::ssize(values)) return;
     of_.problems.push_back(text_of({"the ranks have different ", what, ": ", by_rank(values), "; ", remedy}));
   }
+  void check_runs(std::vector<rank_facts> const& all) {
+    std::vector<std::string> runs;
+    for (rank_facts const& one : all) runs.push_back(one.run);
+    for (auto const& [name, values] : differing_facts(runs))
+      of_.problems.push_back(text_of({"the ranks of this run differ (", name, "): ", values,
+                                      "; start all ranks with the same command and data"}));
+  }
   void check_rank(std::vector<rank_facts> const& all, std::size_t rank) {
     if (!all[rank].problem.empty())
       of_.problems.push_back(
           text_of({place(rank), ": cannot write in ", what_.folder, " (", all[rank].problem,
                    "); make the folder on this host, or choose another one"}));
   }
-  void check_host(std::size_t rank, std::string_view communicator) {
+  void check_host(std::vector<rank_facts> const& all, std::size_t rank, std::string_view communicator) {
     preflight_rank const& one = of_.ranks[rank];
-    auto const ranks =
-        static_cast<std::uint64_t>(std::ranges::count(of_.ranks, one.host, &preflight_rank::host));
+    std::uint64_t ranks = 0, needed = 0;  // of this host
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      if (of_.ranks[r].host != one.host) continue;
+      ++ranks;
+      needed += all[r].needed_memory;
+    }
     if (std::abs(one.clock) * 1000 > what_.clock_difference)
       of_.problems.push_back(
           text_of({place(rank), ": its clock differs from rank 0's by ", one.clock, " s, expected at most ",
                    what_.clock_difference, " ms; synchronise the clocks, for example by chrony"}));
-    if (what_.memory > 0 && one.memory > 0 && ranks * what_.memory > one.memory)
-      of_.problems.push_back(text_of(
-          {place(rank), ": ", ranks, " ranks need ", megabytes(ranks * what_.memory), " of memory, and ",
-           megabytes(one.memory), " are available; start fewer ranks on this host, or reduce the batch"}));
+    if (one.memory > 0 && needed > one.memory)
+      of_.problems.push_back(
+          text_of({place(rank), ": ", ranks, ranks == 1 ? " rank needs " : " ranks need ", megabytes(needed),
+                   " of memory, and ", megabytes(one.memory),
+                   " are available; start fewer ranks on this host, or reduce the batch"}));
     if (what_.disk > 0 && one.disk < what_.disk)
       of_.problems.push_back(text_of({place(rank), ": ", what_.folder, " has ", megabytes(one.disk),
                                       " free, expected ", megabytes(what_.disk), "; delete files there"}));
@@ -338,9 +349,10 @@ COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_set
     all.push_back(detail::rank_facts::decoded(text));
   preflight_report made;
   for (detail::rank_facts const& one : all) made.ranks.push_back(one.its);
-  std::vector<detail::pair_times> const times = detail::all_pairs(world, what.probe);
   std::size_t const size = all.size();
-  for (std::size_t from = 0; from < size; ++from) {
+  std::vector<detail::pair_times> times;
+  if (what.probe > 0) times = detail::all_pairs(world, what.probe);
+  for (std::size_t from = 0; from < size && !times.empty(); ++from) {
     made.ranks[from].clock = times[from].clock;
     for (std::size_t to = 0; to < size; ++to)
       if (to != from)
@@ -382,7 +394,7 @@ COHORT_CORE_INLINE std::string preflight_report::text() const {
     }
     made += detail::text_of({"\n", title, "\n"}) + table.text();
   };
-  if (ranks.size() > 1) {
+  if (!pairs.empty()) {
     matrix("latency, µs", [](preflight_pair const& one) { return 1e6 * one.latency; });
     matrix("bandwidth, MB/s", [](preflight_pair const& one) { return 1e-6 * one.bandwidth; });
   }

@@ -46,28 +46,39 @@ void for_each_fact(std::string_view remaining, Visit visit) {
   }
 }
 
-COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
-                                     std::span<shared_fact const> facts) {
-  std::string mine;
+COHORT_CORE_INLINE std::string encoded_facts(std::span<shared_fact const> facts) {
+  std::string text;
   for (shared_fact const& one : facts)
-    mine.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
-  std::vector<std::string> const all = texts_of_all(world, call, mine);
+    text.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
+  return text;
+}
+
+COHORT_CORE_INLINE std::vector<shared_fact> differing_facts(std::span<std::string const> all) {
   std::vector<std::string_view> known;  // names of the facts of any rank, in the order of ranks
   for (std::string const& text : all)
     for_each_fact(text, [&](std::string_view name, std::string_view) {
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
     });
-  std::string names, what;
+  std::vector<shared_fact> different;
   for (std::string_view const wanted : known) {
     std::vector<std::string> values(all.size());
     for (std::size_t r = 0; r < all.size(); ++r)
       for_each_fact(all[r], [&](std::string_view name, std::string_view value) {
         if (name == wanted) values[r] = value;
       });
-    if (std::count(values.begin(), values.end(), values[0]) == static_cast<std::ptrdiff_t>(values.size()))
-      continue;
-    names += (names.empty() ? "" : ", ") + std::string(wanted);
-    what += (what.empty() ? "" : ". ") + std::string(wanted) + ": " + by_rank(values);
+    if (std::count(values.begin(), values.end(), values[0]) != static_cast<std::ptrdiff_t>(values.size()))
+      different.push_back({wanted, by_rank(values)});
+  }
+  return different;
+}
+
+COHORT_CORE_INLINE void require_same(communicator& world, std::string_view call,
+                                     std::span<shared_fact const> facts) {
+  std::vector<std::string> const all = texts_of_all(world, call, encoded_facts(facts));
+  std::string names, what;
+  for (auto const& [name, values] : differing_facts(all)) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+    what += (what.empty() ? "" : ". ") + std::string(name) + ": " + values;
   }
   if (!names.empty())
     throw setting_error({.what = "the ranks of this run differ",

@@ -81,7 +81,8 @@ COHORT_CORE_INLINE bool thread_transport::done(ticket one) {
   if (is == posted_message::misfit)
     throw communicator_error({.what = {"a message from rank ", p.from, " has the wrong size"},
                               .expected = {p.bytes, " bytes"},
-                              .got = {p.received_bytes, " bytes"}});
+                              .got = {p.received_bytes, " bytes"}},
+                             own_error_status);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/require_same.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/normalisation.hpp>
@@ -67,6 +68,16 @@ void check_sharding(communicator& world, dataset const& data, sharding how, std:
 ///
 /// Order     collective with sharding::local.
 std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, sharding how);
+
+/// What check_ranks compares: network, settings, strategy, data and position.
+///
+/// Errors    setting_error if the strategy does not synchronise the ranks.
+std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, fit_settings const& how);
+/// The examples of a data set as a short text, which is equal on all ranks that have the same examples, or
+/// with sharding::local, examples of the same kind.
+///
+/// Errors    those of reading examples.
+std::string text_of_examples(dataset const& data, sharding how, std::int64_t epoch);
 
 /// Requires the same network, settings, strategy, data and position on every rank, and a communicator in a
 /// launch of several ranks.

@@ -293,15 +293,17 @@ COHORT_CORE_INLINE std::string shapes_of(data_description const& what) {
   return text;
 }
 
+COHORT_CORE_INLINE std::string text_of_examples(dataset const& data, sharding how, std::int64_t epoch) {
+  if (!data.indexed()) return "a stream";
+  if (how == sharding::local) return "numbered examples";
+  return text_of({data.size(), " examples, fingerprint ", data.size() > 0 ? fingerprint(data, epoch) : 0});
+}
+
 COHORT_CORE_INLINE void check_sharding(communicator& world, dataset const& data, sharding how,
                                        std::int64_t epoch, char const* where) {
   if (world.size() == 1) return;
-  std::string mine = !data.indexed() ? "a stream" : how == sharding::local ? "numbered examples" : "";
-  all_or_none(world, where, "cannot read the data set", [&] {
-    if (mine.empty())
-      mine =
-          text_of({data.size(), " examples, fingerprint ", data.size() > 0 ? fingerprint(data, epoch) : 0});
-  });
+  std::string mine;
+  all_or_none(world, where, "cannot read the data set", [&] { mine = text_of_examples(data, how, epoch); });
   std::vector<std::string> const text = texts_of_all(world, where, mine);
   if (std::ranges::count(text, text[0]) == std::ssize(text)) return;
   throw setting_error(
@@ -364,9 +366,8 @@ COHORT_CORE_INLINE bool has_single_rank(training_state const& run) {
   return run.world->size() == 1;
 }
 
-COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how,
-                                    char const* call) {
-  if (has_single_rank(run)) return;
+COHORT_CORE_INLINE std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data,
+                                                         fit_settings const& how) {
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
@@ -388,7 +389,13 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
                              {"names of the classes", text_of_class_names(data)},
                              {"columns of the data set", text_of_features(data)},
                              {"beginning", beginning_of(run, data.indexed() ? run.position.position : 0)}});
-  require_same(*run.world, call, facts);
+  return facts;
+}
+
+COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how,
+                                    char const* call) {
+  if (has_single_rank(run)) return;
+  require_same(*run.world, call, facts_of_fit(run, data, how));
   check_sharding(*run.world, data, how.sharding, run.position.epoch, call);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
@@ -54,10 +55,12 @@ namespace cohort {
 COHORT_CORE_INLINE tensorboard_listener::tensorboard_listener(std::string folder,
                                                               tensorboard_settings settings)
     : folder_(std::move(folder)), settings_(std::move(settings)) {
-  if (settings_.every < 1 || settings_.histograms_every < 0)
+  constexpr std::int64_t automatic = tensorboard_settings::automatic;
+  if ((settings_.every < 1 && settings_.every != automatic)
+      || (settings_.histograms_every < 0 && settings_.histograms_every != automatic))
     throw setting_error({.what = "invalid interval",
                          .where = "tensorboard_listener",
-                         .expected = "every ≥ 1 step, histograms_every ≥ 0",
+                         .expected = "every ≥ 1 step or automatic, histograms_every ≥ 0 or automatic",
                          .got = {settings_.every, " and ", settings_.histograms_every}});
   for (io::hyperparameter const& one : settings_.hyperparameters)
     if (!detail::has_finite_value(one))
@@ -84,7 +87,6 @@ void tensorboard_listener::attempt(F const& write) {
 
 COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report const& done) {
   if (run.world().rank() != 0 || !last_error_.empty()) return;
-  std::int64_t const step = done.step + 1, every = settings_.histograms_every;
   attempt([&] {
     bool const is_first = !file_;
     if (is_first) begin(run, done);
@@ -98,15 +100,36 @@ COHORT_CORE_INLINE void tensorboard_listener::on_step(training& run, step_report
       bytes_sent_ += done.bytes_sent;
       ++steps_of_bytes_;
     }
-    if (step % settings_.every == 0) write_scalars(run, done);
-    if (every > 0 && step % every == 0) write_parameters(run, done);
-    if (every > 0 && (step + 1) % every == 0) before_ = detail::dense_parameters(run.parameters(), step);
-    if (step % settings_.every == 0) file_->flush();
+    bool const writes = has_point(done);
+    if (writes) write_scalars(run, done);
+    if (has_histograms(done, 0)) write_parameters(run, done);
+    if (has_histograms(done, 1)) before_ = detail::dense_parameters(run.parameters(), done.step + 1);
+    if (writes) file_->flush();
   });
+}
+
+COHORT_CORE_INLINE bool tensorboard_listener::has_point(step_report const& done) const {
+  std::int64_t const step = done.step + 1, every = settings_.every;
+  if (every != tensorboard_settings::automatic) return step % every == 0;
+  constexpr std::array<std::int64_t, 6> first{1, 2, 5, 10, 20, 50};
+  return step % 100 == 0 || std::ranges::find(first, step - first_step_) != first.end()
+         || done.step_in_epoch + 1 == done.steps_in_epoch;
+}
+
+COHORT_CORE_INLINE bool tensorboard_listener::has_histograms(step_report const& done,
+                                                             std::int64_t later) const {
+  std::int64_t const step = done.step + 1 + later, every = settings_.histograms_every;
+  if (every != tensorboard_settings::automatic) return every > 0 && step % every == 0;
+  bool const ends_first_epoch =
+      done.epoch == first_epoch_ && done.step_in_epoch + 1 + later == done.steps_in_epoch;
+  bool const is_first = done.steps_in_epoch < 0 ? step - first_step_ == 100 : ends_first_epoch;
+  return is_first || step % 1000 == 0;
 }
 
 COHORT_CORE_INLINE void tensorboard_listener::begin(training& run, step_report const& done) {
   file_ = std::make_unique<io::event_file>(folder_);
+  first_step_ = done.step;
+  first_epoch_ = done.epoch;
   hyperparameters_ = detail::hyperparameters_of(run, done.examples);
   for (io::hyperparameter const& one : settings_.hyperparameters) {
     auto const same = std::ranges::find(hyperparameters_, one.name, &io::hyperparameter::name);
@@ -211,15 +234,21 @@ COHORT_CORE_INLINE void tensorboard_listener::on_epoch(training& run, epoch_repo
   attempt([&] {
     if (!file_) return;
     constexpr std::string_view prefix = "validation ";
-    std::vector<std::string> tags{"epoch/loss"};
-    file_->scalar(tags[0], run.step(), done.loss);
+    scalar("epoch/loss", run.step(), done.loss);
     for (metric_value const& one : done.validation) {
       bool const is_loss = one.name.starts_with(prefix);
-      tags.push_back("validation/" + (is_loss ? one.name.substr(prefix.size()) : one.name));
-      file_->scalar(tags.back(), run.step(), one.value);
+      scalar("validation/" + (is_loss ? one.name.substr(prefix.size()) : one.name), run.step(), one.value);
     }
-    if (!std::exchange(has_compared_, true)) file_->compare_runs(hyperparameters_, tags);
+    if (!std::exchange(has_compared_, true)) file_->compare_runs(hyperparameters_, compared_);
     file_->flush();
+  });
+}
+
+COHORT_CORE_INLINE void tensorboard_listener::scalar(std::string_view tag, std::int64_t step, double value) {
+  attempt([&] {
+    if (!file_) return;
+    file_->scalar(tag, step, value);
+    if (!has_compared_ && std::ranges::find(compared_, tag) == compared_.end()) compared_.emplace_back(tag);
   });
 }
 

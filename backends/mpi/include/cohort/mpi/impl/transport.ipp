@@ -108,11 +108,11 @@ COHORT_MPI_INLINE void mpi_transport::check_size(message const& one, int code,
   if (code != MPI_SUCCESS && !cut) return;
   auto const got = mpi_bytes(status);
   if (got == one.expected && !cut) return;
-  throw communicator_error(
-      {.what = {"a message from rank ", one.from, " has the wrong size"},
-       .where = {"tag ", one.tag},
-       .expected = {one.expected, " bytes"},
-       .got = got > one.expected || !cut ? clause{got, " bytes"} : clause("more bytes")});
+  throw communicator_error({.what = {"a message from rank ", one.from, " has the wrong size"},
+                            .where = {"tag ", one.tag},
+                            .expected = {one.expected, " bytes"},
+                            .got = got > one.expected || !cut ? clause{got, " bytes"} : clause("more bytes")},
+                           own_error_status);
 }
 
 }  // namespace cohort::detail

@@ -181,7 +181,8 @@ COHORT_TCP_INLINE bool tcp_transport::done(ticket one) {
     throw communicator_error({.what = {"a message from rank ", ended.from, " has the wrong size"},
                               .where = {"tag ", ended.tag},
                               .expected = {ended.expected, " bytes"},
-                              .got = {ended.got, " bytes"}});
+                              .got = {ended.got, " bytes"}},
+                             own_error_status);
   return true;
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/preflight_fit.hpp>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+COHORT_CORE_INLINE preflight_report preflight_fit(training& run, dataset const& data, fit_settings const& how,
+                                                  preflight_settings what) {
+  communicator& world = run.world();
+  if (world.size() > 1) {
+    std::vector<shared_fact> facts = detail::facts_of_fit(run.state(), data, how);
+    std::string examples;
+    detail::all_or_none(world, "preflight", "cannot read the data set",
+                        [&] { examples = detail::text_of_examples(data, how.sharding, run.epoch()); });
+    facts.push_back({"data set", examples});
+    what.run.insert(what.run.end(), facts.begin(), facts.end());
+  }
+  run_memory const memory = run.memory_of(data, how);
+  what.memory += memory.total() - memory.parameters - memory.updater_state;  // these are allocated already
+  what.probe = 0;
+  return preflight(world, what);
+}
+
+}  // namespace cohort
