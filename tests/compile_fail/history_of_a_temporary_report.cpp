@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: keep the history in a variable
+// expect: keep it in a variable
 // expect: history_of_a_temporary_report.cpp:4711
 // max-lines: 12
 #include <cohort/trainer/training.hpp>

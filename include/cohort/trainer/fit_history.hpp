@@ -25,8 +25,7 @@ class fit_history {
   ///
   /// Errors    setting_error for an unknown name, with the known names.
   std::span<double const> operator[](std::string_view name) const&;
-  // keep the history in a variable
-  std::span<double const> operator[](std::string_view name) const&& = delete;
+  std::span<double const> operator[](std::string_view name) const&& = delete;  // keep it in a variable
 
   /// CSV text: a header and one line per epoch. Numbers have enough digits to be read back to the same bits;
   /// an undefined number is an empty field.

@@ -77,8 +77,7 @@ class fitted_pipeline {
   ///
   /// Errors    setting_error for a step that does not exist.
   std::vector<fitted_column> const& learned(std::size_t step) const&;
-  // keep the pipeline in a variable
-  std::vector<fitted_column> const& learned(std::size_t step) const&& = delete;
+  std::vector<fitted_column> const& learned(std::size_t step) const&& = delete;  // keep it in a variable
   /// Returns the numbers of rows in the last pass over the training rows, summed over all ranks; zeros for a
   /// pipeline that was read from JSON. A pass ends at the last step that learns, so filters after it do not
   /// count.
