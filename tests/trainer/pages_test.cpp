@@ -190,6 +190,15 @@ void train_by_hand(cohort::training& run, cohort::tensor_view images, cohort::te
   }
 }
 
+/// Makes one step along the policy gradient.
+cohort::step_report reinforce(cohort::training& policy, cohort::tensor_view states,
+                              std::span<int const> actions, std::span<float const> advantages, int choices) {
+  std::vector<float> targets(actions.size() * static_cast<std::size_t>(choices));
+  for (std::size_t n = 0; n < actions.size(); ++n)
+    targets[n * static_cast<std::size_t>(choices) + static_cast<std::size_t>(actions[n])] = advantages[n];
+  return policy.train_on({states, {targets.data(), cohort::shape{states.dims[0], choices}}});
+}
+
 void train_in_parts(cohort::training& run, cohort::dataset const& images) {
   cohort::loader batches(images, {.batch = 64, .rank = run.world().rank(), .ranks = run.world().size()});
   cohort::training_loop loop(run);
@@ -239,6 +248,37 @@ TEST(pages, of_own_loops_run) {
   EXPECT_NE(lines.find("step 40: loss "), std::string::npos) << lines;
 }
 
+/// Plays 40 rounds of 64 images; the right digit is rewarded. The advantage is the reward minus its mean.
+TEST(pages, of_own_loops_learn_by_policy_gradients) {
+  cohort::dataset const images = cohort::drawn_digits(64, 1);
+  cohort::loader batches(images, {.batch = 64, .shuffle = false});
+  batches.start(0);
+  cohort::batch const& all = *batches.next();
+  std::span<std::int32_t const> const digit = all.target().as<std::int32_t>();
+  auto policy = cohort::trainer<cohort::reference<float>>(digits, {.updater = cohort::adam{.rate = 0.01}});
+  double first = 0, last = 0;
+  for (int round = 0; round < 40; ++round) {
+    cohort::predictions const chances = policy.predict(all.input());
+    cohort::random_stream const luck(1, "actions", static_cast<std::uint64_t>(round));
+    std::vector<int> actions;
+    std::vector<float> advantages;
+    double rewards = 0;
+    for (std::size_t n = 0; n < 64; ++n) {
+      float rest = luck.uniform01(n);
+      int action = 0;
+      while (action < 9 && (rest -= chances[static_cast<int>(n)][static_cast<std::size_t>(action)]) > 0)
+        ++action;
+      actions.push_back(action);
+      advantages.push_back(action == digit[n] ? 1.0F : 0.0F);
+      rewards += advantages.back();
+    }
+    for (float& one : advantages) one -= static_cast<float>(rewards / 64);
+    EXPECT_TRUE(reinforce(policy, all.input(), actions, advantages, 10).updated);
+    (round < 5 ? first : last) = rewards / 64;
+  }
+  EXPECT_GT(last, first + 0.3) << "the mean reward rises";
+}
+
 namespace series {
 
 constexpr int longest = 8;
@@ -272,7 +312,8 @@ int main() try {
   training model = trainer<reference<float>>(tagger, {.updater = adam{.rate = 0.01}});
   model.fit(examples, {.batch = 16, .epochs = 20, .bucket = 128});
   classification_report const report = model.evaluate(examples);  // of steps, without padding
-  std::printf("%d of %d tags are right\n", static_cast<int>(report.correct()), static_cast<int>(report.examples()));
+  std::printf("%d of %d tags are right\n", static_cast<int>(report.correct()),
+              static_cast<int>(report.examples()));
 
   std::int32_t const row[longest]{3, 9, 4, 20, 1};
   std::uint8_t const mask[longest]{1, 1, 1, 1, 1};
@@ -309,7 +350,8 @@ void train_with_tensorboard(training& training, dataset const& data) {
 
 void train_with_report(training& training, dataset const& data, dataset const& test) {
   html_report_listener report("run.html", {.classified = test});
-  training.fit(data, {.epochs = 5, .validation = test, .metrics = {metrics::accuracy}, .listeners = {&report}});
+  training.fit(data,
+               {.epochs = 5, .validation = test, .metrics = {metrics::accuracy}, .listeners = {&report}});
 }
 
 /// Runs in a scratch folder.
