@@ -158,7 +158,7 @@ class recorder final : public cohort::communicator {
   std::unique_ptr<communicator> duplicate() override {
     return std::make_unique<recorder>(rank_, ranks_, log_, others_);
   }
-  void abort(std::string const&) noexcept override {}
+  int abort(std::string const&, int exit_status) noexcept override { return exit_status; }
   void note(cohort::rank_progress) noexcept override {}
   cohort::traffic sent() const override { return {}; }
 

@@ -109,7 +109,7 @@ class simulated_cluster {
     for (int r = 0; r < size(); ++r) {
       rank_state const& one = at(r);
       if (one.repeats > 0) {
-        for (rank_state const& each : ranks_) each.world->abort("a schedule never ends");
+        for (rank_state const& each : ranks_) each.world->abort("a schedule never ends", 1);
         throw cohort::communicator_error(
             {.what = "a schedule never ends",
              .where = {"rank ", r, ", action ", one.next, " of ", one.todo->size()},
@@ -156,8 +156,8 @@ class simulated_cluster {
     void note(cohort::rank_progress) noexcept override {}
     void note_wait(int) noexcept override {}
     std::vector<cohort::detail::rank_status> query_ranks(std::chrono::milliseconds) override { return {}; }
-    void announce(std::string const&) noexcept override {}
-    std::optional<std::string> trouble() const override { return std::nullopt; }
+    void announce(cohort::detail::failure_report const&) noexcept override {}
+    std::optional<cohort::detail::failure_report> trouble() const override { return std::nullopt; }
     void leave() noexcept override {}
 
     void arrive(int from, std::uint64_t key, std::size_t bytes) {
