@@ -41,10 +41,12 @@ struct small_run {
 };
 
 inline float shared_value(cohort::checkpoint_reader const& from) {
-  return from.shared().file().at("strategy/shared").as<float>()[0];
+  cohort::model_file const shared = from.shared();
+  return shared.file().at("strategy/shared").as<float>()[0];
 }
 inline float own_value(cohort::checkpoint_reader const& from, int rank) {
-  return from.rank_file(rank).file().at("strategy/own").as<float>()[0];
+  cohort::model_file const own = from.rank_file(rank);
+  return own.file().at("strategy/own").as<float>()[0];
 }
 
 inline std::string step_path(std::string const& directory, std::int64_t step) {
