@@ -85,6 +85,7 @@ class locked_memory_passes final : public cohort::arena_passes {
 
   explicit locked_memory_passes(std::shared_ptr<locked_memory> memory) : memory_(std::move(memory)) {}
 
+  std::string name() const override { return "locked memory"; }
   std::shared_ptr<cohort::memory_space> space() const override { return memory_; }
   std::shared_ptr<cohort::memory_space> results() const override { return nullptr; }
   void upload(std::byte const* host, bytes to, std::size_t count) override {

@@ -53,6 +53,7 @@ class reversed : public parameter_set {
   }
   std::size_t copy_bytes() const override { return 0; }
   std::uint64_t layout_hash() const override { return 0; }
+  std::string updated_by() const override { return "reversed"; }
   void read(int p, std::byte const* arena, std::byte* dense) const override {
     each(p, [&](std::size_t in, std::size_t out) { std::memcpy(dense + out, arena + in, 4); });
   }

@@ -897,7 +897,7 @@ struct chance {
         run.strategy = no_strategy{};
         break;
       case 1:
-        run.strategy = allreduce{below(9), maybe([&] { return element_type::bf16; }), coin()};
+        run.strategy = allreduce{below(9), of({when_diverged::stop, when_diverged::repair}), maybe([&] { return element_type::bf16; }), coin()};
         break;
       case 2:
         run.strategy = parameter_averaging{

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/communicator/launch.hpp>
+#include "../checkpoint/refusals.hpp"
 #include "rank_cases.hpp"
 
 namespace allreduce_test {
@@ -133,14 +134,82 @@ struct drifting final : listener {
   }
 };
 
-TEST(allreduce, resynchronises_diverged_ranks) {
-  bright_thirds const examples(64);
-  for (int resync : {0, 6})
-    launch<threads>(2, [&](communicator& world) {
+/// The text of the error that each rank gets, and the ranks' checksums, in a run of which rank 1 drifts.
+/// `Others`: the backend of rank 1.
+struct drifted {
+  std::vector<std::string> errors, checksums;
+  std::vector<double> repairs;
+};
+template <class Others = narrow>
+drifted after_drift(int ranks, allreduce const& how) {
+  bright_thirds const examples(32 * ranks);  // 8 steps
+  auto const count = static_cast<std::size_t>(ranks);
+  drifted all{std::vector<std::string>(count), std::vector<std::string>(count), std::vector<double>(count)};
+  launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    auto const r = static_cast<std::size_t>(world.rank());
+    auto const fit = [&](training made) {
       drifting drift;
-      training made = trainer<narrow>(small, world, allreduce{.resync = resync}, with_state());
-      made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&drift}});
-      EXPECT_EQ(same_text(world, made.checksum()), resync > 0);
+      all.errors[r] = refusal_of<numeric_error>(
+          [&] { made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&drift}}); });
+      all.checksums[r] = made.checksum();
+      for (measurement const& one : made.exchange_report())
+        if (one.name == "repairs_of_parameters") all.repairs[r] = one.value;
+    };
+    if (world.rank() == 1)
+      fit(trainer<Others>(graph(small), world, how, with_state()));
+    else
+      fit(trainer<narrow>(graph(small), world, how, with_state()));
+  });
+  return all;
+}
+
+TEST(allreduce, stops_ranks_of_one_backend_whose_parameters_differ) {
+  drifted const three = after_drift(3, {.resync = 6});
+  for (std::string const& text : three.errors) {
+    EXPECT_EQ(
+        text.rfind("the parameters of the ranks differ (step 6, first in conv2d_1.weights): expected the "
+                   "same bits on all ranks, which compute with reference<float>, ",
+                   0),
+        0U)
+        << text;
+    EXPECT_TRUE(text.ends_with(", got rank 1 unlike ranks 0, 2")) << text;
+  }
+  EXPECT_TRUE(after_drift(2, {.resync = 6}).errors[0].ends_with(", got rank 1 unlike rank 0"));
+  EXPECT_TRUE(after_drift(2, {.resync = 6, .wire = element_type::bf16}).errors[1].ends_with("unlike rank 0"));
+}
+
+TEST(allreduce, repairs_ranks_of_one_backend_on_request_and_reports_it) {
+  drifted const repaired = after_drift(3, {.resync = 6, .diverged = when_diverged::repair});
+  for (std::size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(repaired.errors[r], "");
+    EXPECT_EQ(repaired.checksums[r], repaired.checksums[0]);
+    EXPECT_EQ(repaired.repairs[r], 1);
+  }
+}
+
+TEST(allreduce, repairs_ranks_of_different_backends_and_reports_it) {
+  drifted const repaired = after_drift<other_order>(2, {.resync = 6});
+  EXPECT_EQ(repaired.errors[1], "");
+  EXPECT_EQ(repaired.checksums[1], repaired.checksums[0]);
+  EXPECT_EQ(repaired.repairs, (std::vector<double>{1, 1}));
+}
+
+TEST(allreduce, does_not_compare_parameters_without_resync) {
+  drifted const apart = after_drift(2, {.resync = 0});
+  EXPECT_EQ(apart.errors[0], "");
+  EXPECT_NE(apart.checksums[1], apart.checksums[0]);
+}
+
+TEST(allreduce, does_not_stop_ranks_with_other_numbers_of_workers) {
+  bright_thirds const examples(96);
+  for (gradient_normalisation const& how :
+       {gradient_normalisation(), gradient_normalisation(normalise::clip_global_norm{0.1})})
+    launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+      training_settings settings = with_state(1 + world.rank());
+      settings.normalisation = how;
+      settings.constraint = constraint::max_norm{1};
+      training made = trainer<narrow>(broad, world, allreduce{.resync = 1}, settings);
+      EXPECT_NO_THROW(made.fit(examples.data(), {.batch = 4, .epochs = 2}));
     });
 }
 

@@ -74,7 +74,7 @@ struct backend_error : error {
 struct memory_error : error {
   using error::error;
 };
-/// A number, for example a loss or gradient, is not finite.
+/// A number, for example a loss or gradient, is not finite, or ranks differ in numbers that must be equal.
 struct numeric_error : error {
   using error::error;
 };

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace cohort {
 
@@ -41,6 +42,8 @@ class arena_passes {
 
   virtual ~arena_passes() = default;
 
+  /// Name of the instruction set or device: passes of equal names compute equal bits.
+  virtual std::string name() const = 0;
   /// Memory space of the arenas; null: the processor's memory.
   virtual std::shared_ptr<memory_space> space() const = 0;
   /// Memory space of host buffers that kernels write; null: any host memory. The contents are complete after

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cohort {
@@ -55,6 +56,10 @@ class parameter_set {
   /// index, and their arenas are all in the processor's memory or all outside it.  Before: a plan was
   /// made.
   virtual std::uint64_t layout_hash() const = 0;
+
+  /// Name of the backend, and of the instruction set or device that updates the arenas: "onednn, avx512".
+  /// Ranks of one name that hold equal bits hold equal bits after an update with equal gradients.
+  virtual std::string updated_by() const = 0;
 
   /// Copies parameter p from an arena with the master's layouts to a dense tensor in the processor's memory,
   /// and back.

@@ -13,14 +13,20 @@
 
 namespace cohort {
 
+/// Reaction to parameters that differ between ranks: end the run with an exception on all ranks, or continue
+/// with those of rank 0.
+enum class when_diverged { stop, repair };
+
 /// Uses the mean of all ranks' gradients for every update.
 ///
 /// Shapes    buckets, from the last layer to the first. A bucket is reduced in place on two conditions. All
 ///           ranks have the same parameter layout. The bucket is on a device in whose memory the communicator
 ///           sums, or on the processor with padding of at most 1/64. Otherwise the bucket is packed, as in
 ///           the canonical flat view.
-/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
-///           checksums differ, as between ranks of different backends, rank 0's parameters are broadcast.
+/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If ranks
+///           of one backend, instruction set and number of workers differ, `diverged` decides: memory is
+///           damaged, or the program has changed parameters or gradients on some ranks only. Other ranks
+///           drift apart by rounding, so rank 0's parameters are broadcast. report counts these repairs.
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
 ///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
 ///           rounding error to its next gradient. Parameters and votes are sent in their own type.
@@ -39,20 +45,24 @@ namespace cohort {
 ///           in L layers (merge_statistics), before the wait for the buckets. At the start of a new run, a
 ///           broadcast of n elements per array (parameters and updater state), of which a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
-///           different checksums, a broadcast of n. A single rank sends, packs and waits for nothing.
+///           different checksums, another one and a broadcast of n. A single rank sends, packs and waits for
+///           nothing. A resync reads the parameters where they are; ranks with different layouts copy one
+///           parameter at a time.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
-///           sums were pending may then lack the last step.
-/// Exact     ranks of one backend have the same bits after each step, also with `wire`. P ranks with batch B
-///           give the parameters of one rank with batch P·B, up to rounding, for networks without batch
-///           statistics. Running statistics follow the batch of all ranks, merged in f64, also with `wire`.
-///           With one rank, the bits are those of training without a strategy. With `wire`, the rounding
-///           errors of the sent gradients are fed back; the rounding errors of the partial sums (one per
-///           rank) are lost.
+///           sums were pending may then lack the last step. numeric_error on all ranks if ranks of one
+///           backend differ at a resync, with the step, the ranks and the first parameter that differs.
+/// Exact     ranks of one backend, instruction set and number of workers have the same bits after each step,
+///           also with `wire`. P ranks with batch B give the parameters of one rank with batch P·B, up to
+///           rounding, for networks without batch statistics. Running statistics follow the batch of all
+///           ranks, merged in f64, also with `wire`. With one rank, the bits are those of training without a
+///           strategy. With `wire`, the rounding errors of the sent gradients are fed back; the rounding
+///           errors of the partial sums (one per rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
 struct allreduce {
   int resync = 100;
+  when_diverged diverged = when_diverged::stop;
   std::optional<element_type> wire{};
   bool overlap_next_forward = false;
 
@@ -81,6 +91,7 @@ class allreduce_strategy final : public strategy {
   ~allreduce_strategy() override { abandon("its strategy was destroyed during a step"); }
 
   std::string describe() const override;
+  void set_workers(int workers) override { workers_ = workers; }
 
   void begin(step_info const& now, replica const& mine) override;
 
@@ -112,7 +123,7 @@ class allreduce_strategy final : public strategy {
   bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
   bool overlaps(step_info const& now) const {
-    return how_.overlap_next_forward && same_layout_ && now.late > 0;
+    return how_.overlap_next_forward && same_layout_ && !low_precision_ && now.late > 0;
   }
   /// Reports a non-finite number that was found after the votes were sent: sets the first element of `last`,
   /// a bucket that is not late, to NaN.
@@ -139,7 +150,10 @@ class allreduce_strategy final : public strategy {
   /// otherwise its rounding errors are discarded.
   bool finish_low_precision(step_info const& now, gradient_parts& gradients);
 
-  void resync(replica const& mine);
+  void resync(step_info const& now, replica const& mine);
+  /// Throws the error that names the ranks and the first parameter that differ.  Order: collective.
+  [[noreturn]] void report_divergence(step_info const& now, parameter_set const& parameters,
+                                      std::vector<std::uint64_t> const& mine) const;
 
   std::unique_ptr<communicator> world_;
   allreduce how_;
@@ -152,6 +166,8 @@ class allreduce_strategy final : public strategy {
   exchange_meter meter_;
   std::int64_t expected_ = 0;
   bool same_layout_ = false;  // whether all ranks have the same parameter layout
+  int workers_ = 1;
+  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters
   int pending_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;

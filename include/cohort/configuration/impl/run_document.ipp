@@ -39,6 +39,7 @@ inline constexpr std::array<std::string_view, 2> not_finite_names{"stop", "skip"
 inline constexpr std::array<std::string_view, 2> share_names{"gradient", "update"};
 inline constexpr std::array<std::string_view, 3> route_names{"by_size", "to_all", "merged"};
 inline constexpr std::array<std::string_view, 2> group_names{"process", "rank"};
+inline constexpr std::array<std::string_view, 2> diverged_names{"stop", "repair"};
 inline constexpr std::array<std::string_view, 4> threshold_names{"fixed", "adaptive", "target_density",
                                                                  "quantile"};
 inline constexpr std::array<std::string_view, 3> residual_names{"none", "clip", "decay"};
@@ -63,7 +64,7 @@ static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missin
               && names_all(record_names, records_source::kind::sequence_file)
               && names_all(bad_record_names, bad_record::skip)
               && names_all(not_finite_names, when_not_finite::skip) && names_all(share_names, share::update)
-              && names_all(route_names, route::merged) && names_all(sharding_names, sharding::local) && names_all(group_names, sharing_group::rank));
+              && names_all(route_names, route::merged) && names_all(sharding_names, sharding::local) && names_all(group_names, sharing_group::rank) && names_all(diverged_names, when_diverged::repair));
 
 // ---- values of types without a table --------------------------------------------------------------------
 
@@ -190,6 +191,7 @@ void document_fields(Visitor&, no_strategy&) {}
 template <class Visitor>
 void document_fields(Visitor& v, allreduce& s) {
   v.field("resync", s.resync, integer_codec<int>{});
+  v.field("diverged", s.diverged, enum_codec{diverged_names});
   v.field("wire", s.wire, nullable_codec<element_codec>{{wire_names}});
   v.field("overlap_next_forward", s.overlap_next_forward, boolean_codec{});
 }

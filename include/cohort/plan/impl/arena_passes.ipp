@@ -20,6 +20,7 @@ class passes_on_host final : public arena_passes {
  public:
   explicit passes_on_host(parallel_parts parallel = nullptr) : parallel_(parallel) {}
 
+  std::string name() const override { return std::string(name_of(isa_)); }
   std::shared_ptr<memory_space> space() const override { return nullptr; }
   std::shared_ptr<memory_space> results() const override { return nullptr; }
   void upload(std::byte const*, std::byte*, std::size_t) override {}

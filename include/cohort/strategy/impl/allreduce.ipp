@@ -5,6 +5,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/detail/parameter_hashes.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
 #include <limits>
@@ -30,8 +31,8 @@ COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mi
 }
 
 COHORT_CORE_INLINE std::string allreduce_strategy::describe() const {
-  return text_of({"allreduce, resync ", how_.resync, how_.wire ? ", wire type " : "",
-                  how_.wire ? name_of(*how_.wire) : std::string_view(),
+  return text_of({"allreduce, resync ", how_.resync, how_.diverged == when_diverged::repair ? ", repair" : "",
+                  how_.wire ? ", wire type " : "", how_.wire ? name_of(*how_.wire) : std::string_view(),
                   how_.overlap_next_forward ? ", overlap with the next forward" : ""});
 }
 
@@ -41,7 +42,7 @@ COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica 
     make_sums(mine.parameters);
     if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
   } else if (how_.resync > 0 && now.step % how_.resync == 0) {
-    resync(mine);
+    resync(now, mine);
   }
 }
 
@@ -111,7 +112,10 @@ COHORT_CORE_INLINE std::size_t allreduce_strategy::bytes(replica const& mine) co
 }
 
 COHORT_CORE_INLINE std::vector<measurement> allreduce_strategy::report() const {
-  return is_single_rank() ? std::vector<measurement>() : meter_.report();
+  if (is_single_rank()) return {};
+  std::vector<measurement> all = meter_.report();
+  if (repairs_ > 0) all.push_back({"repairs_of_parameters", static_cast<double>(repairs_), true});
+  return all;
 }
 
 COHORT_CORE_INLINE strategy_state allreduce_strategy::state() const {
@@ -171,12 +175,12 @@ COHORT_CORE_INLINE bool allreduce_strategy::reduces_in_place(parameter_set const
 
 COHORT_CORE_INLINE void allreduce_strategy::make_sums(parameter_set const& parameters) {
   element_type const type = parameters.type();
+  same_layout_ = is_same_on_all_ranks(*world_, parameters.layout_hash());
   if (uses_wire_type(parameters)) {
     votes_.emplace(type, 0, true);  // low precision cannot count examples exactly
     low_precision_.emplace(parameters, *how_.wire);
     low_precision_->restore({saved_.data(), saved_.bytes()}, saved_type_);
   } else {
-    same_layout_ = is_same_on_all_ranks(*world_, parameters.layout_hash());
     for (bucket const& one : parameters.buckets()) {
       if (same_layout_ && reduces_in_place(parameters, one))
         sums_.emplace_back(parameters.passes(), type, parameters.range_of(one).room);
@@ -240,11 +244,29 @@ COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const
   return is_step_valid();
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::resync(replica const& mine) {
-  buffer const dense(mine.bytes());
-  mine.read(0, dense.data());
-  std::uint64_t const hash = fnv1a({dense.as<char const>(), dense.bytes()});
-  if (!is_same_on_all_ranks(*world_, hash)) broadcast_replica(*world_, mine, 1);
+COHORT_CORE_INLINE void allreduce_strategy::resync(step_info const& now, replica const& mine) {
+  parameter_set const& parameters = mine.parameters;
+  std::vector<std::uint64_t> const hashes = parameter_hashes(parameters, same_layout_);
+  if (is_same_on_all_ranks(*world_, hash_of_bytes(std::as_bytes(std::span(hashes))))) return;
+  std::string const kind = text_of({parameters.updated_by(), ", workers ", workers_});
+  bool const same_bits_expected = is_same_on_all_ranks(*world_, fnv1a(kind, parameters.layout_hash()));
+  if (same_bits_expected && how_.diverged == when_diverged::stop) report_divergence(now, parameters, hashes);
+  broadcast_replica(*world_, mine, 1);
+  ++repairs_;
+}
+
+COHORT_CORE_INLINE void allreduce_strategy::report_divergence(step_info const& now,
+                                                              parameter_set const& parameters,
+                                                              std::vector<std::uint64_t> const& mine) const {
+  gathered const all = world_->allgatherv(std::as_bytes(std::span(mine)));
+  divergence const found = find_divergence(all, world_->size());
+  throw numeric_error(
+      {.what = "the parameters of the ranks differ",
+       .where = {"step ", now.step, ", first in ", parameters.table()[found.parameter].name},
+       .expected = {"the same bits on all ranks, which compute with ", parameters.updated_by(),
+                    ". Memory is damaged, or the program changes parameters or gradients on some ranks only; "
+                    "allreduce{.diverged = when_diverged::repair} continues with rank 0's"},
+       .got = {text_of_ranks(found.others), " unlike ", text_of_ranks(found.most)}});
 }
 
 }  // namespace cohort::detail

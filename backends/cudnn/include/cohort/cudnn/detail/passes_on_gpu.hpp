@@ -21,6 +21,7 @@ class passes_on_gpu : public arena_passes {
 
   explicit passes_on_gpu(std::shared_ptr<compute_stream> on) : on_(std::move(on)) {}
 
+  std::string name() const override { return on_->device().name(); }
   std::shared_ptr<memory_space> space() const override { return on_; }
   std::shared_ptr<memory_space> results() const override { return std::make_shared<page_locked_space>(on_); }
   void upload(std::byte const* host, std::byte* to, std::size_t bytes) override;
