@@ -595,7 +595,7 @@ int report_failed_saves(cohort::training const& training, cohort::checkpoint_lis
     std::fprintf(stderr, "%lld checkpoints could not be saved (%s); %s%s\n",
                  static_cast<long long>(saving->failures()),
                  saving->last_error().empty() ? "the last one was" : saving->last_error().c_str(),
-                 saving->newest().empty() ? "none was saved" : "the newest one is ",
+                 saving->newest().empty() ? "this run has saved none" : "the newest one is ",
                  saving->newest().c_str());
   return saving->last_error().empty() ? 0 : 1;
 }

@@ -21,27 +21,30 @@ class checkpoints_of_a_process(cases.checkpoints):
         small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
                  "restore_signals": False}
         numbers, done = self.report("--epochs", "2", "--checkpoints", self.kept, "--resume", "--save-every", "20",
-                                    **small)
+                                    expect=1, **small)
         self.assertRegex(done.stderr, "no checkpoint at step 40: cannot save the checkpoint .*"
                                       "rank 0: .*step-000000000040/")
         for step in (60, 80):
             self.assertIn(f"no checkpoint at step {step}: ", done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^3 checkpoints could not be saved \(.*File too large\); this run has saved none$")
         self.assertEqual(numbers["checksum"], whole["checksum"])
         self.assertEqual(sorted(glob.glob(f"{self.kept}/**", recursive=True)), files)
 
     def test_a_blocked_path_is_said_and_sigterm_still_ends_the_run(self):
-        blocked = os.path.join(self.kept, "file")
-        with open(blocked, "w", encoding="ascii"):
-            pass
-        with program.started(*self.flags("--epochs", "50", "--checkpoints", blocked, "--save-every", "1"),
+        blocked = os.path.join(self.kept, "runs")
+        with program.started(*self.flags("--epochs", "50", "--checkpoints", blocked, "--save-every", "3"),
                              folder=self.folder) as process:
+            program.wait_for_checkpoint(process, blocked, 3)
+            os.rename(blocked, os.path.join(self.kept, "moved"))
+            with open(blocked, "w", encoding="ascii"):
+                pass
             for line in process.stdout:
-                if line.startswith("no checkpoint at step 3: "):
+                if line.startswith("no checkpoint at step "):
                     break
             self.stop(process)
             output = process.communicate(timeout=program.LONGEST)[0]
         self.assertEqual(process.returncode, 1)
-        self.assertRegex(output, r"stopped after \d+ steps, state not saved: .*file.*; no checkpoint was saved")
+        self.assertRegex(output, r"stopped after \d+ steps, state not saved: .*runs.*; the newest checkpoint, .*, is \d+ steps older")
 
     def test_a_checkpoint_that_fails_at_sigterm_is_not_reported_as_saved(self):
         with program.started(*self.flags("--epochs", "1000", "--checkpoints", self.kept, "--save-every", "3"),
