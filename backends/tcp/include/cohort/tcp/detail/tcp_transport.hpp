@@ -139,6 +139,7 @@ class tcp_transport final : public transport {
     tcp_sender sender;
     tcp_receiver receiver{};
     tcp_question question{};
+    bool awaited = false;   // a receive from this rank has begun
     bool closed = false;    // the connection from this rank
     bool reported = false;  // a failure to send
     bool offered = false;   // this process has told where its ring is, if it is one of the same host

@@ -35,7 +35,7 @@ COHORT_TCP_INLINE bool tcp_transport::monitor::is_sending() const {
 }
 
 COHORT_TCP_INLINE bool tcp_transport::monitor::is_linked(int r) const {
-  return over_.at(r).sender.is_open() || over_.at(r).receiver.is_connected();
+  return over_.at(r).sender.is_open() || over_.at(r).receiver.is_connected() || over_.at(r).awaited;
 }
 
 COHORT_TCP_INLINE void tcp_transport::monitor::ask(int r, int silent) {
@@ -158,6 +158,7 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::send(int to, channel on, 
 COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive(int from, channel on, std::uint32_t tag,
                                                                std::span<std::byte> data) {
   ticket const made = begin({.from = from, .tag = tag, .expected = data.size()});
+  at(from).awaited = from != rank();
   at(from).receiver.receive(made, on, tag, {data.data(), element_type::u8, data.size()}, std::nullopt,
                             at(from));
   return made;
@@ -167,6 +168,7 @@ COHORT_TCP_INLINE tcp_transport::ticket tcp_transport::receive_combining(int fro
                                                                          std::uint32_t tag, elements into,
                                                                          reduction how) {
   ticket const made = begin({.from = from, .tag = tag, .expected = into.bytes()});
+  at(from).awaited = from != rank();
   at(from).receiver.receive(made, on, tag, into, how, at(from));
   return made;
 }
