@@ -230,11 +230,12 @@ TEST(model_file, contains_the_position_in_an_epoch_unlike_older_files) {
   std::string bytes =
       written(net, from, updater_state_view{.settings = {.updater = sgd{}}, .position = {9, 1, 640}});
   EXPECT_EQ(opened(bytes).position(), (training_position{9, 1, 640}));
-  safetensors_metadata metadata = opened(bytes).file().metadata();
+  model_file const whole = opened(bytes);
+  safetensors_metadata metadata = whole.file().metadata();
   metadata.erase("position");
   metadata.erase("content_hash");
   std::ostringstream out;
-  write_safetensors(out, opened(bytes).file().tensors(), metadata);
+  write_safetensors(out, whole.file().tensors(), metadata);
   EXPECT_EQ(opened(out.str()).position(), (training_position{9, 1, 0}));
 }
 

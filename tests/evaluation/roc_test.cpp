@@ -62,7 +62,8 @@ TEST(roc, has_no_area_without_both_kinds_of_examples) {
   EXPECT_EQ(roc_report().auc(0), std::nullopt);
   EXPECT_EQ(report_of({0.1, 0.9}, {1, 1}).auc(0), std::nullopt);
   EXPECT_EQ(report_of({0.1, 0.9}, {0, 0}).average_precision(), std::nullopt);
-  EXPECT_TRUE(report_of({0.1, 0.9}, {0, 0}).of(0).points().empty());
+  roc_report const one_kind = report_of({0.1, 0.9}, {0, 0});
+  EXPECT_TRUE(one_kind.of(0).points().empty());
 }
 
 struct examples {
@@ -142,7 +143,8 @@ TEST(roc, uses_bins_on_request) {
   EXPECT_LE(coarse.of(0).groups().size(), 101U);
   EXPECT_NEAR(*coarse.auc(0), *exact.auc(0), 0.01);
   EXPECT_LT(coarse.to_bytes().size(), 2000U);
-  EXPECT_EQ(report_of({0.26, 0.27, 1}, {0, 1, 1}, 4).of(0).groups()[1].score, 0.25);
+  roc_report const quarters = report_of({0.26, 0.27, 1}, {0, 1, 1}, 4);
+  EXPECT_EQ(quarters.of(0).groups()[1].score, 0.25);
   EXPECT_EQ(refusal_of<data_error>([] {
               report_of({0.5, 1.5}, {0, 1}, 10);
             }),

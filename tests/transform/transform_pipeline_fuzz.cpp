@@ -54,7 +54,10 @@ void use(transform_pipeline const& how) {
   bool const groups = std::ranges::any_of(how.steps, [](transform_step const& step) {
     return std::holds_alternative<pipeline::group_by_key>(step);
   });
-  if (groups) require(keyed_sequences(fitted, rows, skip).rows().rows() <= made.rows());
+  if (groups) {
+    keyed_sequences const sequences(fitted, rows, skip);
+    require(sequences.rows().rows() <= made.rows());
+  }
   std::int64_t kept = 0;
   for (std::int64_t row = 0; row < 4; ++row) {
     std::vector<std::int64_t> const one{row};
