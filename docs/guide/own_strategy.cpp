@@ -60,8 +60,8 @@ class sign_votes final : public cohort::strategy {
 
   bool before_update(cohort::step_info const& now, cohort::gradient_parts& gradients) override {
     meet(*world_, agreed_, now.examples, now.weight, now.mine);
-    bool const valid = agreed_.weight > 0 && !agreed_.all.not_finite;
-    if (valid) cohort::merge_statistics(*world_, gradients.statistics());
+    bool const counts = agreed_.weight > 0 && !agreed_.all.not_finite;
+    if (counts) cohort::merge_statistics(*world_, gradients.statistics());
     for (cohort::bucket const& one : gradients.parameters().buckets()) {
       auto const index = static_cast<std::size_t>(one.index);
       pending_[index].wait();
@@ -69,7 +69,7 @@ class sign_votes final : public cohort::strategy {
       gradients.unpack(one, reinterpret_cast<std::byte const*>(values_[index].data()));
     }
     in_flight_ = false;
-    return valid;
+    return counts;
   }
 
   void abandon(std::string_view why) noexcept override {

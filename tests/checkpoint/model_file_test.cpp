@@ -398,7 +398,7 @@ TEST(model_file, refuses_invalid_metadata) {
   EXPECT_NE(misspelt.find("$.updater): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
   EXPECT_NE(misspelt.find(", got unknown updater adem"), std::string::npos);
   EXPECT_NE(with("optimizer", changed("beta1", "beta9"))
-                .find("$.updater): expected one of beta1, beta2, epsilon, got updater adam beta9"),
+                .find("$.updater): expected one of beta1, beta2, epsilon, epsilon_hat, got updater adam beta9"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.9", "1.9"))
                 .find("$.updater): expected at least 0 and below 1, got adam.beta1 1.9"),

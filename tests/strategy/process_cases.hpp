@@ -23,6 +23,7 @@ inline std::vector<threshold_sharing> all_kinds_of_sharing() {
 struct rank_case {
   std::string_view name;
   void (*run)(communicator&);
+  int least_ranks = 1;  // with fewer, it checks nothing
 };
 
 inline constexpr rank_case process_cases[]{
@@ -38,15 +39,15 @@ inline constexpr rank_case process_cases[]{
     {"own_state_stays_own_if_it_is_told_to", own_state_stays_own_if_it_is_told_to},
     {"evaluation_is_that_of_one_rank", evaluation_is_that_of_one_rank},
     {"ranks_without_data_and_with_fewer_batches_train_on",
-     ranks_without_data_and_with_fewer_batches_train_on<>},
+     ranks_without_data_and_with_fewer_batches_train_on<>, 2},
     {"more_ranks_than_examples_train_on", more_ranks_than_examples_train_on<>},
-    {"ranks_that_disagree_refuse_to_begin", ranks_that_disagree_refuse_to_begin},
+    {"ranks_that_disagree_refuse_to_begin", ranks_that_disagree_refuse_to_begin, 2},
     {"sends_the_bytes_that_its_contract_says", sends_the_bytes_that_its_contract_says},
     {"few_bits_on_the_wire_lead_where_all_do", few_bits_on_the_wire_lead_where_all_do},
     {"allreduce_stops_all_for_a_number_that_is_not_finite",
-     [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, false); }},
+     [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, false); }, 2},
     {"averaging_stops_all_for_a_number_that_is_not_finite",
-     [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, true); }},
+     [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, true); }, 2},
     {"averaging_hears_of_a_number_behind_the_last_meeting", a_number_behind_the_last_meeting_is_heard},
     {"averaging_leaves_out_numbers_between_two_meetings", numbers_between_two_meetings_are_left_out},
     {"averaging_hears_of_a_stop_at_an_epochs_end", a_stop_at_an_epochs_end_is_heard_there},
@@ -58,7 +59,7 @@ inline constexpr rank_case process_cases[]{
     {"every_kind_of_averaging_has_the_same_bits_everywhere",
      every_kind_of_averaging_has_the_same_bits_everywhere},
     {"one_rank_stops_all_that_hear_late", one_rank_stops_all_that_hear_late},
-    {"overlapped_averaging_ends_with_a_stream", overlapped_averaging_ends_with_a_stream},
+    {"overlapped_averaging_ends_with_a_stream", overlapped_averaging_ends_with_a_stream, 2},
     {"a_mean_under_way_ends_with_its_run", a_mean_under_way_ends_with_its_run},
     {"messages_lose_nothing", message_cases::messages_lose_nothing},
     {"sharing_runs_of_one_seed_have_the_same_bits", sharing_runs_of_one_seed_have_the_same_bits},
@@ -68,14 +69,15 @@ inline constexpr rank_case process_cases[]{
      [](communicator& all) {
        for (auto const& how : {sharing(), sharing(route::merged), update_sharing(), late_sharing()})
          sharing_trains_on_uneven_data(all, how);
-     }},
+     },
+     2},
     {"sharing_stops_all_for_a_number_that_is_not_finite",
      [](communicator& all) {
        for (auto const& how : {sharing(), sharing(route::merged), update_sharing()})
          sharing_stops_all_for_a_number_that_is_not_finite(all, how);
      }},
     {"unbounded_sharing_trains_on_uneven_data",
-     [](communicator& all) { sharing_trains_on_uneven_data(all, unbounded_sharing()); }},
+     [](communicator& all) { sharing_trains_on_uneven_data(all, unbounded_sharing()); }, 2},
     {"unbounded_sharing_stops_all_when_one_asks", unbounded_sharing_stops_when_one_asks},
     {"unbounded_sharing_is_evaluated_alike", unbounded_sharing_is_evaluated_alike},
     {"has_the_bits_of_threads",

@@ -43,6 +43,10 @@ class record_set {
   std::vector<std::string> const& paths() const&;
   std::vector<std::string> const& paths() const&& = delete;  // keep the records in a variable
 
+  /// record_format::grouping of the files.
+  std::string const& grouping() const&;
+  std::string const& grouping() const&& = delete;  // keep the records in a variable
+
   /// Returns the index of the field `name`.
   ///
   /// Errors    setting_error that lists the fields if there is none of this name.

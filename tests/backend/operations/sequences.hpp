@@ -133,6 +133,11 @@ inline constexpr row sequences[]{
        return masked_sequence(net, d.between(2, 19), d.between(1, 9)) | tanh_activation{}
               | softmax_cross_entropy{.sum_steps = d.between(0, 1) == 1, .ignore_index = 0};
      }},
+    {"sequence_21_padding_marked_by_a_value",
+     [](builder& net, draw& d) {
+       tensor const x = net.padded_input({d.between(1, 9), 3}, 0.5) | dense{.units = d.between(1, 9)};
+       return concat(x | global_avg_pool{}, x | global_max_pool{});
+     }},
 };
 
 }  // namespace operations

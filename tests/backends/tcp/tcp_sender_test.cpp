@@ -57,7 +57,7 @@ TEST(tcp_sender, gives_up_at_once_if_all_addresses_refuse) {
 TEST(tcp_sender, gives_up_before_the_deadline_if_nobody_answers) {
   tcp_socket const silent = tcp_socket::listening(loopback(), {});
   expect_parts(
-      report_of_rank_0({silent.local()}, {.deadline = 4s, .heartbeat = 200ms}),
+      report_of_rank_0({silent.local()}, {.deadline = 4s, .heartbeat = 10s}),
       {"rank 1 cannot be reached (connecting to 127.0.0.1:", "no answer, in attempt 2 after 3600 ms"});
 }
 

@@ -184,7 +184,7 @@ strategy: {averaging: {every: 3}}
             }),
             "cannot read the document (run.yaml:12:18, $.optimizer.updater.adam.rade): expected one of the "
             "fields rate, "
-            "beta1, beta2, epsilon; the nearest name is rate, got \"rade\"");
+            "beta1, beta2, epsilon, epsilon_hat; the nearest name is rate, got \"rade\"");
 }
 
 }  // namespace yaml_test

@@ -44,10 +44,11 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
     one.index = detail::index_of(path, format, settings.cache);
     // A cached index may be that of a format with a decompressor.
     if (!one.index.blocks.empty() && !format.inflate)
-      throw data_error({.what = "the file is compressed",
-                        .where = path,
-                        .expected = "no compression; sequence_file(gzip::inflate) of cohort/zlib.hpp reads it",
-                        .got = {one.index.blocks.size(), " compressed blocks"}});
+      throw data_error(
+          {.what = "the file is compressed",
+           .where = path,
+           .expected = "no compression; sequence_file(gzip::inflate) of cohort/zlib.hpp reads it",
+           .got = {one.index.blocks.size(), " compressed blocks"}});
     one.first = made->size;
     made->size += one.index.size();
     for (std::string const& field : one.index.fields)
@@ -60,7 +61,8 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
           static_cast<std::size_t>(std::ranges::find(one.index.fields, field) - one.index.fields.begin()));
   made->descriptors = std::make_unique<detail::open_files>(paths.size());
   made->blocks = std::make_unique<detail::block_cache<std::vector<std::byte>>>(
-      settings.max_block_bytes, [](std::vector<std::byte> const& bytes) -> std::uint64_t { return bytes.size(); });
+      settings.max_block_bytes,
+      [](std::vector<std::byte> const& bytes) -> std::uint64_t { return bytes.size(); });
   made->paths = std::move(paths);
   made->format = std::move(format);
   content_ = std::move(made);
@@ -69,6 +71,7 @@ COHORT_CORE_INLINE record_set::record_set(std::vector<std::string> paths, record
 COHORT_CORE_INLINE std::int64_t record_set::size() const { return content_->size; }
 COHORT_CORE_INLINE std::vector<std::string> const& record_set::fields() const& { return content_->fields; }
 COHORT_CORE_INLINE std::vector<std::string> const& record_set::paths() const& { return content_->paths; }
+COHORT_CORE_INLINE std::string const& record_set::grouping() const& { return content_->format.grouping; }
 
 COHORT_CORE_INLINE std::size_t record_set::field(std::string_view name) const {
   auto const found = std::ranges::find(content_->fields, name);
@@ -107,11 +110,11 @@ COHORT_CORE_INLINE std::span<std::byte const> record_set::read(std::int64_t reco
   place const in_files = place_of(record);
   field_place const at = field_at(in_files, field);
   if (at.offset == field_place::missing)
-    throw data_error({.what = "a record does not have a field",
-                      .where = where(record),
-                      .expected = {"the field ", content_->fields[field],
-                                   content_->format.grouping.empty() ? "" : "; ", content_->format.grouping},
-                      .got = "none"});
+    throw data_error(
+        {.what = "a record does not have a field",
+         .where = where(record),
+         .expected = {"the field ", content_->fields[field], grouping().empty() ? "" : "; ", grouping()},
+         .got = "none"});
   if (at.bytes > content_->max_field_bytes)
     throw data_error({.what = "a field of a record is too large",
                       .where = {where(record), ", field ", content_->fields[field]},
@@ -151,8 +154,7 @@ COHORT_CORE_INLINE void record_set::read_packed(std::int64_t record, std::size_t
                         .got = {bytes}});
     return made;
   };
-  std::shared_ptr<std::vector<std::byte> const> const whole =
-      content_->blocks->get({file, number}, unpack);
+  std::shared_ptr<std::vector<std::byte> const> const whole = content_->blocks->get({file, number}, unpack);
   std::copy_n(whole->begin() + static_cast<std::ptrdiff_t>(at.offset - block.first), at.bytes, to);
 }
 

@@ -150,7 +150,8 @@ COHORT_IMAGE_INLINE std::size_t image_records::image_field(record_view const& re
     if (record.has(field)) return field;
   throw data_error({.what = "a record has no image",
                     .where = record.where(),
-                    .expected = {"a field ", records_.fields()[image_fields_.front()]},
+                    .expected = {"a field ", records_.fields()[image_fields_.front()],
+                                 records_.grouping().empty() ? "" : "; ", records_.grouping()},
                     .got = "none"});
 }
 
