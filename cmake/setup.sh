@@ -130,6 +130,11 @@ has_python_headers() {
   python3 -c 'import os, sysconfig; os.stat(sysconfig.get_paths()["include"] + "/Python.h")' >/dev/null 2>&1
 }
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+has_java() {  # PySpark needs Java 17
+  local version
+  version=$(java -version 2>&1 | sed -n '1s/[^"]*"\([0-9]*\).*/\1/p')
+  [ "${version:-0}" -ge 17 ]
+}
 has_tool_packages() {
   PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} \
     python3 -c 'import PIL, jsonschema, kubernetes_validate, pyspark, tensorboard.plugins.hparams.metadata, yaml' >/dev/null 2>&1
@@ -209,7 +214,7 @@ if [ $with_tests = yes ]; then
   want xz-utils has_command xz
   want libonnx-testdata test -d /usr/share/libonnx-testdata
   want python3-dev has_python_headers
-  want default-jre-headless has_command java  # Spark
+  want default-jre-headless has_java  # Spark
   if [ "$(id -u)" -eq 0 ]; then  # a test starts a Slurm of this host, which only root can
     want slurmctld test -x /usr/sbin/slurmctld
     want slurmd test -x /usr/sbin/slurmd

@@ -628,19 +628,21 @@ class run {
   void handle_signals() {
     while (int const signal = signals_.next()) {
       if (signal == SIGCHLD) continue;
-      if (signal_source::ends_job(signal)) interrupt();
+      if (signal_source::ends_job(signal) && !interrupt()) continue;
       for (process const& one : processes_) send(one, signal);
     }
   }
   /// Counts the user's signals. Launchers send one signal to a process and its group: they count once.
-  void interrupt() {
+  /// Returns whether this one counts.
+  bool interrupt() {
     auto const now = clock_type::now();
     bool const repeated = interrupted_ && now - last_interrupt_ < std::chrono::milliseconds(500);
     interrupted_ = true;
-    if (repeated) return;
+    if (repeated) return false;
     last_interrupt_ = now;
     if (++interrupts_ == 2) kill_at_ = std::min(kill_at_, now + patience);
     if (interrupts_ > 2) kill_at_ = std::min(kill_at_, now);
+    return true;
   }
 
   /// A process that a signal has ended is lost, as its host may be. A shell adds 128 to the signal; ssh exits
@@ -718,6 +720,8 @@ class run {
 };
 
 int run_with_restarts(command given) {
+  for (int const standard : {0, 1, 2})  // pipes must not get the numbers of closed streams
+    if (::fcntl(standard, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return 1;
   divide(given);
   if (!given.output.empty()) std::filesystem::create_directories(given.output);
   ::signal(SIGPIPE, SIG_IGN);

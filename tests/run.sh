@@ -13,6 +13,7 @@ step "Configuring build/tests" cmake --preset release -B build/tests -DCOHORT_BU
   || fail "Configuring failed."
 step "Building the tests and examples in build/tests" cmake --build build/tests \
   || fail "Building failed."
+rm -f build/tests/Testing/Temporary/LastTest.log
 status=0
 ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 2 "$@" || status=$?
 python3 tests/skips.py build/tests || status=1

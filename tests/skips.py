@@ -28,7 +28,10 @@ def reasons_of(log):
 
 
 def main():
-    log = pathlib.Path(sys.argv[1], "Testing/Temporary/LastTest.log").read_text(encoding="utf-8", errors="replace")
+    path = pathlib.Path(sys.argv[1], "Testing/Temporary/LastTest.log")
+    if not path.exists():  # ctest has run no test, for example with -N
+        return 0
+    log = path.read_text(encoding="utf-8", errors="replace")
     counts, others = reasons_of(log)
     print(f"Skipped: {sum(counts.values())} cases" + (":" if counts else "."))
     for reason, count in counts.most_common():

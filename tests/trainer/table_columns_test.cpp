@@ -162,6 +162,15 @@ TEST(table_columns, of_a_series_have_the_order_of_the_training) {
   run.evaluate(windows(time_series(plain, 2), {.length = 2, .targets = {"c0"}}), {&report});
 }
 
+TEST(table_columns, of_validation_data_have_the_order_of_the_training_of_the_same_fit) {
+  training run = trainer<narrow>(regression(2));
+  dataset const other = reordered().examples({.inputs = {"z", "x"}, .target = "y", .regression = true});
+  std::string const refusal =
+      refusal_of<data_error>([&] { run.fit(examples_of(measured()), {.validation = other}); });
+  EXPECT_NE(refusal.find("(validation, input input): expected x, z, in this order"), std::string::npos)
+      << refusal;
+}
+
 TEST(table_columns, of_joined_data_sets_have_one_order) {
   std::string const refusal = refusal_of<data_error>([] {
     concat({examples_of(measured()), examples_of(reordered())});
@@ -215,6 +224,12 @@ TEST(table_columns, of_rows_that_the_kept_pipeline_has_not_prepared_are_refused)
             "the rows are not prepared by the pipeline of the model (evaluate, columns): expected "
             "kept_pipeline(run)->apply(rows) of cohort/trainer/keep_pipeline.hpp, got rows as in a file");
   run.evaluate(encoder.examples(prepared.apply(measured())), {&report});
+  data_table const rows = prepared.apply(measured());
+  auto const prepared_in = [](time_series const& series) {
+    return windows(series, {.length = 1, .targets = {"x"}}).describe().inputs[0].is_prepared;
+  };
+  EXPECT_TRUE(prepared_in(rows.series({"x", "z"})));
+  EXPECT_FALSE(prepared_in(measured().series({"x", "z"})));
 }
 
 }  // namespace table_columns_test

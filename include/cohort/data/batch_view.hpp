@@ -13,8 +13,8 @@ namespace cohort {
 /// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, indices i32.
 ///           Padding must be finite, too. `masks`: count × T each, u8, 0 for padding; one per masked input,
 ///           or none: then values mark the padding of a `padded_input`, and no step of a `masked_input` is
-///           padding. `weights` and `indices`: one per example. Without weights each
-///           example has weight 1. Weights are finite and at least 0.
+///           padding. `weights` and `indices`: one per example. Without weights each example has weight 1.
+///           Weights are finite and at least 0.
 /// Units     `indices` determine random masks (dropout); without them, train_on and training_loop use row
 ///           numbers, which differ on each rank. `global_count`: examples of all ranks; 0: unknown. `ranks`:
 ///           the number of ranks whose examples `global_count` includes; 0: all ranks of the run. If the run

@@ -74,8 +74,8 @@ struct synchronised_batch_norm {
       });
     }
     if (a.scalars->sums) a.scalars->sums->sum(squares);
-    for (std::size_t c = 0; c < channels;
-         ++c) {  // without unmasked steps, the running statistics do not change
+    // Without unmasked steps, the running statistics do not change.
+    for (std::size_t c = 0; c < channels; ++c) {
       a.workspace[c] = count > 0 ? static_cast<T>(sums[c] / count) : a.parameters[2][c];
       a.workspace[channels + c] = count > 0 ? static_cast<T>(squares[c] / count) : a.parameters[3][c];
     }

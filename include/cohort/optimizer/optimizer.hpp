@@ -15,7 +15,7 @@ namespace cohort {
 
 /// Role of a parameter tensor. `biases` includes the parameters of normalisation layers. Parameters of this
 /// role have separate penalties, 0 by default. Running statistics are not trained, but updated from batch
-/// statistics: see plan/detail/running_statistics.hpp.
+/// statistics: see plan/batch_statistics.hpp.
 enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
 
 /// Returns whether an updater changes parameters of this role.

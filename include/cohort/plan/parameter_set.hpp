@@ -58,7 +58,7 @@ class parameter_set {
   virtual std::uint64_t layout_hash() const = 0;
 
   /// Name of the backend, and of the instruction set or device that updates the arenas: "onednn, avx512".
-  /// Ranks of one name that hold equal bits hold equal bits after an update with equal gradients.
+  /// If two ranks have the same name, parameters and gradients, an update gives the same bits.
   virtual std::string updated_by() const = 0;
 
   /// Copies parameter p from an arena with the master's layouts to a dense tensor in the processor's memory,

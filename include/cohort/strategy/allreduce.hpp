@@ -23,10 +23,11 @@ enum class when_diverged { stop, repair };
 ///           ranks have the same parameter layout. The bucket is on a device in whose memory the communicator
 ///           sums, or on the processor with padding of at most 1/64. Otherwise the bucket is packed, as in
 ///           the canonical flat view.
-/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If ranks
-///           of one backend, instruction set and number of workers differ, `diverged` decides: memory is
-///           damaged, or the program has changed parameters or gradients on some ranks only. Other ranks
-///           drift apart by rounding, so rank 0's parameters are broadcast. report counts these repairs.
+/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
+///           checksums differ although all ranks have the same backend, instruction set and number of
+///           workers, memory is damaged, or the program has changed parameters or gradients on some ranks
+///           only: `diverged` selects the reaction. Otherwise ranks diverge by rounding, and rank 0's
+///           parameters are broadcast. report counts the broadcasts.
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
 ///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
 ///           rounding error to its next gradient. Parameters and votes are sent in their own type.

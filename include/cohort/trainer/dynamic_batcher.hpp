@@ -107,8 +107,6 @@ class dynamic_batcher {
   int checked_count(std::span<tensor_view const> inputs, std::span<tensor_view const> masks) const;
   pending_predictions submit(std::span<tensor_view const> inputs, std::span<tensor_view const> masks,
                              std::chrono::milliseconds deadline);
-  /// Whether two calls can run in one batch.
-
   /// Whether a batch can start.   Before  mutex_ is locked.
   bool is_due() const;
   /// Removes calls that were cancelled or have exceeded their deadline.   Before  mutex_ is locked.

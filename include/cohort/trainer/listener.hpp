@@ -22,9 +22,9 @@ struct fit_settings;
 ///           loss or a gradient was not finite. `loss`: weighted mean; NaN if no example has a weight. `step`
 ///           counts from 0 over all epochs. `step_seconds`: the step without the wait for data;
 ///           `wait_seconds`: the wait for data before it; `exchange_seconds`: the part of the step that
-///           waited for other ranks. `bytes_sent`,
-///           `messages_sent`: what this rank has sent during the step, without buckets that a listener or an
-///           evaluation completes between two steps (`overlap_next_forward`). `steps_in_epoch`: −1 for a
+///           waited for other ranks. `bytes_sent`, `messages_sent`: what this rank has sent during the step,
+///           without buckets that a listener or an evaluation completes between two steps
+///           (`overlap_next_forward`). `steps_in_epoch`: −1 for a
 ///           stream, and outside fit. `agreed`: the votes on which the ranks have agreed in this step
 ///           (training::request). `times`: start times of the phases.
 struct step_report {
@@ -56,12 +56,11 @@ struct metric_value {
 ///
 /// Units     `examples`, `ignored`, `weight` and `loss` are those of all ranks; the seconds are those of this
 ///           rank. `ignored`: examples of weight 0, such as damaged records that are skipped, and those of
-///           steps that were not finite. `weight`: sum of step_info::weight over the other steps. `loss`:
-///           weighted mean; NaN if the weight is 0. If the run resumed
-///           within the epoch, `weight` and `loss` cover the whole epoch; steps, examples and seconds cover
-///           only the resumed part. `epochs`: the number of epochs of all runs after this call of fit.
-///           `validation`: the numbers of fit_settings::validation, with "validation
-///           loss" first.
+///           steps that were not finite. `weight`: sum of step_info::weight over the steps that
+///           were finite. `loss`: weighted mean; NaN if the weight is 0. If the run resumed within the epoch,
+///           `weight` and `loss` cover the whole epoch; steps, examples, ignored and seconds cover only the
+///           resumed part. `epochs`: the number of epochs of all runs after this call of fit. `validation`:
+///           the numbers of fit_settings::validation, with "validation loss" first.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;

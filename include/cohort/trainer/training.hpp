@@ -99,9 +99,9 @@ class training {
   /// After     every example was used once in each epoch; an epoch's last batch may be smaller. All ranks
   ///           hold the same parameters if the strategy exchanges gradients or parameters.
   /// Errors    before the first step: setting_error, also if the ranks differ in network, settings, batch,
-  ///           version or a sample of the data; shape_error for data that does not fit; memory_error. Later:
-  ///           numeric_error naming step, rank, layer; communicator_error; errors of the data set; data_error
-  ///           if all examples of an epoch had weight 0. The parameters are then those of the last step.
+  ///           version or a sample of the data; shape_error for data of other shapes; memory_error.
+  ///           Later: numeric_error naming step, rank, layer; communicator_error; errors of the data set;
+  ///           data_error if all examples of an epoch had weight 0; the parameters then are of the last step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
   /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits

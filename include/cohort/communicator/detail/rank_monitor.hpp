@@ -74,8 +74,8 @@ class rank_monitor {
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience);
 
   void leave() noexcept;
-  /// Waits until all ranks have left, at most `limit`. Returns whether all have left. Returns false without
-  /// waiting further if a rank is lost or fails.
+  /// Waits until all ranks have left, at most `limit`. Returns whether all have left. Returns false if a
+  /// rank is lost or fails, as soon as the report is delivered, at most after longest_delivery.
   ///
   /// Before    leave() was called.
   /// After     true: no message is pending. false: control messages are stopped, as by stop().
@@ -96,7 +96,8 @@ class rank_monitor {
   /// it has arrived.
   virtual bool is_sending(int to, control_message what) const = 0;
   virtual bool is_sending() const = 0;
-  /// Whether this rank and `r` exchange heartbeats and farewells. Failures and questions are sent to all.
+  /// Whether this rank and `r` exchange heartbeats and farewells. Questions and this rank's own
+  /// failures are sent to all; forwarded failures to linked ranks.
   virtual bool is_linked(int /*r*/) const { return true; }
   /// Asks a rank for a beat, in a way that does not wait for earlier messages, and does not link both ranks.
   /// `silent`: the rank of which this one hears nothing, `r` or another one. Called at each poll as long as
@@ -185,7 +186,7 @@ class rank_monitor {
   /// Sends the report of this rank to all ranks, or forwards that of another one; checks the delivery.
   void announce_failure();
   /// Uses the report of another rank.
-  void accept(int from, failure_report report);
+  void accept(failure_report report);
   /// The time since the last message of a rank.
   clock::duration silence(int r) const { return listened_ - at(r).last_heard; }
   /// Whether the last message of a rank came within a part of the heartbeat.

@@ -46,12 +46,11 @@ COHORT_CORE_INLINE void rank_monitor::announce(failure_report report) noexcept {
   delivered_ = false;
 }
 
-COHORT_CORE_INLINE void rank_monitor::accept(int from, failure_report report) {
+COHORT_CORE_INLINE void rank_monitor::accept(failure_report report) {
   std::lock_guard const hold(mutex_);
   if (trouble_) return;
   if (report.lost == std::vector{rank_}) {  // the others do not wait for this rank any more
-    trouble_ = failure_report{text_of({"rank ", rank_, " was given up by rank ", from,
-                                       " and others, because it was suspended or cut off: ", report.text})};
+    trouble_ = failure_report{text_of({"rank ", rank_, " was given up by other ranks: ", report.text})};
     return;
   }
   trouble_ = report;
@@ -176,7 +175,7 @@ COHORT_CORE_INLINE void rank_monitor::handle(int from, control_message what,
   one.answers = true;
   if (what == control_message::failure) {
     one.announced = another_rank_failed_ = true;
-    return accept(from, failure_report::decoded(bytes));
+    return accept(failure_report::decoded(bytes));
   }
   for (std::size_t i = 0; i < std::min(peers_.size(), bytes.size() / sizeof(rank_entry)); ++i) {
     rank_entry there{};

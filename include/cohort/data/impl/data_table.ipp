@@ -159,7 +159,8 @@ COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const
   return detail::with_real(number_type(), [&](auto* type) {
     using real = std::remove_pointer_t<decltype(type)>;
     auto const matrix = detail::matrix_of<real>(*this, used);
-    return time_series({matrix->data(), shape(rows(), static_cast<int>(used.size()))}, used, matrix);
+    return time_series({matrix->data(), shape(rows(), static_cast<int>(used.size()))}, used, matrix,
+                       is_prepared());
   });
 }
 

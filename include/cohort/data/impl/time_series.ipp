@@ -29,8 +29,8 @@ void require_finite_rows(std::span<T const> values, std::vector<std::string> con
 namespace cohort {
 
 COHORT_CORE_INLINE time_series::time_series(tensor_view values, std::vector<std::string> columns,
-                                            std::shared_ptr<void const> owner)
-    : values_(values), columns_(std::move(columns)), owner_(std::move(owner)) {
+                                            std::shared_ptr<void const> owner, bool is_prepared)
+    : values_(values), columns_(std::move(columns)), owner_(std::move(owner)), is_prepared_(is_prepared) {
   if (values_.dims.rank != 2 || values_.dims.elements() == 0
       || (values_.type != element_type::f32 && values_.type != element_type::f64))
     throw shape_error({.what = "a series does not consist of rows of numbers",

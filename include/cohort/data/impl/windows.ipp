@@ -40,7 +40,8 @@ class series_windows {
     description_.inputs = {{.name = "window",
                             .example = {settings.length, width},
                             .stored = type,
-                            .feature_names = given_names(series.columns())}};
+                            .feature_names = given_names(series.columns()),
+                            .is_prepared = series.is_prepared()}};
     description_.targets = {
         {.name = "target", .example = {static_cast<int>(columns.size())}, .stored = type}};
 

@@ -400,8 +400,9 @@ COHORT_CORE_INLINE std::string onnx_exporter::mask(int begin) {
   std::string const layer = std::exchange(name_, net_.name(begin) + ".mask");
   if (is_padded(begin)) {
     double const value = decode<padded_input>(net_.fields(begin)).value;
-    std::string exist =
-        emit("Not", {emit("Equal", {values_[static_cast<std::size_t>(begin)], number(value)})});
+    std::string numbers = values_[static_cast<std::size_t>(begin)];
+    if (net_.is_indices(begin)) numbers = emit("Cast", {numbers}, {with("to", as_integer(onnx_type::f32))});
+    std::string exist = emit("Not", {emit("Equal", {numbers, number(value)})});
     if (net_[begin].output.rank == 2)  // a step exists if one of its numbers is not `value`
       exist = emit("Cast",
                    {emit("ReduceMax", {emit("Cast", {exist}, {with("to", as_integer(onnx_type::f32))})},
@@ -433,8 +434,8 @@ COHORT_CORE_INLINE std::string onnx_exporter::lengths(int begin) {
   if (!how_.padding_at_end)
     refuse(
         "ONNX's operator takes sequence lengths, not masks. If padding (index 0 of the embedding, or the "
-        "value of "
-        "the padded_input) occurs only after a sequence's last step, set "
+        "value "
+        "of the padded_input) occurs only after a sequence's last step, set "
         "onnx_export_settings::padding_at_end");
   std::string const exist = mask(begin);
   return made = emit("ReduceSum",

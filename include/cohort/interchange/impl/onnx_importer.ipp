@@ -131,7 +131,9 @@ COHORT_CORE_INLINE void onnx_importer::name_layers(std::span<int const> outputs)
     }
     denote(node.name, results.size() == 1 ? layer_of(results[0]) : none);
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) denoted[model_.outputs[i].name] = outputs[i];
+  for (std::size_t i = 0; i < outputs.size(); ++i)  // an input that is an output keeps its name
+    if (std::ranges::find(inputs_, model_.outputs[i].name) == inputs_.end())
+      denoted[model_.outputs[i].name] = outputs[i];
 
   std::map<int, std::string_view> chosen;
   auto const choose = [&](std::string_view name) {

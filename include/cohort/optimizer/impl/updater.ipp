@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/optimizer/updater.hpp>
 #include <limits>
@@ -23,7 +24,9 @@ COHORT_CORE_INLINE void updater::check() const {
     constexpr double least = std::numeric_limits<float>::min();
     if (field.name == "epsilon")
       require(field.value >= least || (field.value == 0 && number("epsilon_hat") >= least),
-              "a finite number, at least 1.2e-38; or 0 beside an epsilon_hat of that size");
+              std::ranges::find(row().fields, "epsilon_hat") == row().fields.end()
+                  ? "a finite number, at least 1.2e-38"
+                  : "a finite number, at least 1.2e-38; or 0 beside an epsilon_hat of that size");
     else if (field.name == "trust")
       require(field.value > 0, "a finite number above 0");
     else if (field.name == "initial" || field.name == "decay" || field.name == "epsilon_hat")

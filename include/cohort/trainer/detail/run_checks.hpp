@@ -43,6 +43,9 @@ void require_prepared(training_state const& run, bool is_prepared, char const* c
 
 /// The names of the features of each input; nothing if no input has names.
 std::vector<std::vector<std::string>> feature_names_of(dataset const& data);
+/// Compares the columns of a table with those of another one. `whose`: of which, in the message.
+void check_feature_names(dataset const& data, std::vector<std::vector<std::string>> const& known,
+                         char const* whose, char const* call);
 
 /// The names of the classes of each target; none for a target without names.
 std::vector<std::vector<std::string>> class_names_of(dataset const& data);

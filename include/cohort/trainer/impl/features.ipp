@@ -39,7 +39,9 @@ COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view ne
   description_.inputs.clear();
   for (int id : layers) {
     description_.inputs.push_back(
-        {.name = net.name(id), .example = net[id].output, .mask = detail::mask_of_batch(net, net[id].mask)});
+        {.name = net.name(id),
+         .example = net[id].output,
+         .mask = description_.masks.empty() ? -1 : detail::mask_of_batch(net, net[id].mask)});
     outputs_.push_back({.example = net[id].output, .values = {}});
   }
   for (auto* const list : {&description_.targets, &description_.masks})

@@ -84,6 +84,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   if (how.validation) {
     validation_.emplace(state, *how.validation, how.metrics, how.sharding);
     check_class_names(state, *how.validation, names, "validation");
+    check_feature_names(*how.validation, feature_names_of(data), "the training", "validation");
   }
   if (!how.validation && !how.metrics.empty())
     throw setting_error({.what = "there is no validation data for the metrics",
@@ -215,13 +216,15 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     if (position.position == 0) clear_states(state_);
     data_->batches.start(position.epoch, position.position);
     after_step next = after_step::next_step;
-    std::int64_t const first_step = position.step;
+    std::int64_t const first_step = position.step, ignored_before = state_.epoch_sums.ignored;
+    bool const is_whole = position.position == 0;
     while (next == after_step::next_step) next = run_step(epoch);
     bool const ended = next == after_step::next_epoch;
     align_step_counts();
     votes agreed = runner_.end_of_epoch();
     epoch.steps = position.step - first_step;
     report_.steps += epoch.steps;
+    epoch.ignored = state_.epoch_sums.ignored - ignored_before;
     double const given_weight = runner_.sum_over_ranks(epoch);
     epoch.seconds = seconds_since(start);
     report_.examples += epoch.examples;
@@ -230,7 +233,7 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     if (ended) {
       report_.loss = epoch.loss;
       runner_.begin_next_epoch(epoch);
-      if (epoch.examples > 0 && epoch.weight == 0 && given_weight == 0) refuse_weightless(epoch);
+      if (is_whole && epoch.examples > 0 && epoch.weight == 0 && given_weight == 0) refuse_weightless(epoch);
       if (validation_)
         epoch.validation = validation_->measure_all(
             run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});

@@ -89,29 +89,33 @@ COHORT_CORE_INLINE std::vector<std::vector<std::string>> feature_names_of(datase
   return any ? names : std::vector<std::vector<std::string>>();
 }
 
+COHORT_CORE_INLINE void check_feature_names(dataset const& data,
+                                            std::vector<std::vector<std::string>> const& known,
+                                            char const* whose, char const* call) {
+  if (known.size() != data.describe().inputs.size()) return;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    tensor_description const& given = data.describe().inputs[i];
+    if (known[i].empty() || given.feature_names.empty()) continue;
+    auto const [x, y] = std::ranges::mismatch(known[i], given.feature_names);
+    if (x == known[i].end() && y == given.feature_names.end()) continue;
+    auto const at = static_cast<std::size_t>(x - known[i].begin());
+    std::string const from = at < 8 ? "" : text_of({"from feature ", at, " on: "});
+    std::size_t const first = at < 8 ? 0 : at;
+    throw data_error({.what = {"the data set's columns differ from those of ", whose},
+                      .where = {call, ", input ", given.name},
+                      .expected = {from, text_of_names(std::span(known[i]).subspan(first)),
+                                   ", in this order (table_examples::inputs, or a table_encoder)"},
+                      .got = text_of_names(std::span(given.feature_names).subspan(first))});
+  }
+}
+
 /// Compares the columns of tables with those of the kept encoder and of the last fit.
 COHORT_CORE_INLINE void check_features(training_state const& run, dataset const& data, char const* call) {
-  auto const compare = [&](std::vector<std::vector<std::string>> const& known, char const* whose) {
-    if (known.size() != data.describe().inputs.size()) return;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      tensor_description const& given = data.describe().inputs[i];
-      if (known[i].empty() || given.feature_names.empty()) continue;
-      auto const [x, y] = std::ranges::mismatch(known[i], given.feature_names);
-      if (x == known[i].end() && y == given.feature_names.end()) continue;
-      auto const at = static_cast<std::size_t>(x - known[i].begin());
-      std::string const from = at < 8 ? "" : text_of({"from feature ", at, " on: "});
-      std::size_t const first = at < 8 ? 0 : at;
-      throw data_error({.what = {"the data set's columns differ from those of ", whose},
-                        .where = {call, ", input ", given.name},
-                        .expected = {from, text_of_names(std::span(known[i]).subspan(first)),
-                                     ", in this order (table_examples::inputs, or a table_encoder)"},
-                        .got = text_of_names(std::span(given.feature_names).subspan(first))});
-    }
-  };
   for (tensor_description const& one : data.describe().inputs)
     if (!one.feature_names.empty()) require_prepared(run, one.is_prepared, call, one.name);
-  if (run.preparation.encoder) compare(run.preparation.encoder->feature_names(), "the kept encoder");
-  compare(run.preparation.feature_names, "the training");
+  if (run.preparation.encoder)
+    check_feature_names(data, run.preparation.encoder->feature_names(), "the kept encoder", call);
+  check_feature_names(data, run.preparation.feature_names, "the training", call);
 }
 
 COHORT_CORE_INLINE void check_inputs(training_state const& run, dataset const& data, char const* call) {
@@ -465,8 +469,7 @@ COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batc
       refuse("the batch has the wrong number of elements in a list", list,
              text_of({data.count, ", one for each example"}), text_of({size}));
   for (std::size_t n = 0; n < data.weights.size(); ++n)
-    checked_weight(data.weights[n],
-                   data.indices.empty() ? static_cast<std::int64_t>(n) : data.indices[n]);
+    checked_weight(data.weights[n], data.indices.empty() ? static_cast<std::int64_t>(n) : data.indices[n]);
 }
 
 COHORT_CORE_INLINE void check_normalisation(graph_view net, normalisation const& how) {

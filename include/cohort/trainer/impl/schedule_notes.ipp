@@ -18,7 +18,7 @@ COHORT_CORE_INLINE std::vector<schedule_note> schedule_notes(training_settings c
       if (!is_late && !is_early) continue;
       char const *const unit = by_step ? " steps" : " epochs", *const other = by_step ? "epoch" : "step";
       std::string const subject = text_of({"the schedule ", one.name, " of the ", owner});
-      auto const end = static_cast<std::int64_t>(one.length);
+      constexpr std::int64_t end = std::int64_t{1} << 53;  // after the schedule and its warm-up
       std::string text =
           is_late ? text_of({subject, " ends after ", one.length, unit, ", this run after ", *total})
                   : text_of({subject, " ends after ", one.length, " of ", *total, unit, " and then stays at ",

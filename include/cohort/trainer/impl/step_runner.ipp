@@ -197,7 +197,7 @@ COHORT_CORE_INLINE votes step_runner::meet_between_epochs() const {
 
 COHORT_CORE_INLINE double step_runner::sum_over_ranks(epoch_report& epoch) const {
   training_state::running_sums const& mine = state_.epoch_sums;
-  double sums[]{static_cast<double>(epoch.examples), static_cast<double>(mine.ignored), mine.weight,
+  double sums[]{static_cast<double>(epoch.examples), static_cast<double>(epoch.ignored), mine.weight,
                 mine.loss, mine.given_weight};
   state_.world->allreduce(std::span<double>(sums));
   epoch.examples = static_cast<std::int64_t>(sums[0]);
@@ -248,6 +248,7 @@ COHORT_CORE_INLINE epoch_report step_runner::end_epoch() {
                     .epochs = state_.position.epoch + 1,
                     .steps = sums.steps,
                     .examples = sums.examples,
+                    .ignored = sums.ignored,
                     .seconds = sums.seconds};
   sum_over_ranks(done);
   begin_next_epoch(done);

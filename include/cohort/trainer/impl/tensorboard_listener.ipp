@@ -239,6 +239,7 @@ COHORT_CORE_INLINE void tensorboard_listener::on_epoch(training& run, epoch_repo
       bool const is_loss = one.name.starts_with(prefix);
       scalar("validation/" + (is_loss ? one.name.substr(prefix.size()) : one.name), run.step(), one.value);
     }
+    if (!file_) return;  // scalar has failed
     if (!std::exchange(has_compared_, true)) file_->compare_runs(hyperparameters_, compared_);
     file_->flush();
   });

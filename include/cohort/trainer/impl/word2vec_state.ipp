@@ -228,11 +228,13 @@ COHORT_CORE_INLINE void sparse_matrix::update(sparse_rows const& gradients, doub
       auto const t = static_cast<double>(step);
       auto const correct1 = static_cast<float>(1 / (1 - std::pow(rule_.number(0), t))),
                  correct2 = static_cast<float>(1 / (1 - std::pow(rule_.number(1), t)));
+      float const both_epsilons =
+          epsilon + static_cast<float>(rule_.number("epsilon_hat")) * std::sqrt(correct2);
       for (std::size_t k = 0; k < width_; ++k) {
         float const g = sum[k];
         mean[k] = beta1 * mean[k] + (1 - beta1) * g;
         square[k] = beta2 * square[k] + (1 - beta2) * g * g;
-        w[k] -= r * (mean[k] * correct1) / (std::sqrt(square[k] * correct2) + epsilon);
+        w[k] -= r * (mean[k] * correct1) / (std::sqrt(square[k] * correct2) + both_epsilons);
       }
     }
   }

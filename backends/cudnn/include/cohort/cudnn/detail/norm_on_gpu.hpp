@@ -84,7 +84,8 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 /// backward is a separate kernel, which runs first. Backward also copies the statistics to where the running
 /// statistics are updated from: plan/batch_statistics.hpp.
 ///
-/// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other parts.
+/// Order     if step_scalars::sums is set, each pass waits for this part's sums, then for the other
+///           parts: twice in forward, once in backward.
 /// Moves     if step_scalars::sums is set: 4·C floats between GPU and processor in forward and in backward,
 ///           with two waits each.
 template <class Layer>

@@ -25,7 +25,7 @@ struct activation_passes {
 
 /// Returns the f32 passes for an instruction set. If `narrow`, ignores `which` and returns the bf16 passes
 /// for AVX-512, which onednn_bf16 requires.
-activation_passes activation_passes_for(curve of, [[maybe_unused]] isa which, [[maybe_unused]] bool narrow);
+activation_passes activation_passes_for(curve of, isa which, bool narrow);
 
 }  // namespace cohort::detail
 

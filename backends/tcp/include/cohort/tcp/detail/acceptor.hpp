@@ -64,7 +64,7 @@ class acceptor {
   void refuse(endpoint const& from, std::string const& why);
   /// Closes a connection that is not needed. Returns false if there is none.
   bool close_one(std::string const& why);
-  /// They report if advance has something to do.
+  /// Returns the events after which advance must be called.
   socket_events& events() { return *events_; }
   /// Whether the share is used up: there may be events, and advance does nothing.
   bool rests() const { return rests_; }

@@ -17,7 +17,7 @@ namespace cohort::detail {
 /// ring                       where this process has made a memory_ring for its frames
 /// maps_ring                  this process has mapped the ring of the other one
 /// to_ring                    all later frames are in the ring; later bytes of the connection only wake
-/// wake                       nothing: it ends the sleep of the other process
+/// wake                       empty: wakes the other process
 /// hold, release              send no frames of data until `release`: see tcp_transport::hold_if_full
 struct frame_header {
   enum class kind : std::uint8_t {

@@ -35,8 +35,9 @@ struct tcp_membership {
 ///           rank that cannot be reached is announced as a failure.
 class tcp_transport final : public transport {
  public:
-  /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`: receives trouble() in the
-  /// destructor, which may find out that a rank is lost; or null. `by`: outlives this transport.
+  /// `entrance`: accepts connections at the addresses of this rank. `last_trouble`, if not null,
+  /// receives trouble() in close() or in the destructor, which may find out that a rank is lost. `by`
+  /// outlives this transport.
   tcp_transport(acceptor entrance, tcp_membership members, tls_identity identity,
                 communicator_settings const& settings,
                 std::shared_ptr<std::optional<failure_report>> last_trouble = {},

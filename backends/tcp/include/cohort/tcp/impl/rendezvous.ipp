@@ -268,7 +268,8 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
     return;
   }
   if (!message) {
-    if (!one.wants && clock::now() >= one.accepted + time_to_register) refuse(one, "no registration has arrived in time");
+    if (!one.wants && clock::now() >= one.accepted + time_to_register)
+      refuse(one, "no registration has arrived in time");
     return;
   }
   registration wants;

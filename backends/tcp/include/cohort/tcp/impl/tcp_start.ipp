@@ -85,8 +85,7 @@ COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other)
   // A datagram socket that is connected sends nothing, but has the address that the system selects.
   tcp_socket const probe(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   require_descriptor(probe.descriptor(), "the address of this host");
-  if (::connect(probe.descriptor(), other.address(), other.bytes()) != 0)
-    return std::nullopt;
+  if (::connect(probe.descriptor(), other.address(), other.bytes()) != 0) return std::nullopt;
   return probe.local().with_port(0);
 }
 
@@ -164,7 +163,8 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
   bool const is_open = !start.identity.encrypts() && from.encryption != tcp_encryption::off;
   if (is_open && start.members.rank == 0 && from.ranks > 1 && how.log)
     how.log(
-        "the job has no secret: every user of this host can join it, and receive its data and model; start it "
+        "the job has no secret: every user of this host can join it, and receive its data and model; start "
+        "it "
         "by cohort-run, or set COHORT_SECRET_FILE");
 }
 

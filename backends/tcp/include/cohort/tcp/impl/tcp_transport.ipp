@@ -251,7 +251,8 @@ COHORT_TCP_INLINE void tcp_transport::watch_senders() {
     auto const wanted_for =
         one->sender.waits_for_bytes() ? socket_events::interest::readable : socket_events::interest::writable;
     // Closing a socket has ended its events; another connection may have its descriptor now.
-    if (std::exchange(one->attempts, one->sender.attempts()) != one->sender.attempts()) one->watched = -1;
+    bool const is_another = std::exchange(one->attempts, one->sender.attempts()) != one->sender.attempts();
+    if (is_another || one->sender.descriptor() < 0) one->watched = -1;
     if (wanted == one->watched && wanted_for == one->watched_for) continue;
     if (one->watched >= 0) events_->ignore(one->watched);
     one->watched = wanted;
@@ -375,6 +376,7 @@ COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
 
 COHORT_TCP_INLINE void tcp_transport::close() noexcept {
   monitor_.stop();
+  if (last_trouble_) *last_trouble_ = monitor_.trouble();
   peers_.clear();
   answers_.clear();
   events_.reset();
