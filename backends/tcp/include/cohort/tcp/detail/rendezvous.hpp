@@ -62,7 +62,6 @@ class message_stream {
   bool is_connected() const { return stream_.is_connected(); }
   bool is_flushed() const { return begin_ == out_.size(); }
   int descriptor() const { return stream_.socket().descriptor(); }
-  bool has_bytes() const { return stream_.socket().has_bytes(); }
 
  private:
   secure_stream stream_;

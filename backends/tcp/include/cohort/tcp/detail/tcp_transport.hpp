@@ -98,7 +98,6 @@ class tcp_transport final : public transport {
    public:
     explicit monitor(tcp_transport& over);
     using rank_monitor::asked;
-    using rank_monitor::finished;
     using rank_monitor::guard;
     using rank_monitor::handle;
     using rank_monitor::progress_table;
