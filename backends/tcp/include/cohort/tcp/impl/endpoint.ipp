@@ -225,7 +225,7 @@ COHORT_TCP_INLINE std::vector<endpoint> local_addresses(std::string_view selecti
   }
   std::vector<endpoint> all;
   for (std::vector<endpoint>& part : selected) {
-    std::ranges::stable_partition(part, [](endpoint const& one) { return !one.is_link_local(); });
+    std::stable_partition(part.begin(), part.end(), [](endpoint const& one) { return !one.is_link_local(); });
     all.insert(all.end(), part.begin(), part.end());
   }
   if (all.empty())
