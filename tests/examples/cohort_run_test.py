@@ -223,6 +223,37 @@ class cohort_run(unittest.TestCase):
             self.assertEqual(job.communicate(timeout=LONGEST)[0], "saved\n")
             self.assertEqual(job.returncode, 75)
 
+    def test_passes_signals_on_once_that_arrive_together(self):
+        program = self.folder / "program"
+        program.write_text("import signal\nall = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}\nsignal.pthread_sigmask(signal.SIG_BLOCK, all)\n"
+                           "print('ready', flush=True)\none = None\nwhile one != signal.SIGHUP:\n"
+                           "    one = signal.sigwait(all)\n    print(one.name, flush=True)\n")
+        script = f"exec {sys.executable} program"
+        for flags in ((), self.remote("--hosts", "a")):
+            with self.subTest(flags=flags), subprocess.Popen(self.command("-n", 1, *flags, script=script), stdout=subprocess.PIPE, text=True,
+                                                             cwd=self.folder) as job:
+                job.stdout.readline()
+                for one in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # cohort-run finds both when it continues
+                    job.send_signal(one)
+                self.assertEqual(job.stdout.readline(), "SIGINT\n")
+                time.sleep(0.6)  # what follows within half a second is the same interrupt
+                job.send_signal(signal.SIGHUP)
+                self.assertEqual(job.stdout.read(), "SIGHUP\n")
+                self.assertEqual(job.wait(LONGEST), 0)
+
+    def test_starts_ranks_without_standard_streams_of_its_own(self):
+        # Otherwise pipes to the ranks have the numbers of the closed streams.
+        for flags in ((), self.remote("--hosts", "a")):
+            for closed in (0, 1, 2), (0,), (1,), (2,):
+                with self.subTest(flags=flags, closed=closed):
+                    streams = " ".join(f"{one}>&-" for one in closed)
+                    command = self.command("-n", 2, "--output", "logs", *flags, script="echo out; echo error >&2")
+                    done = subprocess.run(["sh", "-c", f'exec "$@" {streams}', "sh", *command], timeout=LONGEST, cwd=self.folder,
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    self.assertEqual(done.returncode, 0)
+                    for rank in range(2):
+                        self.assertEqual(sorted((self.folder / f"logs/{rank}.log").read_text().splitlines()), ["error", "out"])
+
     def test_carries_no_commands_in_names_of_variables(self):
         for name in ("COHORT_A;touch harm;B", "COHORT_$(touch harm)", "COHORT_\ntouch harm\nB", "COHORT_A b"):
             environment = {**os.environ, name: "1", "COHORT_PORTS": "1-2"}

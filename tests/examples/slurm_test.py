@@ -89,6 +89,18 @@ class slurm(unittest.TestCase):
         self.assertEqual(program.returncode, 75, errors)
         self.assertEqual((self.folder / "requeued").read_text(), "12010\n")
 
+    def test_a_signal_ends_the_pause_before_a_restart(self):
+        sleep = self.folder / "tools/sleep"
+        sleep.write_text("#!/bin/bash\nexec /bin/sleep 60\n")
+        sleep.chmod(0o700)
+        program = self.start("[ $COHORT_RANK != 0 ] || echo start; exit 75")
+        self.assertEqual(program.stderr.readline(), "ranks were lost: start 2 in 1 s\n")
+        program.send_signal(signal.SIGTERM)
+        out, errors = program.communicate(timeout=30)
+        self.assertEqual(program.returncode, 75, errors)
+        self.assertEqual(out, "start\n")
+        self.assertEqual((self.folder / "requeued").read_text(), "12010\n")
+
 
 CONFIGURATION = """ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
