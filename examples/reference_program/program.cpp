@@ -608,7 +608,8 @@ void check_run(cohort::training& training, cohort::dataset const& train, cohort:
     // A new checkpoint is complete before the oldest one is removed. A resumed run has some already.
     cohort::run_memory const memory = training.memory_of(train, how);
     auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
-    what.disk = static_cast<std::uint64_t>(keep + 1 - present) * (memory.parameters + memory.updater_state);
+    if (training.world().rank() == 0)  // writes the model for all ranks
+      what.disk = static_cast<std::uint64_t>(keep + 1 - present) * (memory.parameters + memory.updater_state);
   }
   print_preflight(training.world(), "the run on ", preflight_fit(training, train, how, what));
 }

@@ -70,7 +70,7 @@ TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
     expect_parts(all, {"cannot write in "});
     expect_parts(all, {"No such file"});
     expect_parts(all, {"2 ranks need 2305843009214 MB of memory"});
-    expect_parts(all, {"free, expected 1152921504607 MB"});
+    expect_parts(all, {"free, expected 2305843009214 MB"});
     EXPECT_EQ(report.problems.size(), 4U);
     EXPECT_THROW(report.require_none(), setting_error);
   });
@@ -91,6 +91,32 @@ TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
   all[0].needed_memory = 400'000'000;
   detail::judge(report, all, {}, "tcp");
   expect_parts(report.problems.at(1), {"rank 0 (a): 2 ranks need 1300 MB of memory"});
+}
+
+TEST(preflight, adds_the_disk_that_the_ranks_of_a_host_need) {
+  preflight_report report;
+  std::vector<detail::rank_facts> all;
+  for (std::uint64_t const needed : {300'000'000, 900'000'000, 1'300'000'000}) {
+    all.push_back({.needed_disk = needed});
+    all.back().its.disk = 1'250'000'000;
+    all.back().its.host = all.size() < 3 ? "a" : "b";
+    report.ranks.push_back(all.back().its);
+  }
+  detail::judge(report, all, {.folder = "/kept"}, "tcp");
+  ASSERT_EQ(report.problems.size(), 1U);
+  expect_parts(report.problems[0], {"rank 2 (b): /kept has 1250 MB free, expected 1300 MB"});
+  all[0].needed_disk = 400'000'000;
+  detail::judge(report, all, {.folder = "/kept"}, "tcp");
+  expect_parts(report.problems.at(1), {"rank 0 (a): /kept has 1250 MB free, expected 1300 MB"});
+}
+
+TEST(preflight, reports_on_every_rank_the_disk_that_one_rank_needs) {
+  launch<threads>(2, [](communicator& world) {
+    std::uint64_t const needed = world.rank() == 1 ? std::uint64_t{1} << 60 : 1;
+    preflight_report const report = preflight(world, {.folder = "/tmp", .disk = needed, .probe = 0});
+    ASSERT_EQ(report.problems.size(), 1U) << report.text();
+    expect_parts(report.problems[0], {"rank 0 (", "free, expected 1152921504607 MB"});
+  });
 }
 
 TEST(preflight, measures_no_pair_without_a_probe) {

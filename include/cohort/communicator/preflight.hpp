@@ -11,10 +11,11 @@ namespace cohort {
 
 /// Checks of preflight.
 ///
-/// Units     bytes and milliseconds. `memory` is what this rank will allocate; those of one host are added.
+/// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
+///           rank will write to `folder`. Both may differ between ranks; the bytes of a host's ranks are added.
 struct preflight_settings {
   std::string folder{};    ///< in which every rank must be able to write; "": not checked
-  std::uint64_t disk = 0;  ///< free bytes that `folder` must have on each host
+  std::uint64_t disk = 0;
   std::uint64_t memory = 0;
   std::vector<shared_fact> run{};            ///< what must be equal on all ranks: settings, a checksum
   int clock_difference = 2000;               ///< largest one between the clocks of a host and rank 0

@@ -12,6 +12,7 @@ namespace cohort::detail {
 struct rank_facts {
   preflight_rank its{};
   std::uint64_t needed_memory = 0;
+  std::uint64_t needed_disk = 0;
   std::string problem{};  // of the folder
   std::string run{};      // encoded
 

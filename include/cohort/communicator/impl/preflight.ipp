@@ -92,7 +92,8 @@ COHORT_CORE_INLINE std::string refusal_of(std::string const& folder) {
 }
 
 COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
-  rank_facts made{.needed_memory = what.memory, .run = encoded_facts(what.run)};
+  rank_facts made{
+      .needed_memory = what.memory, .needed_disk = what.disk, .run = encoded_facts(what.run)};
   made.its.host = host_name();
   made.its.version = std::string(library_version);
   made.its.processors = usable_processors();
@@ -108,7 +109,8 @@ COHORT_CORE_INLINE std::string rank_facts::encoded() const {
   std::string made;
   for (std::string const& one :
        {its.host, its.version, std::to_string(its.processors), std::to_string(its.memory),
-        std::to_string(its.shared_memory), std::to_string(its.disk), std::to_string(needed_memory), problem})
+        std::to_string(its.shared_memory), std::to_string(its.disk), std::to_string(needed_memory),
+        std::to_string(needed_disk), problem})
     made.append(one).append(1, '\0');
   return made + run;
 }
@@ -129,6 +131,7 @@ COHORT_CORE_INLINE rank_facts rank_facts::decoded(std::string_view text) {
   made.its.shared_memory = number();
   made.its.disk = number();
   made.needed_memory = number();
+  made.needed_disk = number();
   made.problem = next();
   made.run = text;
   return made;
@@ -283,24 +286,25 @@ class preflight_rules {
   }
   void check_host(std::vector<rank_facts> const& all, std::size_t rank, std::string_view communicator) {
     preflight_rank const& one = of_.ranks[rank];
-    std::uint64_t ranks = 0, needed = 0;  // of this host
+    std::uint64_t ranks = 0, needed_memory = 0, needed_disk = 0;  // of this host
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (of_.ranks[r].host != one.host) continue;
       ++ranks;
-      needed += all[r].needed_memory;
+      needed_memory += all[r].needed_memory;
+      needed_disk += all[r].needed_disk;
     }
     if (std::abs(one.clock) * 1000 > what_.clock_difference)
       of_.problems.push_back(
           text_of({place(rank), ": its clock differs from rank 0's by ", one.clock, " s, expected at most ",
                    what_.clock_difference, " ms; synchronise the clocks, for example by chrony"}));
-    if (one.memory > 0 && needed > one.memory)
+    if (one.memory > 0 && needed_memory > one.memory)
       of_.problems.push_back(
-          text_of({place(rank), ": ", ranks, ranks == 1 ? " rank needs " : " ranks need ", megabytes(needed),
-                   " of memory, and ", megabytes(one.memory),
+          text_of({place(rank), ": ", ranks, ranks == 1 ? " rank needs " : " ranks need ",
+                   megabytes(needed_memory), " of memory, and ", megabytes(one.memory),
                    " are available; start fewer ranks on this host, or reduce the batch"}));
-    if (what_.disk > 0 && one.disk < what_.disk)
+    if (needed_disk > one.disk)
       of_.problems.push_back(text_of({place(rank), ": ", what_.folder, " has ", megabytes(one.disk),
-                                      " free, expected ", megabytes(what_.disk), "; delete files there"}));
+                                      " free, expected ", megabytes(needed_disk), "; delete files there"}));
     constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // of one process of Open MPI or NCCL, about
     bool const uses_it = communicator == "mpi" || communicator == "nccl";
     if (uses_it && ranks > 1 && one.shared_memory < ranks * segment)
