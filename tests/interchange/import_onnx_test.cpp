@@ -42,6 +42,7 @@ std::map<std::string, std::string> const not_imported{
     {"padded_conv1d", "expected an operator that docs/onnx.md lists, got \"Equal\""},
     {"padded_global_avg_pool", "expected an operator that docs/onnx.md lists, got \"Equal\""},
     {"padded_attention", "transposed value"},
+    {"padded_indices", "no layer casts to this type"},
     {"padded_lstm", "sequence_lens are computed"}};
 
 TEST(import_onnx, computes_what_the_exported_network_computes) {

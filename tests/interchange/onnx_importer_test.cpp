@@ -320,6 +320,26 @@ TEST(onnx_names, do_not_give_views_and_parts) {
       "a c y ");
 }
 
+TEST(onnx_names, of_outputs_are_those_of_the_layers_that_compute_them) {
+  onnx_model model = model_of({2}, {op("Relu", {"x"}, {"y"}), op("Identity", {"y"}, {"z"})});
+  model.outputs.push_back({"x", onnx_type::f32, false, {}});  // is an input, too
+  model.outputs.push_back({"z", onnx_type::f32, false, {}});
+  imported_model const made = imported(write_onnx_model(model));
+  EXPECT_EQ(made.inputs, std::vector<std::string>{"x"});
+  EXPECT_EQ(made.outputs, (std::vector<std::string>{"y", "identity", "z"}));
+  training run = load_imported<reference<float>>(made);
+  std::vector<float> const x{-1, 2};
+  std::vector<predictions> const got = run.outputs_of(made.outputs, tensor_view(x.data(), shape{1, 2}));
+  ASSERT_EQ(got.size(), 3U);
+  EXPECT_EQ(got[0].values, (std::vector<float>{0, 2}));
+  EXPECT_EQ(got[1].values, x);
+  EXPECT_EQ(got[2].values, (std::vector<float>{0, 2}));
+
+  model.nodes[0].name = "identity";
+  EXPECT_EQ(imported(write_onnx_model(model)).outputs,
+            (std::vector<std::string>{"y", "identity_2", "z"}));
+}
+
 TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
   onnx_model model = model_of({5}, {op("Relu", {"x"}, {"a"}), op("Tanh", {"a"}, {"b"}),
                                     op("Sigmoid", {"b"}, {"c"}), op("Elu", {"c"}, {"y"})});
@@ -332,6 +352,53 @@ TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
   std::string layers;
   for (int id = 1; id < net.size(); ++id) layers += net.name(id) + ' ';
   EXPECT_EQ(layers, "b/relu a/tanh c y ");
+}
+
+// ---- attributes that were dropped ------------------------------------------------------------------------
+
+onnx_attribute words(std::string name, std::string value) {
+  return {.name = std::move(name), .type = onnx_attribute::text, .s = std::move(value)};
+}
+
+TEST(onnx_attributes, of_pooling_that_add_windows_to_valid_ones_are_refused) {
+  auto const pool = [](std::int64_t extent, std::int64_t ceil) {
+    return refused(model_of({1, extent, extent},
+                            {op("MaxPool", {"x"}, {"y"},
+                                {list("kernel_shape", {3, 3}), list("strides", {2, 2}),
+                                 words("auto_pad", "VALID"), whole("ceil_mode", ceil)})}));
+  };
+  EXPECT_EQ(pool(6, 1), message(0, "y", "MaxPool", "auto_pad is VALID, and ceil_mode adds windows",
+                                "ceil_mode 0, or pads", "ceil_mode 1", replace));
+  EXPECT_EQ(pool(6, 0), "");
+  EXPECT_EQ(pool(7, 1), "");  // the windows fit
+}
+
+TEST(onnx_attributes, of_resize_that_crop_are_refused) {
+  auto const resize = [](std::string const& coordinates) {
+    return refused(
+        model_of({1, 2, 2},
+                 {op("Resize", {"x", "roi", "scales"}, {"y"},
+                     {words("mode", "nearest"), words("coordinate_transformation_mode", coordinates)})},
+                 {onnx_tensor::of("roi", {8}, std::vector<float>{0, 0, 0, 0, 1, 1, 0.5F, 0.5F}),
+                  onnx_tensor::of("scales", {4}, std::vector<float>{1, 1, 1, 1})}));
+  };
+  EXPECT_EQ(resize("tf_crop_and_resize"),
+            message(0, "y", "Resize", "the coordinates do not repeat elements",
+                    "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
+                    "\"tf_crop_and_resize\" with \"round_prefer_floor\"", replace));
+  EXPECT_EQ(resize("align_corners"), "");  // the scales are 1
+}
+
+TEST(onnx_attributes, of_split_agree_with_its_outputs) {
+  auto const split = [](std::int64_t count) {
+    return refused(model_of({6},
+                            {op("Split", {"x"}, {"a", "b"}, {whole("axis", 1), whole("num_outputs", count)}),
+                             op("Add", {"a", "b"}, {"y"})},
+                            {}, 18));
+  };
+  EXPECT_EQ(split(2), "");
+  EXPECT_EQ(split(3),
+            message(0, "a", "Split", "num_outputs differs from the number of outputs", "2", "3", check));
 }
 
 }  // namespace onnx_importer_test

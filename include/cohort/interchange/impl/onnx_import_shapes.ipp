@@ -94,8 +94,9 @@ COHORT_CORE_INLINE void onnx_importer::split() {
   std::optional<extents> sizes = list(1, "split");
   std::int64_t const extent = x.dims[static_cast<std::size_t>(axis)];
   auto const parts = static_cast<std::int64_t>(node_->outputs.size());
-  integer("num_outputs", parts);
   if (parts < 1) refuse("the node has no outputs", "at least 1", "0", onnx_remedy::check);
+  if (std::int64_t const given = integer("num_outputs", parts); given != parts)
+    refuse("num_outputs differs from the number of outputs", {parts}, {given}, onnx_remedy::check);
   if (!sizes) {
     std::int64_t const each = (extent + parts - 1) / parts;
     sizes.emplace(static_cast<std::size_t>(parts), each);

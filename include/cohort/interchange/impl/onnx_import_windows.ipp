@@ -255,6 +255,9 @@ COHORT_CORE_INLINE void onnx_importer::pool() {
     extend(moving.size.height, moving.stride.height, in[1], sides.top, sides.bottom);
     extend(moving.size.width, moving.stride.width, in[2], sides.left, sides.right);
   }
+  if (automatic == "VALID" && !(before == sides))  // only some programs add windows here
+    refuse("auto_pad is VALID, and ceil_mode adds windows", "ceil_mode 0, or pads", "ceil_mode 1",
+           onnx_remedy::replace);
   if (counts_padding) {
     if (!(before == sides))
       refuse("padding is counted, and ceil_mode adds windows", "count_include_pad 0 or ceil_mode 0",
@@ -410,7 +413,7 @@ COHORT_CORE_INLINE void onnx_importer::resize() {
                        || ((coordinates == "half_pixel" || coordinates == "pytorch_half_pixel")
                            && rounding.starts_with("round_prefer"))
                        || is_upsample;
-  if (!repeats && (factors[2] != 1 || factors[3] != 1))
+  if (coordinates == "tf_crop_and_resize" || (!repeats && (factors[2] != 1 || factors[3] != 1)))
     refuse("the coordinates do not repeat elements",
            "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
            {quote_for_error(coordinates), " with ", quote_for_error(rounding)}, onnx_remedy::replace);

@@ -96,7 +96,7 @@ COHORT_CORE_INLINE imported_model onnx_importer::run() {
   for (stored_parameter& one : parameters_)
     made.set(name_of_layer(one.layer) + '.' + std::string(one.name), one.dims, std::move(one.values));
   made.inputs = inputs_;
-  for (onnx_value_info const& one : model_.outputs) made.outputs.push_back(one.name);
+  for (int const id : outputs) made.outputs.push_back(name_of_layer(id));
   // A run refuses a network whose layers are all frozen. In this case, no layer is frozen.
   std::set<int> owners;
   for (stored_parameter const& one : parameters_) owners.insert(one.layer);
@@ -154,7 +154,8 @@ COHORT_CORE_INLINE void onnx_importer::name_layers(std::span<int const> outputs)
       net_.rename(layer, found->second);
       continue;
     }
-    std::string const base = name_of(*node) + '/' + std::string(net_.view().kind(layer).name);
+    std::string base = name_of(*node);  // empty: an identity layer of add_outputs
+    base += (base.empty() ? "" : "/") + std::string(net_.view().kind(layer).name);
     std::string name = base;
     for (int n = 2; denoted.contains(name) || !derived.insert(name).second; ++n)
       name = base + '_' + std::to_string(n);
@@ -423,10 +424,11 @@ COHORT_CORE_INLINE void onnx_importer::add_inputs() {
 COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
   std::vector<int> ids;
   if (model_.outputs.empty()) refuse("the graph has no outputs", "at least 1", "0", onnx_remedy::check);
-  // An input, or a layer that is read or is already an output, needs an identity layer to become an output.
-  std::set<int> read(net_.view().edges.begin(), net_.view().edges.end());
+  auto const set_place = [&](std::size_t i) {
+    place_ = text_of({"output ", i, ' ', quote_for_error(model_.outputs[i].name)});
+  };
   for (onnx_value_info const& one : model_.outputs) {
-    place_ = text_of({"output ", &one - model_.outputs.data(), ' ', quote_for_error(one.name)});
+    set_place(ids.size());
     if (auto const refused = refused_.find(one.name); refused != refused_.end())
       throw graph_error(refused->second);
     auto const found = values_.find(one.name);
@@ -441,16 +443,19 @@ COHORT_CORE_INLINE std::vector<int> onnx_importer::add_outputs() {
     if (!is_row_major(found->second))
       refuse("the output is transposed", "the batch first and the elements in row-major order",
              extents_text(found->second.dims), "export the model without the Transpose before this output");
-    int id = found->second.id;
-    bool const is_read = !read.insert(id).second || net_.view().kind(id).role == layer_role::input;
-    if (is_read) {
-      static onnx_node const added{.op = "Identity"};
-      node_ = &added;
-      id = append("identity", {id});
-      node_ = nullptr;
-    }
-    ids.push_back(id);
+    ids.push_back(found->second.id);
   }
+  // An input, or a layer that is read or computes several outputs, needs identity layers to become outputs.
+  std::multiset<int> read(net_.view().edges.begin(), net_.view().edges.end());
+  read.insert(ids.begin(), ids.end());
+  static onnx_node const added{.op = "Identity"};
+  node_ = &added;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    set_place(i);
+    if (read.count(ids[i]) > 1 || net_.view().kind(ids[i]).role == layer_role::input)
+      ids[i] = append("identity", {ids[i]});
+  }
+  node_ = nullptr;
   place_.clear();
   return ids;
 }
