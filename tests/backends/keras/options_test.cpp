@@ -174,6 +174,78 @@ TEST(keras_options, that_are_unknown_are_refused_unless_unset) {
                            ": expected no such field, or null, got a value"));
 }
 
+TEST(keras_options, of_activations_inside_of_layers_are_not_dropped) {
+  auto const of = [](std::string const& config) {
+    return config_refusal(
+        sequential({input_json("x", "[null,4]"),
+                    layer_json("l", "Dense",
+                               R"("units": 2, "activation": {"class_name": "ReLU", "config": {"name": "r")" + config
+                                   + "}}")}));
+  };
+  EXPECT_EQ(of(R"(, "max_value": 6, "negative_slope": 0, "threshold": 0)"), "imported");
+  EXPECT_EQ(of(R"(, "future": 2)"), config_message("the field future is not imported", ", layer l",
+                                                   ": expected no such field, or null, got a value"));
+}
+
+TEST(keras_options, of_batch_normalisation_in_training_are_not_dropped) {
+  std::string const config = sequential(
+      {input_json("x", "[null,4]"), layer_json("n", "BatchNormalization", R"("virtual_batch_size": 8)")});
+  EXPECT_EQ(config_refusal(config), config_message("the field virtual_batch_size is not imported", ", layer n",
+                                                   ": expected no such field, or null, got a value"));
+  EXPECT_EQ(config_refusal(config, {.training = false}), "imported");
+}
+
+TEST(keras_masks, count_in_batch_statistics_from_keras_2_12_on) {
+  auto const of = [](std::string const& version, std::string const& config = {}, keras_options const& how = {}) {
+    std::string made =
+        sequential({input_json("x", "[null,5,4]"), layer_json("m", "Masking", R"("mask_value": 0)"),
+                    layer_json("n", "BatchNormalization", config)});
+    made.replace(made.find("3.15.0"), 6, version);
+    return config_refusal(made, how);
+  };
+  std::string const refused = config_message(
+      "Keras before 2.12 ignores masks in the statistics of a batch, Cohort uses them", ", layer n",
+      ": expected Keras 2.12 or later, trainable=False, or keras_options::training false, got Keras 2.11");
+  EXPECT_EQ(of("2.11.0"), refused);
+  EXPECT_EQ(of("2.11.0", R"("trainable": false)"), "imported");
+  EXPECT_EQ(of("2.11.0", {}, {.training = false}), "imported");
+  EXPECT_EQ(of("2.12.0"), "imported");
+  EXPECT_EQ(of("3.0.0"), "imported");
+}
+
+// ---- losses and optimizers -------------------------------------------------------------------------------
+
+TEST(keras_losses, have_their_options_or_are_refused) {
+  auto const of = [](std::string const& class_name, std::string const& config) {
+    return config_refusal(sequential(
+        {input_json("x", "[null,5,4]"), layer_json("d", "Dense", R"("units": 3, "activation": "softmax")")},
+        R"(, "compile_config": {"optimizer": "sgd", "loss": {"class_name": ")" + class_name
+            + R"(", "config": {"name": "l", "reduction": "sum_over_batch_size")" + config + "}}}"));
+  };
+  EXPECT_EQ(of("CategoricalCrossentropy", R"(, "from_logits": false, "axis": -1)"), "imported");
+  EXPECT_EQ(of("CategoricalCrossentropy", R"(, "axis": 2)"), "imported");
+  EXPECT_EQ(of("CategoricalCrossentropy", R"(, "axis": 1)"),
+            config_message("Cohort's classes are the channels", ", loss d", ": expected the channel axis, got 1"));
+  EXPECT_EQ(of("SparseCategoricalCrossentropy", R"(, "future": 1)"),
+            config_message("the field future is not imported", ", loss d",
+                           ": expected no such field, or null, got a value"));
+}
+
+TEST(keras_optimizers, have_their_options_or_are_refused) {
+  auto const of = [](std::string const& config) {
+    return config_refusal(
+        sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
+                   R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name": "SGD", "config":
+           {"name": "o", "learning_rate": 0.1)"
+                       + config + "}}}"));
+  };
+  EXPECT_EQ(of(R"(, "momentum": 0, "nesterov": true, "use_ema": false, "ema_momentum": 0.99,
+                  "ema_overwrite_frequency": 10, "jit_compile": true, "is_legacy_optimizer": true)"),
+            "imported");
+  EXPECT_EQ(of(R"(, "future": 1)"), config_message("the field future is not imported", ", optimizer SGD",
+                                                   ": expected no such field, or null, got a value"));
+}
+
 // ---- metrics ---------------------------------------------------------------------------------------------
 
 std::string compiled(std::string const& metrics) {

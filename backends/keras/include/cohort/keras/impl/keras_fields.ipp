@@ -134,11 +134,11 @@ inline constexpr std::string_view ignored[]{
     "trainable",
     "unroll",
     "value_shape",
-    "virtual_batch_size",
 };
 
 /// Fields that act in training only.
-inline constexpr std::string_view of_training[]{"dropout", "dropout_U", "dropout_W", "recurrent_dropout"};
+inline constexpr std::string_view of_training[]{"dropout", "dropout_U", "dropout_W", "recurrent_dropout",
+                                                "virtual_batch_size"};
 
 inline bool is_ignored(std::string_view field, bool predicts) {
   if (std::ranges::find(ignored, field) != std::end(ignored) || field.ends_with("_initializer")

@@ -298,7 +298,10 @@ COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x
                                                             std::optional<keras_object> const& how,
                                                             call const& c) {
   if (!how) return x;
-  return activate(x, how->class_name, keras_fields(how->config, c.fields.where(), version_));
+  keras_fields const fields(how->config, c.fields.where(), version_);
+  keras_value made = activate(x, how->class_name, fields);
+  fields.expect_read(true);
+  return made;
 }
 
 COHORT_KERAS_INLINE keras_value keras_translation::activate(keras_value const& x, std::string const& name,
@@ -494,6 +497,11 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
   if (how_.training && state_->trainable && c.inference)
     refuse("the layer is called with training=False but is trained",
            "trainable=False, or keras_options::training false", "training=False");
+  bool const ignores_masks = version_ == 1 || (version_ == 2 && keras_minor_ < 12);
+  if (ignores_masks && how_.training && state_->trainable && has_mask(x))
+    refuse("Keras before 2.12 ignores masks in the statistics of a batch, Cohort uses them",
+           "Keras 2.12 or later, trainable=False, or keras_options::training false",
+           "Keras " + std::to_string(version_) + '.' + std::to_string(keras_minor_));
   int const id =
       record(batch_norm{.momentum = f.number({"momentum"}, 0.99), .epsilon = f.number({"epsilon"}, 1e-3)},
              {id_of(x)});

@@ -52,6 +52,10 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
           activation, applied.empty() ? "none" : applied);
     return output.slot->logits;
   };
+  auto const axis = f.find({"axis"});
+  if (axis && kind.ends_with("categorical_crossentropy")
+      && !is_channel_axis(static_cast<int>(axis->integer(-8, 8)), output))
+    f.refuse("Cohort's classes are the channels", "the channel axis", std::to_string(axis->integer(-8, 8)));
   keras_layer_state state;
   state.path = name;
   auto* const before = std::exchange(state_, &state);
@@ -79,6 +83,7 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
              "cross-entropies, MSE, MAE, Huber, hinge or KL divergence; or keras_options::training false",
              loss.class_name);
   }
+  f.expect_read(true);
   // A loss that contains the last activation computes the output of its layer.
   bool const contains_activation = output.slot->id < 0 && output.slot->logits == net_.view().inputs(id)[0];
   if (contains_activation && !output.slot->name.empty()) publish(id, output.slot->name);
@@ -297,8 +302,12 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     f.refuse("Cohort has no optimizer " + name, instead, name);
   }
 
+  for (std::string_view const field : {"ema_momentum", "ema_overwrite_frequency", "is_legacy_optimizer",
+                                       "jit_compile", "nesterov", "initial_accumulator_value"})
+    (void)f.find({field});
   double const by_value = f.number({"clipvalue"}, 0), by_norm = f.number({"clipnorm"}, 0),
                globally = f.number({"global_clipnorm"}, 0);
+  f.expect_read(true);
   if (by_value != 0 || by_norm != 0 || globally != 0) {
     bool has_penalty = false;
     for (auto const& [node, row] : overrides_)
