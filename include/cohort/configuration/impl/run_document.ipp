@@ -64,7 +64,9 @@ static_assert(names_all(rescaling_names, rescaling::min_max) && names_all(missin
               && names_all(record_names, records_source::kind::sequence_file)
               && names_all(bad_record_names, bad_record::skip)
               && names_all(not_finite_names, when_not_finite::skip) && names_all(share_names, share::update)
-              && names_all(route_names, route::merged) && names_all(sharding_names, sharding::local) && names_all(group_names, sharing_group::rank) && names_all(diverged_names, when_diverged::repair));
+              && names_all(route_names, route::merged) && names_all(sharding_names, sharding::local)
+              && names_all(group_names, sharing_group::rank)
+              && names_all(diverged_names, when_diverged::repair));
 
 // ---- values of types without a table --------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class loss_rows {
   tensor_view targets() const { return targets_; }
 
  private:
-  tensor_view counted(tensor_view rows, reusable_buffer& memory) const;
+  tensor_view copy_counted(tensor_view rows, reusable_buffer& memory) const;
 
   tensor_view outputs_{}, targets_{};
   reusable_buffer output_memory_{}, target_memory_{};

@@ -41,12 +41,12 @@ COHORT_CORE_INLINE void loss_rows::select(graph_view net, int loss, tensor_view 
   std::size_t const steps = from.weights.empty() ? 0 : rows / from.weights.size();
   for (std::size_t n = 0; n < from.weights.size(); ++n)
     if (from.weights[n] == 0) std::fill_n(counts_.begin() + static_cast<std::ptrdiff_t>(n * steps), steps, 0);
-  outputs_ = counted(outputs_, output_memory_);
-  targets_ = counted(targets_, target_memory_);
+  outputs_ = copy_counted(outputs_, output_memory_);
+  targets_ = copy_counted(targets_, target_memory_);
 }
 
 /// Copies the rows that count to `memory`.
-COHORT_CORE_INLINE tensor_view loss_rows::counted(tensor_view rows, reusable_buffer& memory) const {
+COHORT_CORE_INLINE tensor_view loss_rows::copy_counted(tensor_view rows, reusable_buffer& memory) const {
   std::size_t const width = static_cast<std::size_t>(rows.dims.example().elements()) * bytes_of(rows.type);
   memory.resize(rows.bytes());
   std::byte* to = memory.data();

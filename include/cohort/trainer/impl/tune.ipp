@@ -5,6 +5,7 @@
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/io/detail/cached_file.hpp>
+#include <cohort/plan/detail/step_masks.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/tune.hpp>
