@@ -191,8 +191,10 @@ struct oracle {
           auto const t = static_cast<double>(step);
           states[0][r][k] = number(0) * states[0][r][k] + (1 - number(0)) * g;
           states[1][r][k] = number(1) * states[1][r][k] + (1 - number(1)) * g * g;
+          double const root = std::sqrt(1 - std::pow(number(1), t)),
+                       epsilon_hat = settings.updater.number("epsilon_hat");
           values[r][k] -= rate * states[0][r][k] / (1 - std::pow(number(0), t))
-                          / (std::sqrt(states[1][r][k] / (1 - std::pow(number(1), t))) + number(2));
+                          / ((std::sqrt(states[1][r][k]) + epsilon_hat) / root + number(2));
         }
       }
     }
@@ -261,6 +263,7 @@ TEST(word2vec, equals_plain_loops_over_all_rows_step_by_step) {
     compare_with_oracle(with(sgd{.rate = 0.1}, negatives));
     compare_with_oracle(with(adagrad{.rate = 0.05}, negatives));
     compare_with_oracle(with(adam{.rate = 0.02, .epsilon = 1e-4}, negatives));
+    compare_with_oracle(with(adam{.rate = 0.02, .epsilon = 0, .epsilon_hat = 1e-3}, negatives));
   }
 }
 
