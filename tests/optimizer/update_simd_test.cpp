@@ -251,6 +251,29 @@ TYPED_TEST(update_simd, is_bitwise_equal_for_any_split_of_the_range) {
   }
 }
 
+TYPED_TEST(update_simd, is_bitwise_equal_for_any_number_of_parts_with_the_same_sum) {
+  using T = TypeParam;
+  std::size_t const n = 16 * 67;  // more than a block
+  for (isa const which : usable())
+    for (update_scalars const& given : {update_scalars{.step = 3, .l2 = 0.01, .gradient_scale = 0.3},
+                                        update_scalars{.l1 = 0.001, .l2 = 0.01, .gradient_scale = 0.3},
+                                        update_scalars{.l2 = 0.01, .clip = 0.2}})
+      for (updater const& rule : all_updaters(0.05)) {
+        arrays<T> one(rule, n, 1);
+        update_scalars const now = one.with_norms(rule, given);
+        for (int const parts : {2, 3, 5}) {
+          arrays<T> several = one;
+          several.gradients.resize(static_cast<std::size_t>(parts), std::vector<T>(n));
+          several.update(which, rule, now, 0, n);
+          arrays<T> alone = one;
+          alone.update(which, rule, now, 0, n);
+          EXPECT_EQ(std::memcmp(several.w.data(), alone.w.data(), n * sizeof(T)), 0)
+              << rule.name() << ' ' << name_of(which) << ", " << parts << " parts";
+          EXPECT_EQ(several.states, alone.states) << rule.name() << ' ' << name_of(which) << ' ' << parts;
+        }
+      }
+}
+
 TYPED_TEST(update_simd, keeps_padding_exactly_zero) {
   using T = TypeParam;
   std::size_t const n = 64, padding = 23;

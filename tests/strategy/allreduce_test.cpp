@@ -141,7 +141,7 @@ struct drifted {
   std::vector<double> repairs;
 };
 template <class Others = narrow>
-drifted after_drift(int ranks, allreduce const& how) {
+drifted after_drift(int ranks, allreduce const& how, training_settings const& settings = with_state()) {
   bright_thirds const examples(32 * ranks);  // 8 steps
   auto const count = static_cast<std::size_t>(ranks);
   drifted all{std::vector<std::string>(count), std::vector<std::string>(count), std::vector<double>(count)};
@@ -156,9 +156,9 @@ drifted after_drift(int ranks, allreduce const& how) {
         if (one.name == "repairs_of_parameters") all.repairs[r] = one.value;
     };
     if (world.rank() == 1)
-      fit(trainer<Others>(graph(small), world, how, with_state()));
+      fit(trainer<Others>(graph(small), world, how, settings));
     else
-      fit(trainer<narrow>(graph(small), world, how, with_state()));
+      fit(trainer<narrow>(graph(small), world, how, settings));
   });
   return all;
 }
@@ -187,6 +187,16 @@ TEST(allreduce, repairs_ranks_of_one_backend_on_request_and_reports_it) {
   }
 }
 
+TEST(allreduce, repairs_the_state_of_updaters) {
+  training_settings settings = with_state();
+  settings.l2 = 0.5;  // parameters that have drifted apart change the momentum
+  drifted const repaired = after_drift(3, {.resync = 6, .diverged = when_diverged::repair}, settings);
+  for (std::size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(repaired.checksums[r], repaired.checksums[0]);
+    EXPECT_EQ(repaired.repairs[r], 1);
+  }
+}
+
 TEST(allreduce, repairs_ranks_of_different_backends_and_reports_it) {
   drifted const repaired = after_drift<other_order>(2, {.resync = 6});
   EXPECT_EQ(repaired.errors[1], "");
@@ -200,7 +210,7 @@ TEST(allreduce, does_not_compare_parameters_without_resync) {
   EXPECT_NE(apart.checksums[1], apart.checksums[0]);
 }
 
-TEST(allreduce, does_not_stop_ranks_with_other_numbers_of_workers) {
+TEST(allreduce, is_bitwise_equal_on_ranks_with_other_numbers_of_workers) {
   bright_thirds const examples(96);
   for (gradient_normalisation const& how :
        {gradient_normalisation(), gradient_normalisation(normalise::clip_global_norm{0.1})})
@@ -209,7 +219,9 @@ TEST(allreduce, does_not_stop_ranks_with_other_numbers_of_workers) {
       settings.normalisation = how;
       settings.constraint = constraint::max_norm{1};
       training made = trainer<narrow>(broad, world, allreduce{.resync = 1}, settings);
-      EXPECT_NO_THROW(made.fit(examples.data(), {.batch = 4, .epochs = 2}));
+      step_by_step after;
+      EXPECT_NO_THROW(made.fit(examples.data(), {.batch = 4, .epochs = 2, .listeners = {&after}}));
+      EXPECT_EQ(after.different, 0);
     });
 }
 

@@ -8,7 +8,7 @@
 namespace cohort_test {
 
 /// Wraps a communicator and counts the point-to-point messages that its user sends and receives.
-class counting_communicator final : public cohort::communicator {
+class counting_communicator : public cohort::communicator {
  public:
   explicit counting_communicator(cohort::communicator& real) : real_(real) {}
   int handled = 0;

@@ -2,6 +2,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/layer/synchronised_batch_norm.hpp>
 #include <cohort/strategy/merge_statistics.hpp>
+#include "counting_communicator.hpp"
 #include "merged_statistics_cases.hpp"
 
 namespace merge_statistics_test {
@@ -54,6 +55,31 @@ TEST(merge_statistics, merges_running_statistics_of_strategies_that_average_para
       EXPECT_NEAR(one.variance[c], variance, 1e-5 * variance) << c;
     }
   }
+}
+
+/// Records the start of the last allreduce in f64.
+struct recorded_starts final : cohort_test::counting_communicator {
+  using counting_communicator::counting_communicator;
+  std::chrono::steady_clock::time_point last{};
+  pending_operation start_allreduce(elements data, reduction how) override {
+    if (data.type == element_type::f64) last = std::chrono::steady_clock::now();
+    return counting_communicator::start_allreduce(data, how);
+  }
+};
+
+TEST(merge_statistics, of_allreduce_is_a_part_of_the_measured_exchange) {
+  launch<threads>(2, [](communicator& world) {
+    std::unique_ptr<communicator> const own = world.duplicate();
+    auto recorded = std::make_unique<recorded_starts>(*own);
+    recorded_starts const& starts = *recorded;
+    auto exchange = std::make_unique<detail::allreduce_strategy>(std::move(recorded), allreduce{});
+    strategy const& measured = *exchange;
+    images const data(8, 1);
+    training made = trainer<reference<float>>(normed<batch_norm>(kept), world, std::move(exchange));
+    made.fit(data.data(0, 8), {.batch = 4, .epochs = 1});
+    EXPECT_EQ(made.parameters().buckets().size(), 1U) << "it ends before the merge";
+    EXPECT_GT(measured.last_exchange().transfer.end, starts.last);
+  });
 }
 
 TEST(merge_statistics, leaves_out_ranks_without_examples) {

@@ -56,7 +56,8 @@ inline constexpr std::size_t update_block = 1024;
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
 /// Errors    shape_error if n is not a multiple of 16; setting_error if the updater needs norms and `now` has
 ///           none.
-/// Exact     the same bits for every partition of a range at multiples of 16. Padding (w = g = 0) stays zero.
+/// Exact     the same bits for every partition of a range at multiples of 16, and for every number of parts
+///           with the same sum. Padding (w = g = 0) stays zero.
 ///           Results of different instruction sets differ by a few units in the last place (fused
 ///           multiply-add).
 template <class T>

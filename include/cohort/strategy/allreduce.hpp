@@ -24,10 +24,10 @@ enum class when_diverged { stop, repair };
 ///           sums, or on the processor with padding of at most 1/64. Otherwise the bucket is packed, as in
 ///           the canonical flat view.
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
-///           checksums differ although all ranks have the same backend, instruction set and number of
-///           workers, memory is damaged, or the program has changed parameters or gradients on some ranks
-///           only: `diverged` selects the reaction. Otherwise ranks diverge by rounding, and rank 0's
-///           parameters are broadcast. report counts the broadcasts.
+///           checksums differ although all ranks have the same backend and instruction set, memory is
+///           damaged, or the program has changed parameters or gradients on some ranks only: `diverged`
+///           selects the reaction. Otherwise ranks diverge by rounding, and rank 0's parameters and updater
+///           state are broadcast. report counts the broadcasts.
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32. If `wire` is none or not
 ///           narrower than the gradients' type, gradients are sent in their own type. A rank adds its
 ///           rounding error to its next gradient. Parameters and votes are sent in their own type.
@@ -46,18 +46,18 @@ enum class when_diverged { stop, repair };
 ///           in L layers (merge_statistics), before the wait for the buckets. At the start of a new run, a
 ///           broadcast of n elements per array (parameters and updater state), of which a rank sends at most
 ///           ⌈log2 P⌉ copies. At the start and at a resync, an allreduce of 16 bytes; at a resync with
-///           different checksums, another one and a broadcast of n. A single rank sends, packs and waits for
-///           nothing. A resync reads the parameters where they are; ranks with different layouts copy one
-///           parameter at a time.
+///           different checksums, another one and a broadcast as at the start. A single rank sends, packs and
+///           waits for nothing. A resync reads the parameters where they are; ranks with different layouts
+///           copy one parameter at a time.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the layers whose
 ///           sums were pending may then lack the last step. numeric_error on all ranks if ranks of one
 ///           backend differ at a resync, with the step, the ranks and the first parameter that differs.
-/// Exact     ranks of one backend, instruction set and number of workers have the same bits after each step,
-///           also with `wire`. P ranks with batch B give the parameters of one rank with batch P·B, up to
-///           rounding, for networks without batch statistics. Running statistics follow the batch of all
-///           ranks, merged in f64, also with `wire`. With one rank, the bits are those of training without a
-///           strategy. With `wire`, the rounding errors of the sent gradients are fed back; the rounding
-///           errors of the partial sums (one per rank) are lost.
+/// Exact     ranks of one backend and instruction set have the same bits after each step, also with `wire`
+///           and different numbers of workers. P ranks with batch B give the parameters of one rank with
+///           batch P·B, up to rounding, for networks without batch statistics. Running statistics follow the
+///           batch of all ranks, merged in f64, also with `wire`. With one rank, the bits are those of
+///           training without a strategy. With `wire`, the rounding errors of the sent gradients are fed
+///           back; the rounding errors of the partial sums (one per rank) are lost.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
@@ -92,7 +92,6 @@ class allreduce_strategy final : public strategy {
   ~allreduce_strategy() override { abandon("its strategy was destroyed during a step"); }
 
   std::string describe() const override;
-  void set_workers(int workers) override { workers_ = workers; }
 
   void begin(step_info const& now, replica const& mine) override;
 
@@ -167,8 +166,7 @@ class allreduce_strategy final : public strategy {
   exchange_meter meter_;
   std::int64_t expected_ = 0;
   bool same_layout_ = false;  // whether all ranks have the same parameter layout
-  int workers_ = 1;
-  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters
+  std::int64_t repairs_ = 0;  // resyncs that broadcast rank 0's parameters and updater state
   int pending_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;

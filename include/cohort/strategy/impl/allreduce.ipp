@@ -80,7 +80,11 @@ COHORT_CORE_INLINE bool allreduce_strategy::before_update(step_info const& now, 
     meter_.measure_wait([&] { return sums_[0].wait(); });
     agreed_ = sums_[0].read_agreement(agreed_.meetings);
   }
-  if (is_step_valid()) merge_statistics(*world_, gradients.statistics());
+  if (is_step_valid() && gradients.statistics().channels() > 0)
+    meter_.measure_wait([&] {
+      merge_statistics(*world_, gradients.statistics());
+      return exchange_meter::clock::now();
+    });
   if (low_precision_) return finish_low_precision(now, gradients);
   bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
   pending_buckets_ = overlaps(now) && is_step_valid() && !resyncs ? now.late : 0;
@@ -248,10 +252,10 @@ COHORT_CORE_INLINE void allreduce_strategy::resync(step_info const& now, replica
   parameter_set const& parameters = mine.parameters;
   std::vector<std::uint64_t> const hashes = parameter_hashes(parameters, same_layout_);
   if (is_same_on_all_ranks(*world_, hash_of_bytes(std::as_bytes(std::span(hashes))))) return;
-  std::string const kind = text_of({parameters.updated_by(), ", workers ", workers_});
-  bool const same_bits_expected = is_same_on_all_ranks(*world_, fnv1a(kind, parameters.layout_hash()));
+  bool const same_bits_expected =
+      is_same_on_all_ranks(*world_, fnv1a(parameters.updated_by(), parameters.layout_hash()));
   if (same_bits_expected && how_.diverged == when_diverged::stop) report_divergence(now, parameters, hashes);
-  broadcast_replica(*world_, mine, 1);
+  broadcast_replica(*world_, mine, mine.arrays());
   ++repairs_;
 }
 
