@@ -152,7 +152,7 @@ TEST(batch_statistics, are_never_negative_and_lose_nothing_far_from_zero) {
       parts.push_back({std::floor(9 * draw.uniform01(drawn++)), offset + draw.normal<double>(drawn),
                        part == 0 ? 0 : draw.uniform01(drawn + 1)});
       drawn += 2;
-      merged = detail::merged_moments(merged, parts.back());
+      merged = detail::combine_moments(merged, parts.back());
       ASSERT_GE(merged.variance, 0);
     }
     long double weight = 0, mean = 0, variance = 0;
@@ -170,10 +170,10 @@ TEST(batch_statistics, are_never_negative_and_lose_nothing_far_from_zero) {
 TEST(batch_statistics, ignore_weights_that_are_not_positive) {
   batch_statistics::moments const some{2, 5, 1};
   for (double const weight : {0.0, -1.0, std::nan("")}) {
-    auto const merged = detail::merged_moments(some, {weight, 1e9, 1e9});
+    auto const merged = detail::combine_moments(some, {weight, 1e9, 1e9});
     EXPECT_EQ(merged.mean, 5);
     EXPECT_EQ(merged.variance, 1);
-    EXPECT_EQ(detail::merged_moments({weight, 1e9, 1e9}, some).mean, 5);
+    EXPECT_EQ(detail::combine_moments({weight, 1e9, 1e9}, some).mean, 5);
     EXPECT_EQ(detail::followed_variance(0.25, {weight, 1e9, 1e9}, 0.5), 0.25);
   }
 }

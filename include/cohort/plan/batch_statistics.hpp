@@ -45,8 +45,6 @@ class batch_statistics {
 
   std::span<layer const> layers() const { return layers_; }
   std::size_t channels() const { return channels_; }
-  /// Bytes of all parts.
-  std::size_t bytes() const;
   /// A worker's part, in the memory space of the arenas; null if no layer has running statistics.
   moments* part(std::size_t worker) const;
 

@@ -106,10 +106,10 @@ class passes_on_host final : public arena_passes {
     auto const* const b = reinterpret_cast<T const*>(means);
     auto const* const s = reinterpret_cast<T const*>(variances);
     for (std::size_t c = 0; c < n; ++c)
-      to[c] = merged_moments(to[c], {weight, static_cast<double>(b[c]), static_cast<double>(s[c])});
+      to[c] = combine_moments(to[c], {weight, static_cast<double>(b[c]), static_cast<double>(s[c])});
   }
   void merge_moments(batch_moments const* from, batch_moments* to, std::size_t n) override {
-    for (std::size_t c = 0; c < n; ++c) to[c] = merged_moments(to[c], from[c]);
+    for (std::size_t c = 0; c < n; ++c) to[c] = combine_moments(to[c], from[c]);
   }
   void follow_statistics(std::byte* master, std::size_t mean, std::size_t variance,
                          batch_moments const* batch, std::size_t n, double momentum) override {

@@ -31,10 +31,6 @@ COHORT_CORE_INLINE batch_statistics::batch_statistics(parameter_set const& param
     parts_.emplace_back(channels_ * sizeof(moments), passes_->space());
 }
 
-COHORT_CORE_INLINE std::size_t batch_statistics::bytes() const {
-  return parts_.size() * channels_ * sizeof(moments);
-}
-
 COHORT_CORE_INLINE batch_statistics::moments* batch_statistics::part(std::size_t worker) const {
   return channels_ > 0 ? parts_[worker].as<moments>() : nullptr;
 }

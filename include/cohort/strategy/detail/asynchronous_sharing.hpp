@@ -62,7 +62,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
     }
     ++unsynced_steps_;
     own_state_ = mine.update.state_arrays() > 0;
-    this->count_statistics(now, mine, updated ? now.examples : 0);
+    this->count_statistics(mine, updated ? now.examples : 0);
   }
 
   void end_of_epoch(step_info const& now, replica const& mine) override {

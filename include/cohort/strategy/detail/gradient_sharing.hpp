@@ -62,7 +62,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
   void after_update(step_info const& now, replica const& mine, bool updated) override {
-    if (updated && !dense_) this->count_own_statistics(now, mine, now.mine.not_finite ? 0 : now.examples);
+    if (updated && !dense_) this->count_own_statistics(mine, now.mine.not_finite ? 0 : now.examples);
   }
 
   void end_of_epoch(step_info const& now, replica const& mine) override {

@@ -105,8 +105,8 @@ class sharing_strategy : public strategy {
 
   /// Counts a step in which `examples` examples have updated this rank's running statistics. Averages the
   /// statistics if `sync_buffers` steps have passed.
-  void count_statistics(step_info const& now, replica const& mine, int examples) {
-    if (has_statistics_) statistics_.add_step(now, examples);
+  void count_statistics(replica const& mine, int examples) {
+    if (has_statistics_) statistics_.add_step(examples);
     if (settings_.sync_buffers > 0 && statistics_.steps() >= settings_.sync_buffers)
       statistics_.synchronise(*world_, mine);
   }

@@ -156,8 +156,8 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
   }
 
   /// As count_statistics, but does nothing on a single rank.
-  void count_own_statistics(step_info const& now, replica const& mine, int examples) {
-    if (world_->size() > 1) this->count_statistics(now, mine, examples);
+  void count_own_statistics(replica const& mine, int examples) {
+    if (world_->size() > 1) this->count_statistics(mine, examples);
   }
   /// Returns whether a step is one of the first `warm_up` steps, which are exchanged densely.
   bool is_dense(step_info const& now) const { return now.step < settings_.warm_up; }

@@ -28,7 +28,7 @@ class unsynced_statistics {
   /// Steps since all ranks had the same statistics.
   std::int64_t steps() const { return steps_; }
   /// Counts a step in which `examples` examples of this rank have updated the statistics.
-  void add_step(step_info const& now, int examples);
+  void add_step(int examples);
 
   /// Replaces this rank's statistics with the statistics of all ranks' examples.
   ///
@@ -43,12 +43,11 @@ class unsynced_statistics {
 
   void save(strategy_state& to) const;
   void restore(strategy_state const& saved);
-  void reset() { steps_ = seen_ = expected_ = 0; }
+  void reset() { steps_ = seen_ = 0; }
 
  private:
   std::int64_t steps_ = 0;
-  std::int64_t seen_ = 0;      // examples of this rank in these steps
-  std::int64_t expected_ = 0;  // examples of all ranks
+  std::int64_t seen_ = 0;  // examples of this rank in these steps
 };
 
 }  // namespace cohort::detail

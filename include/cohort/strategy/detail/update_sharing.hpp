@@ -39,7 +39,7 @@ class update_sharing final : public synchronous_sharing<Make> {
     if (!applies) this->exchange().mine().clear();
     replace_step(mine, applies ? this->exchange().all() : this->exchange().mine());
     if (mine.update.state_arrays() > 0) ++own_steps_;
-    this->count_own_statistics(now, mine, updated ? now.examples : 0);
+    this->count_own_statistics(mine, updated ? now.examples : 0);
   }
 
   void end_of_epoch(step_info const& now, replica const& mine) override {

@@ -14,10 +14,9 @@ COHORT_CORE_INLINE bool has_statistics(parameter_set const& parameters) {
   return any;
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::add_step(step_info const& now, int examples) {
+COHORT_CORE_INLINE void unsynced_statistics::add_step(int examples) {
   ++steps_;
   seen_ += examples;
-  expected_ += now.expected;
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::average(communicator& world, replica const& mine,
@@ -39,13 +38,12 @@ COHORT_CORE_INLINE void unsynced_statistics::synchronise(communicator& world, re
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::save(strategy_state& to) const {
-  to.counts.insert(to.counts.end(), {{"unsynced statistics", steps_}, {"seen", seen_}, {"expected", expected_}});
+  to.counts.insert(to.counts.end(), {{"unsynced statistics", steps_}, {"seen", seen_}});
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::restore(strategy_state const& saved) {
   steps_ = count_of(saved, "unsynced statistics", 0);
   seen_ = count_of(saved, "seen", 0);
-  expected_ = count_of(saved, "expected", 0);
 }
 
 }  // namespace cohort::detail

@@ -106,7 +106,6 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                        {output, 0, layout},
                        {parameter, 0, each},
                        {parameter, 1, each},
-                       {parameter, 2, each},
                        {workspace, 0, statistics},
                        {scalars},
                        {scratch, 0, room}};
@@ -114,16 +113,16 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
          kernels::values const x = values_at(a, 0, layout);
-         float *const means = tensor_at(a, 5), *const variances = means + sums.channels();
-         sums.find_statistics(x, a[7], means, variances);
-         if (auto* const over = shared(*static_cast<step_scalars const*>(a[6])))
+         float *const means = tensor_at(a, 4), *const variances = means + sums.channels();
+         sums.find_statistics(x, a[6], means, variances);
+         if (auto* const over = shared(*static_cast<step_scalars const*>(a[5])))
            parts.join_statistics(*over, means);
          sums.run([&]<int width>() {
            return kernels::normalise_groups<width>{
                sums.walked(),
                norm_of_channels(epsilon, means, variances, tensor_at(a, 2), tensor_at(a, 3)),
                x,
-               epilogue.sums ? values_at(a, 8, layout) : nullptr,
+               epilogue.sums ? values_at(a, 7, layout) : nullptr,
                values_at(a, 1, layout),
                epilogue.slope};
          });
@@ -134,7 +133,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   if (separate_backward) add_epilogue_backward(made, on, request, epilogue);
   gpu_operands operands{{input, 0, layout},
                         {parameter, 0, each},
-                        {parameter, 2, each},
+                        {parameter, 1, each},
                         {workspace, 0, statistics},
                         {scalars},
                         {diff_output, 0, layout},
@@ -143,8 +142,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                         {diff_parameter, 2, each},
                         {diff_parameter, 3, each},
                         {scratch, 0, room},
-                        {scratch, 1, statistics},
-                        {parameter, 1, each}};
+                        {scratch, 1, statistics}};
   if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, layout});
   made.backward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
@@ -154,7 +152,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                       *const diff_scale = tensor_at(a, 6), *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
          kernels::norm_of_groups const norm =
-             norm_of_channels(epsilon, means, variances, tensor_at(a, 1), tensor_at(a, 12));
+             norm_of_channels(epsilon, means, variances, tensor_at(a, 1), tensor_at(a, 2));
          sums.run([&]<int width>() {
            return kernels::norm_gradient_sums<width>{
                sums.walked(), norm, x, dy, {static_cast<double*>(a[10])}};
@@ -169,7 +167,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            over_elements = parts.join_gradients(*over, now.gradient_scale, diff_shift, diff_scale, joined);
            sum = joined, along = joined + sums.channels();
          }
-         if (a.size() > 13)
+         if (a.size() > 12)
            sums.run([&]<int width>() {
              return kernels::normalise_groups_gradient<width>{sums.walked(),
                                                               norm,
@@ -177,7 +175,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                                                               dy,
                                                               along,
                                                               sum,
-                                                              values_at(a, 13, layout),
+                                                              values_at(a, 12, layout),
                                                               static_cast<float>(over_elements)};
            });
        },
