@@ -12,7 +12,7 @@ namespace cohort {
 /// Checks of preflight.
 ///
 /// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
-///           rank will write to `folder`. Both may differ between ranks; the bytes of a host's ranks are added.
+///           rank will write to `folder`. Both may differ between ranks; those of one host are added.
 struct preflight_settings {
   std::string folder{};    ///< in which every rank must be able to write; "": not checked
   std::uint64_t disk = 0;
