@@ -22,6 +22,7 @@
 #include <vector>
 #include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
+#include "../checkpoint/small_disk.hpp"
 
 namespace tensorboard_listener_test {
 
@@ -274,6 +275,24 @@ TEST(tensorboard_listener, logs_an_error_once_and_training_continues) {
   EXPECT_EQ(lines[0].find("tensorboard_listener: "), 0U) << lines[0];
   EXPECT_NE(lines[0].find("/dev/null"), std::string::npos) << lines[0];
   EXPECT_FALSE(board.last_error().empty());
+  EXPECT_EQ(board.file(), nullptr);
+}
+
+TEST(tensorboard_listener, ends_at_an_error_within_an_epochs_curves) {
+  scratch_folder const folder;
+  std::vector<std::string> lines;
+  training run = trainer<reference<float>>(tiny);
+  tensorboard_listener board(folder.path(),
+                             {.histograms_every = 0,
+                              .lines = [&](std::string_view line) { lines.emplace_back(line); }});
+  board.on_step(run, {.examples = 1, .loss = 1});
+  {
+    small_disk const full(0);
+    std::string const larger_than_the_buffer(1 << 17, 'x');
+    board.on_epoch(run, {.loss = 1, .validation = {{larger_than_the_buffer, 1}}});
+  }
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("cannot write the event file"), std::string::npos) << lines[0];
   EXPECT_EQ(board.file(), nullptr);
 }
 

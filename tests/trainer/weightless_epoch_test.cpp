@@ -111,6 +111,26 @@ TEST(weightless_epoch, of_one_rank_does_not_end_fit) {
   });
 }
 
+TEST(weightless_epoch, counts_ignored_examples_of_the_resumed_part_only) {
+  training run = trainer<narrow>(tiny);
+  struct stop_after_two final : listener {
+    std::vector<epoch_report> seen;
+    void on_step(training& of, step_report const& done) override {
+      if (done.step == 0) of.request({.stop = true});  // after the next step
+    }
+    void on_epoch(training&, epoch_report const& done) override { seen.push_back(done); }
+  } listening;
+  dataset const data = examples({0, 1, 1, 1, 0, 0, 1, 1});
+  fit_settings const how{.batch = 2, .epochs = 1, .shuffle = false, .listeners = {&listening}};
+  EXPECT_TRUE(run.fit(data, how).stopped);
+  EXPECT_TRUE(listening.seen.empty());
+  run.fit(data, how);
+  ASSERT_EQ(listening.seen.size(), 1U);
+  EXPECT_EQ(listening.seen[0].examples, 4);
+  EXPECT_EQ(listening.seen[0].ignored, 2);
+  EXPECT_EQ(listening.seen[0].weight, 5);
+}
+
 TEST(weightless_epoch, has_no_loss_in_single_steps) {
   training run = trainer<narrow>(tiny);
   std::vector<float> const x{1, 2, 3, 4}, none{0, 0}, half{0, 1};
