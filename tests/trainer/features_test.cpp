@@ -120,6 +120,24 @@ TEST(features, keep_targets_weights_and_keys_as_they_arrive_in_a_batch) {
   }
 }
 
+TEST(features, of_a_padded_input_have_no_mask_if_the_data_set_has_none) {
+  training made = trainer<narrow>(graph::build([](builder& b) {
+    return b.padded_input({3, 1}, 0) | dense{.units = 2} | global_avg_pool{} | dense{.units = 1}
+           | mean_squared_error{};
+  }));
+  std::vector<float> const steps{1, 2, 0, 3, 0, 0}, wanted{1, 2};
+  dataset const data = arrays({array_view{.values = {steps.data(), shape{2, 3, 1}}}},
+                              {array_view{.values = {wanted.data(), shape{2, 1}}}});
+  feature_set const found = made.features({"dense_1"}, data);
+  EXPECT_TRUE(found.describe().masks.empty());
+  EXPECT_EQ(found.describe().inputs[0].mask, -1);
+  tensor_view const all(steps.data(), shape{2, 3, 1});
+  EXPECT_EQ(found.of("dense_1").values, made.outputs_of({"dense_1"}, all)[0].values);
+  training second = trainer<narrow>(graph::build(
+      [](builder& b) { return b.input({3, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{}; }));
+  EXPECT_EQ(second.fit(found, {.batch = 2, .epochs = 1}).steps, 1);
+}
+
 TEST(features, refuse_unknown_names_and_list_the_known_ones) {
   training made = trainer<narrow>(small);
   bright_thirds const examples(4);
