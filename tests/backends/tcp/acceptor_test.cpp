@@ -120,12 +120,12 @@ TEST(acceptor, closes_first_who_has_not_authenticated_within_a_second) {
 TEST(acceptor, uses_its_share_of_the_time) {
   entrance at;
   int connections = 0;
-  for (; connections < 200'000 && !at.accepts.rests(); ++connections) {
+  for (; connections < 200'000 && !at.accepts.is_throttled(); ++connections) {
     tcp_socket const one = tcp_socket::connecting(at.where);
     at.accepts.advance(0);
   }
   EXPECT_GT(connections, 300);
-  ASSERT_TRUE(at.accepts.rests());
+  ASSERT_TRUE(at.accepts.is_throttled());
   tcp_socket honest = tcp_socket::connecting(at.where);
   auto const bytes = hello();
   honest.send(bytes);

@@ -381,6 +381,16 @@ TEST(launch_of_tcp, reports_a_rank_that_is_killed_while_the_others_leave) {
             (std::vector{75, 75, -SIGKILL}));
 }
 
+TEST(launch_of_tcp, reports_a_lost_rank_although_the_body_ignores_the_error) {
+  EXPECT_EQ(statuses(2,
+                     [](communicator& world) {
+                       world.barrier();
+                       if (world.rank() == 1) ::raise(SIGKILL);
+                       refused<communicator_error>([&] { world.barrier(); });
+                     }),
+            (std::vector{75, -SIGKILL}));
+}
+
 TEST(launch_of_tcp, reports_a_stopped_rank_after_the_heartbeat) {
   EXPECT_EQ(statuses(2,
                      [](communicator& world) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../data/refused.hpp"
+#include "simulated_network.hpp"
 #include "tcp_ranks.hpp"
 
 namespace tcp_transport_test {
@@ -79,6 +80,29 @@ TEST(tcp_transport, keeps_a_bounded_part_of_messages_that_nobody_has_asked_for) 
     }
 }
 
+/// Rank 0 waits for rank 1, which waits for rank 2, which first sends to rank 0.
+TEST(tcp_transport, receives_messages_without_a_bound_while_it_waits) {
+  tcp_job job(3);
+  std::vector<std::byte> const data(std::size_t{100} << 20, std::byte{42});
+  on_tcp_ranks(job, {.deadline = 30s}, [&](communicator& world) {
+    std::span<std::byte const> const token(data.data(), 1);
+    std::byte got{};
+    world.barrier();
+    if (world.rank() == 0) {
+      world.receive(std::span(&got, 1), 1, 0);
+      std::vector<std::byte> all(data.size());
+      world.receive(std::span(all), 2, 0);
+      EXPECT_EQ(all, data);
+    } else if (world.rank() == 1) {
+      world.receive(std::span(&got, 1), 2, 0);
+      world.send(token, 0, 0);
+    } else {
+      world.send(std::span<std::byte const>(data), 0, 0);
+      world.send(token, 1, 0);
+    }
+  });
+}
+
 TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_wait) {
   tcp_job job(2);
   std::vector<std::byte> const data(std::size_t{100} << 20);
@@ -95,6 +119,70 @@ TEST(tcp_transport, receives_the_reason_of_a_failure_while_messages_wait) {
                    {"rank 0 failed: the disk is full"});
     });
   });
+}
+
+/// Rank 1 closes the connection of rank 0. The next connection of rank 0, from rank 2, has its descriptor.
+TEST(tcp_transport, reads_a_connection_whose_descriptor_was_that_of_a_failed_attempt) {
+  using tcp_simulation::simulated_host;
+  constexpr int descriptor = 1;  // 0 listens
+  tcp_simulation::simulated_network net(1, 20ms, 100ms);
+  detail::tcp_membership members;
+  std::vector<detail::tcp_socket> listening;
+  for (int r = 0; r < 3; ++r) {
+    simulated_host& host = net.add_host();
+    listening.push_back(detail::tcp_socket::listening(host.address(), {}, host));
+    members.ranks.push_back({listening.back().local()});
+    members.hosts.push_back(static_cast<std::uint32_t>(r));
+  }
+  auto const transport = [&](int rank) {
+    detail::tcp_membership mine = members;
+    mine.rank = rank;
+    std::vector<detail::tcp_socket> its;
+    its.push_back(std::move(listening[static_cast<std::size_t>(rank)]));
+    simulated_host& host = net.host(rank);
+    return std::make_unique<detail::tcp_transport>(detail::acceptor(std::move(its), {}, {}, host),
+                                                   std::move(mine), detail::tls_identity(),
+                                                   communicator_settings{}, nullptr, host);
+  };
+  auto const run_until = [&](detail::tcp_transport& one, std::chrono::milliseconds end) {
+    while (one.time().now().time_since_epoch() < end) {
+      one.make_progress();
+      one.wait_for_event(1ms);
+    }
+  };
+  std::byte const data{42};
+  int first = -1, next = -1;
+  bool has_message = false;
+  net.host(0).start([&] {
+    simulated_host& host = net.host(0);
+    auto const wire = transport(0);
+    wire->send(1, detail::channel::peer, 1, std::span(&data, 1));
+    run_until(*wire, 10ms);
+    first = simulated_host::host_of(host.remote(descriptor));
+    host.let_pass(10ms);
+    wire->make_progress();  // closes the descriptor
+    host.let_pass(10ms);
+    wire->make_progress();  // accepts the connection of rank 2
+    next = simulated_host::host_of(host.remote(descriptor));
+    run_until(*wire, 500ms);
+    has_message = wire->probe(2, detail::channel::peer, 1).has_value();
+    host.exit();
+  });
+  net.host(1).start([&] {
+    net.host(1).let_pass(12ms);
+    EXPECT_TRUE(listening[1].accept());  // and closes
+  });
+  net.host(2).start([&] {
+    net.host(2).let_pass(22ms);
+    auto const wire = transport(2);
+    wire->send(0, detail::channel::peer, 1, std::span(&data, 1));
+    run_until(*wire, 500ms);
+    net.host(2).exit();
+  });
+  net.run(std::chrono::steady_clock::time_point(10s));
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(next, 2);
+  EXPECT_TRUE(has_message);
 }
 
 }  // namespace tcp_transport_test

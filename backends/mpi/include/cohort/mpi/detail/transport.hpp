@@ -53,8 +53,8 @@ class mpi_transport final : public transport {
   void leave() noexcept override { control_->leave(); }
 
  private:
-  static constexpr auto shortest_delivery = std::chrono::milliseconds(100);
-  static constexpr auto longest_delivery = std::chrono::milliseconds(800);
+  static constexpr auto shortest_abandon = std::chrono::milliseconds(100);
+  static constexpr auto longest_abandon = std::chrono::milliseconds(800);
 
   struct message {
     MPI_Request request = MPI_REQUEST_NULL;

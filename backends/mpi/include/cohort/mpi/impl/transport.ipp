@@ -70,7 +70,7 @@ COHORT_MPI_INLINE void mpi_transport::abandon() noexcept {
     bool const some = has_pending();
     bool const heard = control_->delivered();
     if (heard && !some) return;
-    if (waited >= longest_delivery || (waited >= shortest_delivery && heard)) {
+    if (waited >= longest_abandon || (waited >= shortest_abandon && heard)) {
       if (some) control_->stop();
       return;
     }

@@ -67,9 +67,9 @@ class acceptor {
   /// Returns the events after which advance must be called.
   socket_events& events() { return *events_; }
   /// Whether the share is used up: there may be events, and advance does nothing.
-  bool rests() const { return rests_; }
+  bool is_throttled() const { return is_throttled_; }
   /// Whether advance must be called although there is no event.
-  bool has_timers() const { return rests_ || !unknown_.empty() || !greeted_.empty(); }
+  bool has_timers() const { return is_throttled_ || !unknown_.empty() || !greeted_.empty(); }
 
  private:
   static constexpr auto time_to_greet = std::chrono::seconds(10);
@@ -106,7 +106,7 @@ class acceptor {
   std::uint64_t last_id_ = listening_event;
   clock::time_point last_{};
   double allowance_ = burst;  // seconds of work
-  bool rests_ = false, lacks_descriptor_ = false;
+  bool is_throttled_ = false, lacks_descriptor_ = false;
   std::int64_t refused_ = 0, next_count_ = 100;
 };
 

@@ -93,8 +93,6 @@ class secure_stream {
   bool is_open() const { return socket_ && socket_->is_open(); }
   /// Whether the handshake waits for bytes, rather than until it can send some.
   bool waits_for_bytes() const;
-  /// Whether bytes were received that receive() has not returned.
-  bool has_received() const;
 
  private:
   std::optional<std::size_t> fail(std::string why, cause due_to = cause::network);

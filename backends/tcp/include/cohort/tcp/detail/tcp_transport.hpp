@@ -85,7 +85,7 @@ class tcp_transport final : public transport {
   using clock = rank_monitor::clock;
   static constexpr int attempts_per_heartbeat = 16;  // of a question
   static constexpr auto time_to_answer = std::chrono::seconds(10);
-  static constexpr auto longest_delivery = std::chrono::milliseconds(800);
+  static constexpr auto longest_abandon = std::chrono::milliseconds(800);
   /// Of messages that nobody has asked for, while no operation of this rank is pending.
   static constexpr std::uint64_t most_kept = std::uint64_t{64} << 20;
   /// Part of the time of the progress thread for connections whose rank is not known.
@@ -165,8 +165,8 @@ class tcp_transport final : public transport {
   void receive_from(other_rank& one);
   void read_ring(other_rank& one);
   /// Asks the other ranks to send no data while more than most_kept bytes wait for their receives and this
-  /// rank waits for nothing. A rank that waits receives all messages, because that for which it waits may be
-  /// the last.
+  /// rank waits for nothing. A rank that waits receives all messages from all ranks: the message for which it
+  /// waits may be sent after those, or by a rank that waits for one of their senders.
   void hold_if_full();
   void end_connection(other_rank& one, std::string const& why);
   void send_to(other_rank& one);

@@ -24,8 +24,8 @@ COHORT_TCP_INLINE void acceptor::advance(double share) {
   auto const seconds = [](clock::duration time) { return std::chrono::duration<double>(time).count(); };
   auto const begin = time_->now();
   allowance_ = std::min(burst, allowance_ + share * seconds(begin - std::exchange(last_, begin)));
-  rests_ = rests_ && allowance_ < shortest_work;
-  if (!rests_) {
+  is_throttled_ = is_throttled_ && allowance_ < shortest_work;
+  if (!is_throttled_) {
     std::uint64_t ids[most_in_a_row];
     bool accepts = false;
     for (std::uint64_t const id : events_->ready(ids)) {
@@ -41,7 +41,7 @@ COHORT_TCP_INLINE void acceptor::advance(double share) {
   }
   close_late(begin);
   allowance_ -= seconds(time_->now() - begin);
-  rests_ = rests_ || allowance_ < 0;
+  is_throttled_ = is_throttled_ || allowance_ < 0;
 }
 
 COHORT_TCP_INLINE void acceptor::accept(tcp_socket& at) {

@@ -316,10 +316,6 @@ COHORT_TCP_INLINE bool secure_stream::waits_for_bytes() const {
   return tls_ && connected_ && !ready_ && SSL_want_read(tls_.get());
 }
 
-COHORT_TCP_INLINE bool secure_stream::has_received() const {
-  return tls_ && ::SSL_has_pending(tls_.get()) == 1;
-}
-
 COHORT_TCP_INLINE std::optional<std::size_t> secure_stream::receive(std::span<std::byte> bytes) {
   if (!tls_) {
     std::optional<std::size_t> const moved = socket_->receive(bytes);

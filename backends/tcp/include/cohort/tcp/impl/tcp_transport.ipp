@@ -289,7 +289,7 @@ COHORT_TCP_INLINE void tcp_transport::poll_sockets() {
 COHORT_TCP_INLINE void tcp_transport::advance_entrance() {
   entrance_.advance(share_of_unknown);
   while (std::optional<greeted_connection> one = entrance_.next()) admit(*std::move(one));
-  bool const watches = !entrance_.rests();
+  bool const watches = !entrance_.is_throttled();
   if (watches == std::exchange(watches_entrance_, watches)) return;
   if (watches)
     events_->watch(entrance_.events(), entrance_event);
@@ -368,7 +368,7 @@ COHORT_TCP_INLINE void tcp_transport::abandon() noexcept {
     one->sender.abandon();
     one->receiver.abandon();
   }
-  for (auto const end = time_.now() + longest_delivery; !monitor_.delivered() && time_.now() < end;) {
+  for (auto const end = time_.now() + longest_abandon; !monitor_.delivered() && time_.now() < end;) {
     time_.let_pass(std::chrono::microseconds(200));
     monitor_.make_progress();
   }
