@@ -76,8 +76,8 @@ std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, 
 ///
 /// Errors    setting_error if the strategy does not synchronise the ranks.
 std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, fit_settings const& how);
-/// The examples of a data set as a short text, which is equal on all ranks that have the same examples, or
-/// with sharding::local, examples of the same kind.
+/// Returns a short text by which ranks compare their data sets: "a stream", or the number and fingerprint of
+/// the examples; with sharding::local, only whether the data set is a stream.
 ///
 /// Errors    those of reading examples.
 std::string text_of_examples(dataset const& data, sharding how, std::int64_t epoch);
