@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the claims of docs/: fields and defaults of types, programs, replacements of other libraries' options, flags and
-links."""
+links; and the numbers of DECISIONS.md."""
 import os
 import pathlib
 import re
@@ -150,6 +150,51 @@ class pages(unittest.TestCase):
                 self.assertLessEqual(len("" if line.startswith("|") else line), 160, f"{page}: {line}")
 
 
+def decision_numbers(text):
+    """The numbers of the headings of DECISIONS.md."""
+    return [int(number) for number in re.findall(r"^### (\d+)\. ", text, re.MULTILINE)]
+
+
+def indexed_decisions(text):
+    """The numbers in the table of topics of DECISIONS.md, where `1-3` are three numbers."""
+    found = []
+    for cell in column(text, "decisions")[1:]:
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", cell):
+            found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def cited_decisions(text):
+    """The numbers in text such as `decision 3` or `(DECISIONS 3, 4)`, also behind a link."""
+    cited = re.findall(r"\b(?:decisions?|DECISIONS)(?:\]\([^)]*\))?\s+(\d+(?:(?:, | and )\d+)*)", text, re.IGNORECASE)
+    return [int(number) for numbers in cited for number in re.findall(r"\d+", numbers)]
+
+
+class decisions(unittest.TestCase):
+    TEXT = (ROOT / "DECISIONS.md").read_text(encoding="utf-8")
+
+    def test_have_unique_ascending_numbers(self):
+        numbers = decision_numbers(self.TEXT)
+        self.assertGreater(len(numbers), 50)
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertEqual(len(numbers), len(re.findall(r"^#{2,} ", self.TEXT, re.MULTILINE)), "a heading without a number")
+
+    def test_are_each_in_one_topic(self):
+        self.assertEqual(sorted(indexed_decisions(self.TEXT)), decision_numbers(self.TEXT))
+
+    def test_that_files_cite_exist(self):
+        folders = ("backends", "benchmarks", "cmake", "docs", "examples", "include", "tests")
+        patterns = [f"{folder}/**/*.{ending}" for folder in folders for ending in ("hpp", "ipp", "tpp", "inc", "cpp", "py", "md", "sh", "cmake", "txt")]
+        numbers, cited = decision_numbers(self.TEXT), 0
+        for path, text in sources("*.md", "CMakeLists.txt", *patterns).items():
+            if path.name == "docs_test.py":
+                continue
+            for number in cited_decisions(text):
+                cited += 1
+                self.assertIn(number, numbers, f"{path.relative_to(ROOT)} cites decision {number}")
+        self.assertGreater(cited, 3)
+
+
 def options():
     return (ROOT / "examples/reference_program/options.cpp").read_text(encoding="utf-8")
 
@@ -161,6 +206,11 @@ class the_tests_themselves(unittest.TestCase):
 
     def test_columns_are_found_by_their_heads(self):
         self.assertEqual(column("|A|B (x)|\n|---|---|\n|1|`2 \\| 3`|\n\n|B|\n|---|\n|4|\n", "B")[1:], ["`2 \\| 3`", "---", "4"])
+
+    def test_decisions_are_read_from_headings_topics_and_citations(self):
+        self.assertEqual(decision_numbers("### 3. a\n## 4. b\n### 5. c\n"), [3, 5])
+        self.assertEqual(indexed_decisions("| topic | decisions |\n|---|---|\n| a | 1-3, 7 |\n"), [1, 2, 3, 7])
+        self.assertEqual(cited_decisions("(DECISIONS 1, 2) [DECISIONS](../DECISIONS.md) 3 decisions 4 and 5, decision\n6"), [1, 2, 3, 4, 5, 6])
 
     def test_headings_are_reached_as_links_name_them(self):
         self.assertEqual(headings("# A `b`, c: d\n```\n# e\n```\n"), {"a-b-c-d"})
