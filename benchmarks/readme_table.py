@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes measurements into the README, between <!-- measured --> and <!-- /measured -->.
 
-    readme_table.py COMPARISON.json... [--step STEP.json] [--readme README.md]
+    readme_table.py COMPARISON.json... [--readme README.md]
 
 COMPARISON files are from compare_pytorch.py --json, of one machine and commit. If several files contain the same row, the
-one with the most rounds is used. STEP is from step_benchmark --benchmark_out=STEP.json, for the sentence about oneDNN's
-primitives. Rejects comparisons on a GPU, and comparisons with disturbed blocks unless --disturbed is given.
+one with the most rounds is used. Rejects comparisons on a GPU, and comparisons with disturbed blocks unless --disturbed is
+given.
 """
 import argparse
 import json
@@ -38,57 +38,32 @@ def joined(comparisons):
 def sentence(context, rows):
     counts = {row["rounds"] for row in rows}
     rounds = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    return (f"The table compares one training step (forward, backward, update) on {context['processors']} processors of "
-            f"{context['processor']} with {context['threads']} threads, measured on {context['date']} at commit {context['commit']} with "
-            f"oneDNN {context['onednn']}, {context['compiler']} and PyTorch {context['pytorch']} in its fastest mode. "
-            f"Each time is the median of {rounds} interleaved rounds. The ratio is PyTorch's time divided by Cohort's; the quartiles of "
-            "the rounds' ratios are in brackets. Memory is the peak resident memory that the network added to the process. "
-            "`benchmarks/compare_pytorch.py` repeats the measurement.")
+    return (f"Training steps (forward, backward, update) on {context['processors']} processors of {context['processor']} with "
+            f"{context['threads']} threads, measured on {context['date']} at commit {context['commit']} with oneDNN {context['onednn']}, "
+            f"{context['compiler']} and PyTorch {context['pytorch']} in its fastest mode. Times are medians of {rounds} interleaved "
+            "rounds; the brackets contain the quartiles of the rounds' ratios.")
 
 
-def rows_of(comparison):
-    yield "| network | batch | Cohort | PyTorch | ratio | Cohort's memory | PyTorch's |"
-    yield "|---|---|---|---|---|---|---|"
+def measured(comparison):
+    """The table of the README: the rows in f32. benchmarks/results/steps.md contains memory and bf16."""
+    lines = [sentence(comparison["context"], comparison["rows"]), "",
+             "| network | batch | Cohort | PyTorch | PyTorch's time divided by Cohort's |", "|---|---|---|---|---|"]
     for row in comparison["rows"]:
-        if row["dtype"] != "f32":  # bf16 is in benchmarks/results/steps.md
-            continue
-        low, high = row["ratio_quartiles"]
-        yield (f"| {TITLES.get(row['net'], row['net'])}, {row['dtype']} | {row['batch']} | {row['cohort_ms']:.2f} ms "
-               f"({row['cohort_samples_per_second']:,.0f} samples/s) | {row['pytorch_ms']:.2f} ms ({row['pytorch_mode']}) "
-               f"| **{row['ratio']:.2f}** ({low:.2f} to {high:.2f}) | {row['cohort_memory_bytes'] / 1e6:.0f} MB "
-               f"| {row['pytorch_memory_bytes'] / 1e6:.0f} MB |")
-
-
-def overheads_of(step):
-    found = []
-    for one in step["benchmarks"]:
-        match = re.match(r"forward_backward/(\w+)/", one["name"])
-        if match and one.get("run_type", "iteration") == "iteration":
-            found.append(f"{TITLES.get(match.group(1), match.group(1))} {one['ratio']:.2f} "
-                         f"({one['ratio_in_a_row']:.2f} if the primitives run in sequence)")
-    if not found:
-        raise ValueError("--step: expected a forward_backward benchmark, got none")
-    return ("On one thread, the time of forward and backward relative to the sum of their oneDNN primitives, each timed "
-            "separately, is " + "; ".join(found) + ".")
-
-
-def measured(comparison, step):
-    parts = [sentence(comparison["context"], comparison["rows"]), "\n".join(rows_of(comparison))]
-    if step:
-        parts.append(overheads_of(step))
-    return "\n\n".join(parts)
+        if row["dtype"] == "f32":
+            low, high = row["ratio_quartiles"]
+            lines.append(f"| {TITLES.get(row['net'], row['net'])} | {row['batch']} | {row['cohort_ms']:.2f} ms | {row['pytorch_ms']:.2f} ms "
+                         f"({row['pytorch_mode']}) | **{row['ratio']:.2f}** ({low:.2f} to {high:.2f}) |")
+    return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("comparison", type=pathlib.Path, nargs="+")
-    parser.add_argument("--step", type=pathlib.Path)
     parser.add_argument("--readme", type=pathlib.Path, default=README)
     parser.add_argument("--disturbed", action="store_true", help="also accept disturbed blocks")
     arguments = parser.parse_args()
     try:
         comparison = joined([json.loads(one.read_text(encoding="utf-8")) for one in arguments.comparison])
-        step = json.loads(arguments.step.read_text(encoding="utf-8")) if arguments.step else None
         if comparison["context"].get("device", "cpu") != "cpu":
             raise ValueError(f"expected a comparison on the CPU, got one on {comparison['context']['device']}")
         disturbed = sum(row["disturbed_blocks"] for row in comparison["rows"])
@@ -97,7 +72,7 @@ def main():
         readme = arguments.readme.read_text(encoding="utf-8")
         if len(PLACE.findall(readme)) != 1:
             raise ValueError(f"{arguments.readme}: expected one pair of <!-- measured --> and <!-- /measured --> lines")
-        text = f"<!-- measured -->\n{measured(comparison, step)}\n<!-- /measured -->"
+        text = f"<!-- measured -->\n{measured(comparison)}\n<!-- /measured -->"
         arguments.readme.write_text(PLACE.sub(lambda _: text, readme), encoding="utf-8")
     except (OSError, KeyError, ValueError) as problem:
         print(f"readme_table.py: {problem}", file=sys.stderr)

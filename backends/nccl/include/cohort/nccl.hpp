@@ -62,7 +62,7 @@ class nccl final : public communicator {
   std::unique_ptr<communicator> split(int color, int order) override;
   std::unique_ptr<communicator> duplicate() override;
 
-  int abort(std::string const& why, int exit_status) noexcept override;
+  int abort(std::string const& why, int exit_status = 1) noexcept override;
   void note(rank_progress here) noexcept override { over_->note(here); }
   traffic sent() const override;
 
