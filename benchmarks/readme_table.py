@@ -39,7 +39,7 @@ def sentence(context, rows):
     counts = {row["rounds"] for row in rows}
     rounds = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     return (f"Training steps (forward, backward, update) on {context['processors']} processors of {context['processor']} with "
-            f"{context['threads']} threads, measured on {context['date']} at commit {context['commit']} with oneDNN {context['onednn']}, "
+            f"{context['threads']} threads. Measured on {context['date']} at commit {context['commit']} with oneDNN {context['onednn']}, "
             f"{context['compiler']} and PyTorch {context['pytorch']} in its fastest mode. Times are medians of {rounds} interleaved "
             "rounds; the brackets contain the quartiles of the rounds' ratios.")
 

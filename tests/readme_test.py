@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the READMEs: the program shown is the first example, and every named file exists."""
+"""Checks the READMEs and docs/install.md: the program shown is the first example, and every named file and component exists."""
 import os
 import pathlib
 import re
@@ -7,6 +7,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+INSTALL = (ROOT / "docs/install.md").read_text(encoding="utf-8")
 EXAMPLES = (ROOT / "examples/README.md").read_text(encoding="utf-8")
 
 
@@ -34,10 +35,6 @@ class readme(unittest.TestCase):
         source = (ROOT / "examples/01_lenet.cpp").read_text(encoding="utf-8")
         self.assertEqual(blocks(README, "cpp"), [program(source)])
 
-    def test_names_every_component(self):
-        cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-        self.assertEqual(components(README), set(re.findall(r"^cohort_component\((\w+)", cmake, re.MULTILINE)))
-
     def test_asks_for_the_version_that_this_is(self):
         header = (ROOT / "include/cohort/version.hpp").read_text(encoding="utf-8")
         version = re.search(r'version = "(\d+\.\d+)', header)
@@ -57,7 +54,7 @@ class readme(unittest.TestCase):
         for text in (README, EXAMPLES):
             for script in re.findall(r"^ +bash (\S+)", text, re.MULTILINE):
                 self.assertTrue((ROOT / script).is_file(), script)
-        for header in set(re.findall(r"`(cohort/[\w/]+\.hpp)`", README)):
+        for header in set(re.findall(r"`(cohort/[\w/]+\.hpp)`", README + INSTALL)):
             self.assertTrue(any(ROOT.glob(f"include/{header}")) or any(ROOT.glob(f"backends/*/include/{header}")), header)
 
     def test_links_lead_somewhere(self):
@@ -66,6 +63,12 @@ class readme(unittest.TestCase):
                 continue
             for link in links(path.read_text(encoding="utf-8")):
                 self.assertTrue((path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}")
+
+
+class install_page(unittest.TestCase):
+    def test_names_every_component(self):
+        cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        self.assertEqual(components(INSTALL), set(re.findall(r"^cohort_component\((\w+)", cmake, re.MULTILINE)))
 
 
 class readme_of_the_examples(unittest.TestCase):
