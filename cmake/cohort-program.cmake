@@ -7,7 +7,7 @@
 #   // uses: xtensor          <prefix>_uses     components that are linked if available
 #   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added
 #   // flags: -ffast-math     <prefix>_flags    additional compile flags
-#   // label: slow            <prefix>_label    a test's labels: slow (not built by the presets asan and tsan),
+#   // label: slow            <prefix>_label    a test's labels: slow (not built by asan and tsan),
 #                                             long (only in the preset full), gpu (skipped without a GPU)
 #   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test
 #                                             in Python starts that many ranks itself
