@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cohort-run starts processes with their numbers, passes signals on, restarts after lost ranks, and uses ssh for other hosts.
 A shell that ignores the name of the host takes the place of ssh."""
+import fcntl
 import os
 import pathlib
 import shutil
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 import unittest.mock
@@ -35,6 +37,34 @@ class cohort_run(unittest.TestCase):
 
     def remote(self, *flags):
         return ("--ssh", self.ssh, *flags)
+
+    def becomes_true(self, condition, seconds=LONGEST):
+        """Waits until a condition is true, and returns whether it is."""
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.01)
+        return condition()
+
+    def repeat(self, job, one, until):
+        """Sends a signal until it has had its effect: what follows another one within half a second is the same interrupt."""
+        for _ in range(LONGEST):
+            job.send_signal(one)
+            if self.becomes_true(until, 1):
+                return
+        self.fail(f"{one.name} had no effect")
+
+    def recording_script(self):
+        """A script that writes the names of signals to a file (see has_received), until SIGHUP."""
+        (self.folder / "program").write_text(
+            "import signal\nall = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}\nsignal.pthread_sigmask(signal.SIG_BLOCK, all)\n"
+            "print('ready', flush=True)\none = None\nwhile one != signal.SIGHUP:\n"
+            "    one = signal.sigwait(all)\n    print(one.name, flush=True)\n")
+        return f"echo $$ > pid.$COHORT_RANK; exec {sys.executable} program > received.$COHORT_RANK"
+
+    def has_received(self, ranks, *names):
+        """Returns the condition that each rank of recording_script has received these signals."""
+        files = [self.folder / f"received.{rank}" for rank in range(ranks)]
+        return lambda: all(file.exists() and file.read_text().split() == ["ready", *names] for file in files)
 
     def test_numbers_the_processes(self):
         show = 'echo "$COHORT_RANK of $COHORT_RANKS, local $COHORT_LOCAL_RANK, $COHORT_JOIN"'
@@ -157,9 +187,7 @@ class cohort_run(unittest.TestCase):
         return [number for number in numbers if lives(number)]
 
     def wait_for_end(self, numbers, seconds):
-        end = time.monotonic() + seconds
-        while self.alive(numbers) and time.monotonic() < end:
-            time.sleep(0.01)
+        self.becomes_true(lambda: not self.alive(numbers), seconds)
         self.assertEqual(self.alive(numbers), [])
 
     def test_ends_the_processes_if_it_is_killed(self):
@@ -177,42 +205,46 @@ class cohort_run(unittest.TestCase):
             self.wait_for_end(numbers[1], 40)  # less than its 60 s
             for rank in range(2):
                 secret = (self.folder / f"secret.{rank}").read_text().strip()
-                end = time.monotonic() + 10
-                while flags and os.path.exists(secret) and time.monotonic() < end:
-                    time.sleep(0.01)
-                self.assertFalse(os.path.exists(secret), secret)
+                self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)
 
     def test_keeps_a_signal_that_arrives_while_ssh_connects(self):
         slow = self.folder / "slow"
-        slow.write_text('#!/bin/sh\nshift\ntouch connecting\nwhile [ ! -e connected ]; do sleep 0.02; done\nexec sh -c "$*"\n')
+        slow.write_text('#!/bin/sh\nshift\necho $$ > number\nmv number connecting\nwhile [ ! -e connected ]; do sleep 0.02; done\nexec sh -c "$*"\n')
         slow.chmod(0o700)
         with subprocess.Popen(self.command("-n", 1, "--ssh", slow, "--hosts", "a", script="exec sleep 60"), stderr=subprocess.PIPE,
                               text=True, cwd=self.folder) as job:
-            while not (self.folder / "connecting").exists():
-                time.sleep(0.01)
+            self.assertTrue(self.becomes_true((self.folder / "connecting").exists))
+            number = int((self.folder / "connecting").read_text())
+
+            def bytes_for_host():
+                with open(f"/proc/{number}/fd/0", "rb", buffering=0) as pipe:
+                    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+            self.assertTrue(self.becomes_true(lambda: bytes_for_host() > 0))
+            script = bytes_for_host()
             job.send_signal(signal.SIGTERM)
-            time.sleep(0.5)  # cohort-run passes the signal on before the connection
+            self.assertTrue(self.becomes_true(lambda: bytes_for_host() > script), "the signal was not passed on before the connection")
             (self.folder / "connected").touch()
             self.assertEqual(job.wait(20), 75, job.stderr.read())
 
     def test_repeated_interrupts_end_processes_that_ignore_them(self):
-        script = 'trap "" INT TERM; echo $$ > pid.$COHORT_RANK; echo ready; while :; do sleep 0.05; done'
+        script = self.recording_script()
         for flags in ((), self.remote("--hosts", "a,b")):
             for interrupts, least, most in ((2, 9, 16), (3, 0, 8)):
                 with self.subTest(flags=flags, interrupts=interrupts), subprocess.Popen(
-                        self.command("-n", 2, "--restarts", 3, *flags, script=script), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                        cwd=self.folder) as job:
-                    for _ in range(2):
-                        job.stdout.readline()
+                        self.command("-n", 2, "--restarts", 3, *flags, script=script), stderr=subprocess.PIPE, text=True, cwd=self.folder) as job:
+                    self.assertTrue(self.becomes_true(self.has_received(2)))
                     numbers = [int((self.folder / f"pid.{rank}").read_text()) for rank in range(2)]
-                    for _ in range(interrupts):
-                        job.send_signal(signal.SIGINT)
-                        time.sleep(0.6)  # what follows within half a second is the same interrupt
+                    self.repeat(job, signal.SIGINT, self.has_received(2, "SIGINT"))
+                    self.repeat(job, signal.SIGINT, self.has_received(2, "SIGINT", "SIGINT"))
                     begin = time.monotonic()
+                    if interrupts == 3:
+                        self.repeat(job, signal.SIGINT, lambda: job.poll() is not None)
                     self.assertEqual(job.wait(LONGEST), 75)
                     self.assertTrue(least <= time.monotonic() - begin <= most, time.monotonic() - begin)
                     self.assertIn("has not ended: SIGKILL", job.stderr.read())
                     self.wait_for_end(numbers, 5)
+                    for rank in range(2):
+                        (self.folder / f"received.{rank}").unlink()
 
     def test_waits_after_one_interrupt(self):
         script = 'trap "sleep 12; echo saved; exit 75" INT; echo ready; while :; do sleep 0.05; done'
@@ -224,22 +256,16 @@ class cohort_run(unittest.TestCase):
             self.assertEqual(job.returncode, 75)
 
     def test_passes_signals_on_once_that_arrive_together(self):
-        program = self.folder / "program"
-        program.write_text("import signal\nall = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}\nsignal.pthread_sigmask(signal.SIG_BLOCK, all)\n"
-                           "print('ready', flush=True)\none = None\nwhile one != signal.SIGHUP:\n"
-                           "    one = signal.sigwait(all)\n    print(one.name, flush=True)\n")
-        script = f"exec {sys.executable} program"
+        script = self.recording_script()
         for flags in ((), self.remote("--hosts", "a")):
-            with self.subTest(flags=flags), subprocess.Popen(self.command("-n", 1, *flags, script=script), stdout=subprocess.PIPE, text=True,
-                                                             cwd=self.folder) as job:
-                job.stdout.readline()
+            with self.subTest(flags=flags), subprocess.Popen(self.command("-n", 1, *flags, script=script), cwd=self.folder) as job:
+                self.assertTrue(self.becomes_true(self.has_received(1)))
                 for one in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # cohort-run finds both when it continues
                     job.send_signal(one)
-                self.assertEqual(job.stdout.readline(), "SIGINT\n")
-                time.sleep(0.6)  # what follows within half a second is the same interrupt
-                job.send_signal(signal.SIGHUP)
-                self.assertEqual(job.stdout.read(), "SIGHUP\n")
+                self.assertTrue(self.becomes_true(self.has_received(1, "SIGINT")))
+                self.repeat(job, signal.SIGHUP, self.has_received(1, "SIGINT", "SIGHUP"))
                 self.assertEqual(job.wait(LONGEST), 0)
+                (self.folder / "received.0").unlink()
 
     def test_starts_ranks_without_standard_streams_of_its_own(self):
         # Otherwise pipes to the ranks have the numbers of the closed streams.
