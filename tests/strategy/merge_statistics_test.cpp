@@ -79,6 +79,11 @@ TEST(merge_statistics, of_allreduce_is_a_part_of_the_measured_exchange) {
     made.fit(data.data(0, 8), {.batch = 4, .epochs = 1});
     EXPECT_EQ(made.parameters().buckets().size(), 1U) << "it ends before the merge";
     EXPECT_GT(measured.last_exchange().transfer.end, starts.last);
+    auto const elements = static_cast<double>(made.parameters().buckets()[0].elements);
+    double const expected = elements * sizeof(float) + (2 * channels + 1) * sizeof(double);
+    std::vector<measurement> const report = measured.report();
+    for (std::string_view const name : {"message_bytes", "dense_bytes"})
+      EXPECT_EQ(std::ranges::find(report, name, &measurement::name)->value, expected) << name;
   });
 }
 

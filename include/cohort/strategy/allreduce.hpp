@@ -82,8 +82,8 @@ constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
   return room <= elements + elements / 64;
 }
 
-/// Broadcasts rank 0's first `arrays` arrays: its parameters and updaters' state.  Order: collective.
-void broadcast_replica(communicator& world, replica const& mine, int arrays);
+/// Broadcasts rank 0's parameters and updaters' state.  Order: collective.
+void broadcast_replica(communicator& world, replica const& mine);
 
 class allreduce_strategy final : public strategy {
  public:

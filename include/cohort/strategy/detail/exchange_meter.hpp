@@ -27,6 +27,8 @@ class exchange_meter {
 
   /// Records the start of a part that sends `bytes` bytes. Without compression it would send `dense` bytes.
   void start(std::size_t bytes, std::size_t dense);
+  /// Counts bytes that the exchange in flight sends in addition, without compression.
+  void count_dense(std::size_t bytes);
   /// Measures wait(), which blocks until its operation is complete and returns the time of completion.
   template <class Wait>
   void measure_wait(Wait wait) {

@@ -100,7 +100,7 @@ class sharing_strategy : public strategy {
   }
   /// Broadcasts rank 0's parameters and state, unless a checkpoint was restored.
   void broadcast_first(replica const& mine) {
-    if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
+    if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine);
   }
 
   /// Counts a step in which `examples` examples have updated this rank's running statistics. Averages the

@@ -19,9 +19,9 @@ COHORT_CORE_INLINE bool is_same_on_all_ranks(communicator& world, std::uint64_t 
   return both[0] == ~both[1];
 }
 
-COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mine, int arrays) {
+COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mine) {
   buffer const dense(mine.bytes());
-  for (int array = 0; array < arrays; ++array) {
+  for (int array = 0; array < mine.arrays(); ++array) {
     mine.read(array, dense.data());
     world.broadcast(
         {dense.data(), mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements())}, 0);
@@ -40,7 +40,7 @@ COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica 
   if (is_single_rank()) return;
   if (!std::exchange(started_, true)) {
     make_sums(mine.parameters);
-    if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
+    if (!restored_) broadcast_replica(*world_, mine);
   } else if (how_.resync > 0 && now.step % how_.resync == 0) {
     resync(now, mine);
   }
@@ -82,7 +82,7 @@ COHORT_CORE_INLINE bool allreduce_strategy::before_update(step_info const& now, 
   }
   if (is_step_valid() && gradients.statistics().channels() > 0)
     meter_.measure_wait([&] {
-      merge_statistics(*world_, gradients.statistics());
+      meter_.count_dense(merge_statistics(*world_, gradients.statistics()));
       return exchange_meter::clock::now();
     });
   if (low_precision_) return finish_low_precision(now, gradients);
@@ -255,7 +255,7 @@ COHORT_CORE_INLINE void allreduce_strategy::resync(step_info const& now, replica
   bool const same_bits_expected =
       is_same_on_all_ranks(*world_, fnv1a(parameters.updated_by(), parameters.layout_hash()));
   if (same_bits_expected && how_.diverged == when_diverged::stop) report_divergence(now, parameters, hashes);
-  broadcast_replica(*world_, mine, mine.arrays());
+  broadcast_replica(*world_, mine);
   ++repairs_;
 }
 

@@ -12,6 +12,11 @@ COHORT_CORE_INLINE void exchange_meter::start(std::size_t bytes, std::size_t den
   waits_ = false;
 }
 
+COHORT_CORE_INLINE void exchange_meter::count_dense(std::size_t bytes) {
+  sent_ += static_cast<double>(bytes);
+  dense_ += static_cast<double>(bytes);
+}
+
 COHORT_CORE_INLINE void exchange_meter::finish() {
   if (!std::exchange(in_flight_, false)) return;
   span_.end = std::max(span_.end, span_.begin);

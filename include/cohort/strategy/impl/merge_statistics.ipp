@@ -10,9 +10,10 @@ namespace cohort {
 namespace detail {
 
 /// The mean is summed first, so that the second sum has the squares of distances to the mean as its terms: no
-/// difference of large numbers is computed.
-COHORT_CORE_INLINE void merge_moments(communicator& world, std::span<batch_statistics::layer const> layers,
-                                      std::span<batch_moments> all) {
+/// difference of large numbers is computed. Returns the bytes that this rank passed to the allreduces.
+COHORT_CORE_INLINE std::size_t merge_moments(communicator& world,
+                                             std::span<batch_statistics::layer const> layers,
+                                             std::span<batch_moments> all) {
   std::vector<double> sums(all.size() + layers.size());
   for (std::size_t i = 0; i < all.size(); ++i) sums[i] = all[i].weight * all[i].mean;
   for (std::size_t l = 0; l < layers.size(); ++l) sums[all.size() + l] = all[layers[l].first].weight;
@@ -28,6 +29,7 @@ COHORT_CORE_INLINE void merge_moments(communicator& world, std::span<batch_stati
   world.allreduce(std::span<double>(squares));
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i].variance = all[i].weight > 0 ? squares[i] / all[i].weight : 0;
+  return (sums.size() + squares.size()) * sizeof(double);
 }
 
 COHORT_CORE_INLINE void merge_running_statistics(communicator& world, replica const& mine, double weight,
@@ -38,9 +40,7 @@ COHORT_CORE_INLINE void merge_running_statistics(communicator& world, replica co
   std::vector<batch_moments> all(layers.back().first + layers.back().channels);
   with_real(mine.parameters.type(), [&]<class T>(T*) {
     std::vector<T> values[2];  // means, variances
-    auto const bytes_of_array = [&](int which) {
-      return reinterpret_cast<std::byte*>(values[which].data());
-    };
+    auto const bytes_of_array = [&](int which) { return reinterpret_cast<std::byte*>(values[which].data()); };
     for (batch_statistics::layer const& one : layers) {
       for (int which : {0, 1}) {
         values[which].resize(one.channels);
@@ -69,12 +69,13 @@ COHORT_CORE_INLINE void merge_running_statistics(communicator& world, replica co
 
 }  // namespace detail
 
-COHORT_CORE_INLINE void merge_statistics(communicator& world, batch_statistics& mine) {
-  if (mine.channels() == 0 || world.size() == 1) return;
+COHORT_CORE_INLINE std::size_t merge_statistics(communicator& world, batch_statistics& mine) {
+  if (mine.channels() == 0 || world.size() == 1) return 0;
   std::vector<batch_statistics::moments> all(mine.channels());
   mine.read(all);
-  detail::merge_moments(world, mine.layers(), all);
+  std::size_t const sent = detail::merge_moments(world, mine.layers(), all);
   mine.write(all);
+  return sent;
 }
 
 }  // namespace cohort

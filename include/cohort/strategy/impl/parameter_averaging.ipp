@@ -163,7 +163,7 @@ class averaging_strategy final : public strategy {
                  (in_place_ ? mine.parameters.arena_elements() : elements_of(mine))
                      * static_cast<std::size_t>(arrays_),
                  true);
-    if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
+    if (!restored_) broadcast_replica(*world_, mine);
     if (!late_->fits(mine)) late_->discard();
     if (!outer_.fits(mine)) {
       outer_.start_from(mine);
