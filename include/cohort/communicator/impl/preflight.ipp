@@ -92,8 +92,7 @@ COHORT_CORE_INLINE std::string refusal_of(std::string const& folder) {
 }
 
 COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
-  rank_facts made{
-      .needed_memory = what.memory, .needed_disk = what.disk, .run = encoded_facts(what.run)};
+  rank_facts made{.needed_memory = what.memory, .needed_disk = what.disk, .run = encoded_facts(what.run)};
   made.its.host = host_name();
   made.its.version = std::string(library_version);
   made.its.processors = usable_processors();

@@ -102,12 +102,8 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   auto const shared = [](step_scalars const& now) { return sums_across_parts<Layer> ? now.sums : nullptr; };
   fused_epilogue const epilogue(request);
   gpu_operation made = begin_norm(request, epilogue);
-  gpu_operands forward{{input, 0, layout},
-                       {output, 0, layout},
-                       {parameter, 0, each},
-                       {parameter, 1, each},
-                       {workspace, 0, statistics},
-                       {scalars},
+  gpu_operands forward{{input, 0, layout},   {output, 0, layout},        {parameter, 0, each},
+                       {parameter, 1, each}, {workspace, 0, statistics}, {scalars},
                        {scratch, 0, room}};
   if (epilogue.sums) forward.push_back({input, 1, layout});
   made.forward.push_back(
