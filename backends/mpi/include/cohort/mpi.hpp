@@ -17,10 +17,10 @@ bool mpi_started();
 /// Ranks that are processes, started together by mpirun: launch<mpi>(argc, argv, body).
 ///
 /// Order     at most one call per process. Initialises MPI before the body, and finalises it when every rank
-///           has returned from its body. Each of the two steps times out at the deadline, but not before 10 s.
-///           While MPI starts, a rank observes only the ranks of its host. If one of them ends, the rank names
-///           it and exits at once. At the deadline, the rank names the stopped ranks and counts those that
-///           have not started.
+///           has returned from its body. Each of the two steps times out at the deadline, but not before
+///           10 s. While MPI starts, a rank observes only the ranks of its host. If one of them ends, the
+///           rank names it and exits at once. At the deadline, the rank names the stopped ranks and counts
+///           those that have not started.
 /// After     returns 0 if all ranks have returned. Otherwise exits the process without MPI_Finalize and
 ///           prints the reason to the standard error stream. The exit status of every rank is that of the
 ///           first failure: communicator_exit_status if a rank is lost, and 1 if a rank's body has thrown an
