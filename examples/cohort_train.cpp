@@ -188,28 +188,6 @@ run_document document_of(command const& given) {
   return run;
 }
 
-std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
-                                                cohort::communicator& world) {
-  return std::visit(
-      [&]<class T>(T const& how) -> std::unique_ptr<cohort::strategy> {
-        if constexpr (std::is_same_v<T, cohort::automatic_strategy>) {
-          if (world.size() > 1) return cohort::allreduce{}.on(world);
-          return cohort::no_exchange{}.on(world);
-        } else if constexpr (std::is_same_v<T, cohort::no_strategy>) {
-          if (world.size() > 1)
-            throw cohort::setting_error(
-                {.what = "ranks without a strategy do not train one network",
-                 .where = "strategy",
-                 .expected = "with several ranks: auto, allreduce, averaging, sharing or top_k",
-                 .got = "none"});
-          return cohort::no_exchange{}.on(world);
-        } else {
-          return how.on(world);
-        }
-      },
-      from);
-}
-
 /// Name of the strategy that make_strategy makes.
 std::string_view strategy_of(run_document const& run, cohort::communicator const& world) {
   if (!std::holds_alternative<cohort::automatic_strategy>(run.strategy)) return name_of(run.strategy);
@@ -348,7 +326,7 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
   if (!run.network.model.empty()) from = cohort::model_file::open(run.network.model);
   cohort::training training =
       reference_program::make_training(run.backend, from ? from->network() : *run.network.layers, settings,
-                                       world, make_strategy(run.strategy, world));
+                                       world, reference_program::make_strategy(run.strategy, world));
   start(training, run, from, data);
   from.reset();
   std::int64_t const last_epoch = training.epoch() + run.fit.epochs;
@@ -378,7 +356,8 @@ int run_rank(run_document const& run, bool preflight, cohort::communicator& worl
       training, data.train, test, evaluation, how);
   shown.add_to(how.listeners);
   if (preflight)
-    reference_program::check_run(training, data.train, how, run.output.checkpoints, run.output.keep);
+    reference_program::check_run(training, data.train, how, run.strategy, run.output.checkpoints,
+                                 run.output.keep);
   cohort::fit_report const fitted = training.fit(data.train, how);
   if (fitted.stopped) return reference_program::report_stop(training, saving ? &*saving : nullptr);
 

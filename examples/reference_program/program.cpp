@@ -52,7 +52,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 #include "monitors.hpp"
 
@@ -68,7 +70,7 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
   return chosen.strategy;
 }
 
-/// These functions return strategies with the settings of the flags.
+/// These functions return the settings of strategies that the flags select.
 cohort::allreduce allreduce_of(options const& chosen) {
   cohort::allreduce how{.overlap_next_forward = chosen.overlap_next_forward};
   if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
@@ -82,21 +84,20 @@ cohort::parameter_averaging averaging_of(options const& chosen) {
   return how;
 }
 
-std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::communicator& world) {
+cohort::strategy_source strategy_source_of(options const& chosen, cohort::communicator const& world) {
   std::string const strategy = strategy_of(chosen, world);
   cohort::sharing_settings const settings{
       .share = chosen.share == "update" ? cohort::share::update : cohort::share::gradient,
       .warm_up = chosen.warm_up,
       .group = chosen.group == "rank" ? cohort::sharing_group::rank : cohort::sharing_group::process,
       .max_staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness};
-  if (strategy == "allreduce") return allreduce_of(chosen).on(world);
-  if (strategy == "averaging") return averaging_of(chosen).on(world);
-  if (strategy == "top-k")
-    return cohort::top_k_sharing{.density = chosen.density, .settings = settings}.on(world);
-  if (strategy == "none") return cohort::no_exchange{}.on(world);
+  if (strategy == "allreduce") return allreduce_of(chosen);
+  if (strategy == "averaging") return averaging_of(chosen);
+  if (strategy == "top-k") return cohort::top_k_sharing{.density = chosen.density, .settings = settings};
+  if (strategy == "none") return cohort::no_strategy{};
   cohort::threshold_policy policy = cohort::threshold::quantile{.density = chosen.density};
   if (chosen.threshold > 0) policy = cohort::threshold::fixed{chosen.threshold};
-  return cohort::threshold_sharing{.threshold = policy, .settings = settings}.on(world);
+  return cohort::threshold_sharing{.threshold = policy, .settings = settings};
 }
 
 /// Evaluates after every epoch and after every `every` steps, and sums the seconds of training without
@@ -253,7 +254,9 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   shown.add_to(listeners);
   results.shown = &shown;
   how.listeners = std::move(listeners);
-  if (chosen.preflight) check_run(training, images.train, how, chosen.checkpoints, chosen.keep);
+  if (chosen.preflight)
+    check_run(training, images.train, how, strategy_source_of(chosen, world), chosen.checkpoints,
+              chosen.keep);
   cohort::fit_report const fitted = training.fit(images.train, how);
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
@@ -326,9 +329,31 @@ training_factory factory_for(std::string_view backend, setting_names const& name
 
 }  // namespace
 
+std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
+                                                cohort::communicator& world) {
+  return std::visit(
+      [&]<class T>(T const& how) -> std::unique_ptr<cohort::strategy> {
+        if constexpr (std::is_same_v<T, cohort::automatic_strategy>) {
+          if (world.size() > 1) return cohort::allreduce{}.on(world);
+          return cohort::no_exchange{}.on(world);
+        } else if constexpr (std::is_same_v<T, cohort::no_strategy>) {
+          if (world.size() > 1)
+            throw cohort::setting_error(
+                {.what = "ranks without a strategy do not train one network",
+                 .where = "strategy",
+                 .expected = "with several ranks: auto, allreduce, averaging, sharing or top_k",
+                 .got = "none"});
+          return cohort::no_exchange{}.on(world);
+        } else {
+          return how.on(world);
+        }
+      },
+      from);
+}
+
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
                                cohort::communicator& world) {
-  std::unique_ptr<cohort::strategy> how = make_strategy(chosen, world);
+  std::unique_ptr<cohort::strategy> how = make_strategy(strategy_source_of(chosen, world), world);
   settings.seed = chosen.seed;
   settings.workers = chosen.workers;
   settings.recompute.cheap = chosen.recompute;
@@ -600,16 +625,49 @@ int report_failed_saves(cohort::training const& training, cohort::checkpoint_lis
   return saving->last_error().empty() ? 0 : 1;
 }
 
+namespace {
+
+/// Upper bound of the bytes of a rank's own file in a checkpoint. Not included: metadata and the states of
+/// recurrent layers.
+std::uint64_t rank_file_bytes(cohort::strategy_source const& strategy, cohort::run_memory const& memory) {
+  std::uint64_t const array = memory.parameters, replica = array + memory.updater_state;
+  // A message has at most 2 bits per element, and the values that top-k sends.
+  auto const sharing_bytes = [&](cohort::sharing_settings const& settings, double density) {
+    double const messages = settings.max_staleness == cohort::unbounded
+                                ? 1  // received steps that are not applied yet
+                                : settings.max_staleness * (2.0 / 32 + density);
+    double const residual = 1;
+    return replica + static_cast<std::uint64_t>((residual + messages) * static_cast<double>(array));
+  };
+  return std::visit(
+      [&]<class T>(T const& how) -> std::uint64_t {
+        if constexpr (std::is_same_v<T, cohort::allreduce>)
+          return how.wire ? array : 0;                                      // the rounding errors
+        else if constexpr (std::is_same_v<T, cohort::parameter_averaging>)  // velocity, pending mean
+          return replica + (how.outer.is_plain() ? 0 : 2 * array) + (how.overlap ? 2 * array : 0);
+        else if constexpr (std::is_same_v<T, cohort::threshold_sharing>)
+          return sharing_bytes(how.settings, 0);
+        else if constexpr (std::is_same_v<T, cohort::top_k_sharing>)
+          return sharing_bytes(how.settings, how.density);
+        else
+          return 0;
+      },
+      strategy);
+}
+
+}  // namespace
+
 void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
-               std::string const& checkpoints, int keep) {
+               cohort::strategy_source const& strategy, std::string const& checkpoints, int keep) {
   cohort::preflight_settings what;
   if (!checkpoints.empty()) {
     what.folder = writable_folder(checkpoints, true).string();
     // A new checkpoint is complete before the oldest one is removed. A resumed run has some already.
     cohort::run_memory const memory = training.memory_of(train, how);
     auto const present = cohort::has_checkpoints(checkpoints) ? keep : 0;
-    if (training.world().rank() == 0)  // writes the model for all ranks
-      what.disk = static_cast<std::uint64_t>(keep + 1 - present) * (memory.parameters + memory.updater_state);
+    std::uint64_t bytes = rank_file_bytes(strategy, memory);
+    if (training.world().rank() == 0) bytes += memory.parameters + memory.updater_state;  // the shared file
+    what.disk = static_cast<std::uint64_t>(keep + 1 - present) * bytes;
   }
   print_preflight(training.world(), "the run on ", preflight_fit(training, train, how, what));
 }

@@ -2,6 +2,7 @@
 #pragma once
 // Shared by the programs of the reference networks: flags, ranks, strategies, checkpoints, reports. Each
 // program defines a network, its data and its defaults.
+#include <cohort/configuration/run_document.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/trainer/settings.hpp>
@@ -45,6 +46,12 @@ struct program {
   /// Called on every rank after the training.
   void (*afterwards)(cohort::training&, options const&, sets const&) = nullptr;
 };
+
+/// Makes the strategy of this rank; `automatic_strategy`: allreduce for several ranks. Collective.
+///
+/// Errors    setting_error for an invalid setting, and for `no_strategy` with several ranks.
+std::unique_ptr<cohort::strategy> make_strategy(cohort::strategy_source const& from,
+                                                cohort::communicator& world);
 
 /// Makes a training with the backend, strategy, seed, workers and threads chosen by flags. `world` must
 /// outlive the training.
@@ -115,12 +122,12 @@ void print_totals(cohort::training& training, cohort::fit_report const& fitted, 
 /// checkpoints.
 int report_failed_saves(cohort::training const& training, cohort::checkpoint_listener const* saving);
 
-/// With --preflight: checks the run before fit, and prints what was found. `keep`: the number of checkpoints.
-/// Collective.
+/// With --preflight: checks the run before fit, and prints what was found. `strategy`: of the training.
+/// `keep`: the number of checkpoints. Collective.
 ///
 /// Errors    setting_error on every rank if the run cannot begin.
 void check_run(cohort::training& training, cohort::dataset const& train, cohort::fit_settings const& how,
-               std::string const& checkpoints, int keep);
+               cohort::strategy_source const& strategy, std::string const& checkpoints, int keep);
 
 /// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
 /// or 1 if the steps since an older checkpoint are lost. `saving` is null without checkpoints.

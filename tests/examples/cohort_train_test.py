@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import tempfile
 import unittest
 
@@ -290,6 +291,27 @@ class cohort_train(unittest.TestCase):
             full = self.run_it(self.write(SMALL), *flags, "--set", "output.keep=1000000000", expect=1)
             self.assertRegex(full.stderr, rf"problem: rank 0 \(.*\): {folder} has \d+ MB free, expected \d+ MB; delete files there\n")
             self.assertNotIn("epoch", full.stdout)
+
+    def test_preflight_counts_the_files_of_all_ranks(self):
+        def tensor_bytes(file):
+            with file.open("rb") as stream:
+                return file.stat().st_size - 8 - int.from_bytes(stream.read(8), "little")
+        training = {"network": {"layers": [{"input": [1, 28, 28]}, "flatten", {"dense": 64}, {"dense": 10}, "softmax_cross_entropy"]},
+                    "optimizer": {"updater": {"adam": {"rate": 0.001}}}, "training": {"batch": 4, "epochs": 1}}
+        for strategy, most in (("allreduce", 1.1), ({"allreduce": {"wire": "bf16"}}, 1.1), ({"averaging": {"every": 5}}, 1.1),
+                               ({"averaging": {"every": 5, "overlap": True, "outer": "bmuf"}}, 1.1),
+                               ({"sharing": {"share": "update", "max_staleness": 2}}, 1.2), ({"sharing": {"max_staleness": 0}}, 4),
+                               ({"sharing": {"share": "update", "max_staleness": "unbounded"}}, 1.2),
+                               ({"top_k": {"density": 0.5, "share": "update", "max_staleness": 3}}, 1.3)):
+            with self.subTest(strategy=strategy), tempfile.TemporaryDirectory() as folder:
+                flags = (self.write(SMALL | training | {"strategy": strategy}), "--ranks", "2", "--set", f"output.checkpoints={folder}/kept")
+                self.run_it(*flags, "--set", "output.checkpoint_every=1", "--set", "output.keep=100")
+                saved = max(sum(map(tensor_bytes, one.rglob("*.safetensors"))) for one in pathlib.Path(folder, "kept").iterdir())
+                shutil.rmtree(f"{folder}/kept")
+                refused = self.run_it(*flags, "--preflight", "--set", "output.keep=1000000000", expect=1)
+                expected = int(re.search(r"free, expected (\d+) MB", refused.stderr)[1]) / 1000  # bytes of one checkpoint
+                self.assertLessEqual(saved, expected)
+                self.assertLess(expected, most * saved)
 
     def test_counts_checkpoints_that_could_not_be_saved(self):
         with tempfile.TemporaryDirectory() as folder:
