@@ -179,8 +179,8 @@ TEST(keras_options, of_activations_inside_of_layers_are_not_dropped) {
     return config_refusal(
         sequential({input_json("x", "[null,4]"),
                     layer_json("l", "Dense",
-                               R"("units": 2, "activation": {"class_name": "ReLU", "config": {"name": "r")" + config
-                                   + "}}")}));
+                               R"("units": 2, "activation": {"class_name": "ReLU", "config": {"name": "r")"
+                                   + config + "}}")}));
   };
   EXPECT_EQ(of(R"(, "max_value": 6, "negative_slope": 0, "threshold": 0)"), "imported");
   EXPECT_EQ(of(R"(, "future": 2)"), config_message("the field future is not imported", ", layer l",
@@ -190,13 +190,38 @@ TEST(keras_options, of_activations_inside_of_layers_are_not_dropped) {
 TEST(keras_options, of_batch_normalisation_in_training_are_not_dropped) {
   std::string const config = sequential(
       {input_json("x", "[null,4]"), layer_json("n", "BatchNormalization", R"("virtual_batch_size": 8)")});
-  EXPECT_EQ(config_refusal(config), config_message("the field virtual_batch_size is not imported", ", layer n",
-                                                   ": expected no such field, or null, got a value"));
+  EXPECT_EQ(config_refusal(config),
+            config_message("the field virtual_batch_size is not imported", ", layer n",
+                           ": expected no such field, or null, got a value"));
   EXPECT_EQ(config_refusal(config, {.training = false}), "imported");
+  EXPECT_EQ(config_refusal(sequential(
+                {input_json("x", "[null,4]"),
+                 layer_json("n", "BatchNormalization", R"("virtual_batch_size": 8, "trainable": false)")})),
+            "imported");
 }
 
-TEST(keras_masks, count_in_batch_statistics_from_keras_2_12_on) {
-  auto const of = [](std::string const& version, std::string const& config = {}, keras_options const& how = {}) {
+TEST(keras_options, of_penalties_and_constraints_are_not_dropped) {
+  auto const of = [](std::string const& field, std::string const& class_name, std::string const& config) {
+    return config_refusal(sequential(
+        {input_json("x", "[null,4]"), layer_json("l", "Dense",
+                                                 R"("units": 2, "kernel_)" + field + R"(": {"class_name": ")"
+                                                     + class_name + R"(", "config": {)" + config + "}}")}));
+  };
+  std::string const refused = config_message("the field future is not imported", ", layer l",
+                                             ": expected no such field, or null, got a value");
+  EXPECT_EQ(of("regularizer", "L1L2", R"("l1": 0.1, "l2": 0.2)"), "imported");
+  EXPECT_EQ(of("regularizer", "L1", R"("l1": 0.1)"), "imported");
+  EXPECT_EQ(of("regularizer", "L2", R"("l2": 0.1, "future": 1)"), refused);
+  EXPECT_EQ(of("constraint", "MaxNorm", R"("max_value": 3, "axis": 0)"), "imported");
+  EXPECT_EQ(of("constraint", "UnitNorm", R"("axis": 0)"), "imported");
+  EXPECT_EQ(of("constraint", "NonNeg", ""), "imported");
+  for (char const* const name : {"MaxNorm", "UnitNorm", "NonNeg"})
+    EXPECT_EQ(of("constraint", name, R"("future": 1)"), refused);
+}
+
+TEST(keras_masks, count_in_batch_statistics_from_keras_2_12_on_except_3_0) {
+  auto const of = [](std::string const& version, std::string const& config = {},
+                     keras_options const& how = {}) {
     std::string made =
         sequential({input_json("x", "[null,5,4]"), layer_json("m", "Masking", R"("mask_value": 0)"),
                     layer_json("n", "BatchNormalization", config)});
@@ -204,13 +229,15 @@ TEST(keras_masks, count_in_batch_statistics_from_keras_2_12_on) {
     return config_refusal(made, how);
   };
   std::string const refused = config_message(
-      "Keras before 2.12 ignores masks in the statistics of a batch, Cohort uses them", ", layer n",
-      ": expected Keras 2.12 or later, trainable=False, or keras_options::training false, got Keras 2.11");
-  EXPECT_EQ(of("2.11.0"), refused);
+      "this Keras ignores masks in the statistics of a batch, Cohort uses them", ", layer n",
+      ": expected Keras 2.12 or later except 3.0, trainable=False, or keras_options::training false, "
+      "got Keras ");
+  EXPECT_EQ(of("2.11.0"), refused + "2.11");
   EXPECT_EQ(of("2.11.0", R"("trainable": false)"), "imported");
   EXPECT_EQ(of("2.11.0", {}, {.training = false}), "imported");
   EXPECT_EQ(of("2.12.0"), "imported");
-  EXPECT_EQ(of("3.0.0"), "imported");
+  EXPECT_EQ(of("3.0.0"), refused + "3.0");
+  EXPECT_EQ(of("3.1.0"), "imported");
 }
 
 // ---- losses and optimizers -------------------------------------------------------------------------------
@@ -224,8 +251,15 @@ TEST(keras_losses, have_their_options_or_are_refused) {
   };
   EXPECT_EQ(of("CategoricalCrossentropy", R"(, "from_logits": false, "axis": -1)"), "imported");
   EXPECT_EQ(of("CategoricalCrossentropy", R"(, "axis": 2)"), "imported");
-  EXPECT_EQ(of("CategoricalCrossentropy", R"(, "axis": 1)"),
-            config_message("Cohort's classes are the channels", ", loss d", ": expected the channel axis, got 1"));
+  EXPECT_EQ(
+      of("CategoricalCrossentropy", R"(, "axis": 1)"),
+      config_message("Cohort's classes are the channels", ", loss d", ": expected the channel axis, got 1"));
+  std::string const keras_2_15 = R"(, "from_logits": false, "ignore_class": null, "fn": )";
+  EXPECT_EQ(of("SparseCategoricalCrossentropy", keras_2_15 + R"("sparse_categorical_crossentropy")"),
+            "imported");
+  EXPECT_EQ(of("SparseCategoricalCrossentropy", keras_2_15 + R"("own_loss")"),
+            config_message("the function of the loss is not that of its class", ", loss d",
+                           ": expected sparse_categorical_crossentropy, got own_loss"));
   EXPECT_EQ(of("SparseCategoricalCrossentropy", R"(, "future": 1)"),
             config_message("the field future is not imported", ", loss d",
                            ": expected no such field, or null, got a value"));
@@ -244,6 +278,20 @@ TEST(keras_optimizers, have_their_options_or_are_refused) {
             "imported");
   EXPECT_EQ(of(R"(, "future": 1)"), config_message("the field future is not imported", ", optimizer SGD",
                                                    ": expected no such field, or null, got a value"));
+  EXPECT_EQ(of(R"(, "initial_accumulator_value": 1)"),
+            config_message("the field initial_accumulator_value is not imported", ", optimizer SGD",
+                           ": expected no such field, or null, got a value"));
+}
+
+/// The .h5 files of Keras 2.11 to 2.15 contain registered names.
+TEST(keras_optimizers, have_the_names_of_their_registration) {
+  auto const of = [](std::string const& name) {
+    return config_refusal(sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
+                                     R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name": ")"
+                                         + name + R"(", "config": {"learning_rate": 0.1}}})"));
+  };
+  EXPECT_EQ(of("Custom>Adam"), "imported");
+  EXPECT_NE(of("Custom>Own").find("Cohort has no optimizer Own"), std::string::npos);
 }
 
 // ---- metrics ---------------------------------------------------------------------------------------------
@@ -265,6 +313,7 @@ TEST(keras_metrics, have_their_options_or_are_refused) {
   };
   EXPECT_EQ(of("AUC", R"("num_thresholds": 200, "curve": "ROC", "summation_method": "interpolation")"),
             "imported");
+  EXPECT_EQ(of("AUC", R"("num_thresholds": 3, "thresholds": [0.5])"), "imported");
   EXPECT_EQ(of("AUC", R"("curve": "PR")"), config_message("Cohort has the area under the ROC curve",
                                                           ", metric AUC", ": expected curve ROC, got PR"));
   EXPECT_EQ(of("AUC", R"("summation_method": "minoring")"),
@@ -319,6 +368,39 @@ TEST(keras_schedules, have_steps_from_1_to_2_to_the_53) {
   EXPECT_EQ(of("9007199254740992"), "imported");
   for (char const* const steps : {"0", "-3", "2.5", "1e300"}) EXPECT_NE(of(steps), "imported") << steps;
   EXPECT_NE(of("0").find("expected a whole number of at least 1"), std::string::npos) << of("0");
+}
+
+TEST(keras_schedules, have_their_options_or_are_refused) {
+  auto const of = [](std::string const& class_name, std::string const& config,
+                     std::string const& others = {}) {
+    return config_refusal(sequential(
+        {input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
+        R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name": "SGD", "config": {"learning_rate":
+           {"class_name": ")"
+            + class_name + R"(", "config": {"name": "s", )" + config + "}}" + others + "}}}"));
+  };
+  std::string const rate = R"("initial_learning_rate": 0.1, )", steps = rate + R"("decay_steps": 9, )";
+  for (auto const& [class_name, config] : std::vector<std::pair<std::string, std::string>>{
+           {"ExponentialDecay", steps + R"("decay_rate": 0.9, "staircase": true)"},
+           {"ExponentialDecay", steps + R"("decay_rate": 0.9, "staircase": false)"},
+           {"InverseTimeDecay", steps + R"("decay_rate": 0.9, "staircase": false)"},
+           {"PolynomialDecay", steps + R"("end_learning_rate": 0, "power": 2, "cycle": false)"},
+           {"CosineDecay", steps + R"("alpha": 0.1, "warmup_target": null, "warmup_steps": 3)"},
+           {"CosineDecayRestarts", rate + R"("first_decay_steps": 9, "t_mul": 2, "m_mul": 1, "alpha": 0.1)"},
+           {"PiecewiseConstantDecay", R"("boundaries": [5], "values": [0.1, 0.2])"}}) {
+    EXPECT_EQ(of(class_name, config), "imported") << class_name;
+    EXPECT_EQ(of(class_name, config + R"(, "future": 1)"),
+              config_message("the field future is not imported", ", optimizer SGD, learning_rate",
+                             ": expected no such field, or null, got a value"))
+        << class_name;
+  }
+  EXPECT_EQ(of("CosineDecay", steps + R"("warmup_target": 0.2, "warmup_steps": 0)"),
+            config_message("Keras decays after the warm-up, Cohort's schedule starts with it",
+                           ", optimizer SGD, learning_rate",
+                           ": expected warmup_target None, got warmup_target 0.200000"));
+  EXPECT_EQ(of("CosineDecay", steps + R"("alpha": 0)", R"(, "decay": 0.1)"),
+            config_message("Keras multiplies the schedule by a decay, Cohort's schedules have none",
+                           ", optimizer SGD", ": expected decay 0, got decay 0.100000"));
 }
 
 // ---- files -----------------------------------------------------------------------------------------------

@@ -268,7 +268,7 @@ class keras_translation {
   std::string origin_;
   keras_options how_;
   int version_;
-  int keras_minor_;  // minor version of Keras 2: 2.3 changed defaults
+  int keras_minor_;  // minor version: 2.3 changed defaults, 2.12 and 3.1 statistics of masks
   bool images_first_ = false;
   builder net_{};
   std::map<std::string, keras_layer_state> states_{};
@@ -288,8 +288,8 @@ class keras_translation {
   std::vector<std::string> node_names_{};
   std::size_t work_ = 0;             // see count_work
   std::int64_t order_elements_ = 0;  // of all keras_orders
-  bool has_other_groups_ = false;  // arrays and parameters do not correspond one to one
-  int recurrent_node_ = -1;        // recorded last
+  bool has_other_groups_ = false;    // arrays and parameters do not correspond one to one
+  int recurrent_node_ = -1;          // recorded last
   std::vector<std::string> input_names_{};
   training_settings settings_{};
   std::vector<metric> metrics_{};

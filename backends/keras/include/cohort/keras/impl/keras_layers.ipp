@@ -488,6 +488,7 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
   if (!is_channel_axis(at, x))
     refuse("Cohort's batch normalisation is for each channel", "the channel axis", std::to_string(at));
   f.expect_unset({"renorm"}, "Cohort has no batch renormalisation");
+  if (!state_->trainable) (void)f.find({"virtual_batch_size"});
   f.expect_unset({"synchronized"}, "imported batch normalisation is not synchronised");
   bool const has_scale = f.flag({"scale"}, true), has_shift = f.flag({"center"}, true);
   if (how_.training && state_->trainable && (!has_scale || !has_shift))
@@ -497,10 +498,12 @@ COHORT_KERAS_INLINE keras_translation::values keras_translation::normalisation(c
   if (how_.training && state_->trainable && c.inference)
     refuse("the layer is called with training=False but is trained",
            "trainable=False, or keras_options::training false", "training=False");
-  bool const ignores_masks = version_ == 1 || (version_ == 2 && keras_minor_ < 12);
+  // 3.0.0 and 3.0.1 ignore masks. Later patches of 3.0 are refused, too.
+  bool const ignores_masks =
+      version_ == 1 || (version_ == 2 && keras_minor_ < 12) || (version_ == 3 && keras_minor_ == 0);
   if (ignores_masks && how_.training && state_->trainable && has_mask(x))
-    refuse("Keras before 2.12 ignores masks in the statistics of a batch, Cohort uses them",
-           "Keras 2.12 or later, trainable=False, or keras_options::training false",
+    refuse("this Keras ignores masks in the statistics of a batch, Cohort uses them",
+           "Keras 2.12 or later except 3.0, trainable=False, or keras_options::training false",
            "Keras " + std::to_string(version_) + '.' + std::to_string(keras_minor_));
   int const id =
       record(batch_norm{.momentum = f.number({"momentum"}, 0.99), .epsilon = f.number({"epsilon"}, 1e-3)},

@@ -368,6 +368,7 @@ COHORT_KERAS_INLINE void keras_translation::add_penalties(layer_override& row, s
   } else {
     refuse("Cohort has the penalties L1 and L2", "L1, L2 or L1L2", of->class_name);
   }
+  fields.expect_read(true);
   // Keras adds l2·Σw², Cohort ½·l2·Σw².
   (bias ? row.bias_l1 : row.l1) = l1;
   (bias ? row.bias_l2 : row.l2) = 2 * l2;
@@ -377,8 +378,10 @@ COHORT_KERAS_INLINE void keras_translation::add_penalties(layer_override& row, s
 COHORT_KERAS_INLINE parameter_constraint keras_translation::constraint_of(std::optional<keras_object> of,
                                                                           std::size_t unit_axes) const {
   keras_fields const fields(of->config, origin_ + ", layer " + state_->path, version_);
-  if (of->class_name == "NonNeg" || of->class_name == "non_neg" || of->class_name == "nonneg")
+  if (of->class_name == "NonNeg" || of->class_name == "non_neg" || of->class_name == "nonneg") {
+    fields.expect_read(true);
     return constraint::non_negative{};
+  }
   bool const is_max = of->class_name == "MaxNorm" || of->class_name == "max_norm";
   if (!is_max && of->class_name != "UnitNorm" && of->class_name != "unit_norm")
     refuse("Cohort has the constraints MaxNorm, UnitNorm and NonNeg", "one of these", of->class_name);
@@ -395,7 +398,9 @@ COHORT_KERAS_INLINE parameter_constraint keras_translation::constraint_of(std::o
   if (axes != wanted)
     refuse("the norm of a constraint is over the incoming weights of a unit in Cohort",
            "axis " + keras_text(wanted), keras_text(axes));
-  if (is_max) return constraint::max_norm{fields.number({"max_value", "m"}, 2)};
+  double const most = is_max ? fields.number({"max_value", "m"}, 2) : 0;
+  fields.expect_read(true);
+  if (is_max) return constraint::max_norm{most};
   return constraint::unit_norm{};
 }
 

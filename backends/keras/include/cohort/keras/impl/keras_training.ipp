@@ -37,6 +37,9 @@ COHORT_KERAS_INLINE int keras_translation::record_loss(keras_value const& output
     if (type->class_name != "float32" && type->class_name != "DTypePolicy")
       f.refuse("Cohort computes imported models in float32", "float32", type->class_name);
   std::string const kind = keras_losses::name_of(loss.class_name);
+  // Keras 2.11 to 2.15 write the function of each class.
+  if (auto const function = f.object({"fn"}); function && function->class_name != kind)
+    f.refuse("the function of the loss is not that of its class", kind, function->class_name);
   bool const from_logits = f.flag({"from_logits"}, false);
   std::string const applied = output.slot->activation;
   // Returns the tensor before the activation that the loss contains.
@@ -147,54 +150,66 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
     return schedule::inverse{
         .initial = found->number(), .gamma = decay, .power = 1, .by = schedule::unit::step};
   }
+  if (decay != 0)
+    of.refuse("Keras multiplies the schedule by a decay, Cohort's schedules have none", "decay 0",
+              "decay " + std::to_string(decay));
   auto const object = read_keras_object(*found);
   keras_fields const f(object->config, of.where() + ", learning_rate", version_);
   std::string const& name = object->class_name;
   auto const rate = [&] { return f.number({"initial_learning_rate"}, 0.01); };
   auto const steps = [&](std::string_view field) { return f.count({field}); };
+  auto const with = [&](rate_schedule made) {
+    f.expect_read(true);
+    return made;
+  };
   constexpr auto by = schedule::unit::step;
   if (name == "ExponentialDecay") {
     double const factor = f.number({"decay_rate"}, 0.96);
     if (f.flag({"staircase"}, false))
-      return schedule::step{.initial = rate(), .factor = factor, .every = steps("decay_steps"), .by = by};
-    return schedule::exponential{.initial = rate(),
-                                 .factor = std::pow(factor, 1 / static_cast<double>(steps("decay_steps"))),
-                                 .by = by};
+      return with(
+          schedule::step{.initial = rate(), .factor = factor, .every = steps("decay_steps"), .by = by});
+    return with(
+        schedule::exponential{.initial = rate(),
+                              .factor = std::pow(factor, 1 / static_cast<double>(steps("decay_steps"))),
+                              .by = by});
   }
   if (name == "InverseTimeDecay") {
     f.expect_unset({"staircase"}, "Cohort has no inverse schedule in steps");
-    return schedule::inverse{.initial = rate(),
-                             .gamma = f.number({"decay_rate"}, 0) / static_cast<double>(steps("decay_steps")),
-                             .power = 1,
-                             .by = by};
+    return with(
+        schedule::inverse{.initial = rate(),
+                          .gamma = f.number({"decay_rate"}, 0) / static_cast<double>(steps("decay_steps")),
+                          .power = 1,
+                          .by = by});
   }
   if (name == "PolynomialDecay") {
     f.expect_unset({"cycle"}, "Cohort has no polynomial schedule with cycles");
     if (f.number({"end_learning_rate"}, 1e-4) != 0)
       f.refuse("Cohort's polynomial schedule ends at 0", "end_learning_rate 0",
                std::to_string(f.number({"end_learning_rate"}, 1e-4)));
-    return schedule::polynomial{
-        .initial = rate(), .length = steps("decay_steps"), .power = f.number({"power"}, 1), .by = by};
+    return with(schedule::polynomial{
+        .initial = rate(), .length = steps("decay_steps"), .power = f.number({"power"}, 1), .by = by});
   }
   if (name == "CosineDecay") {
-    if (f.number({"warmup_steps"}, 0) != 0)
-      f.refuse("Keras decays after the warm-up, Cohort's schedule starts with it", "warmup_steps 0",
-               "warmup_steps " + std::to_string(f.number({"warmup_steps"}, 0)));
-    return schedule::cosine{.initial = rate(),
-                            .length = steps("decay_steps"),
-                            .floor = rate() * f.number({"alpha"}, 0),
-                            .by = by};
+    // Without a target, Keras ignores warmup_steps.
+    if (auto const target = f.find({"warmup_target"}))
+      f.refuse("Keras decays after the warm-up, Cohort's schedule starts with it", "warmup_target None",
+               "warmup_target " + std::to_string(target->number()));
+    (void)f.find({"warmup_steps"});
+    return with(schedule::cosine{.initial = rate(),
+                                 .length = steps("decay_steps"),
+                                 .floor = rate() * f.number({"alpha"}, 0),
+                                 .by = by});
   }
   if (name == "CosineDecayRestarts") {
     if (f.number({"m_mul"}, 1) != 1)
       f.refuse("Cohort's restarts have the same initial rate", "m_mul 1",
                "m_mul " + std::to_string(f.number({"m_mul"}, 1)));
-    return schedule::cosine{.initial = rate(),
-                            .length = steps("first_decay_steps"),
-                            .floor = rate() * f.number({"alpha"}, 0),
-                            .restarts = true,
-                            .growth = f.number({"t_mul"}, 2),
-                            .by = by};
+    return with(schedule::cosine{.initial = rate(),
+                                 .length = steps("first_decay_steps"),
+                                 .floor = rate() * f.number({"alpha"}, 0),
+                                 .restarts = true,
+                                 .growth = f.number({"t_mul"}, 2),
+                                 .by = by});
   }
   if (name == "PiecewiseConstantDecay") {
     auto const boundaries = f.find({"boundaries"}), values = f.find({"values"});
@@ -208,7 +223,7 @@ COHORT_KERAS_INLINE rate_schedule keras_translation::read_rate(keras_fields cons
       made.values[i].from = i == 0 ? 0 : keras_whole_number(boundaries->at(i - 1), std::int64_t{1} << 53) + 1;
       made.values[i].value = values->at(i).number();
     }
-    return made;
+    return with(made);
   }
   f.refuse("the schedule " + name + " is not imported",
            "a number, or ExponentialDecay, InverseTimeDecay, PolynomialDecay, CosineDecay or "
@@ -222,6 +237,8 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
   if (!given || given->is_null()) return;
   auto const object = read_keras_object(*given);
   std::string name = object->class_name;
+  // Keras 2.11 to 2.15 write registered names into .h5 files.
+  if (std::string_view const package = "Custom>"; name.starts_with(package)) name.erase(0, package.size());
   bool const is_named = !object->config.has_value();
   keras_fields const f(object->config, origin_ + ", optimizer " + name, version_);
   constexpr char const* instead = "keras_options::optimizer false, and training_settings of your own";
@@ -302,8 +319,8 @@ COHORT_KERAS_INLINE void keras_translation::read_optimizer(io::json_value compil
     f.refuse("Cohort has no optimizer " + name, instead, name);
   }
 
-  for (std::string_view const field : {"ema_momentum", "ema_overwrite_frequency", "is_legacy_optimizer",
-                                       "jit_compile", "nesterov", "initial_accumulator_value"})
+  for (std::string_view const field :
+       {"ema_momentum", "ema_overwrite_frequency", "is_legacy_optimizer", "jit_compile", "nesterov"})
     (void)f.find({field});
   double const by_value = f.number({"clipvalue"}, 0), by_norm = f.number({"clipnorm"}, 0),
                globally = f.number({"global_clipnorm"}, 0);
@@ -410,8 +427,8 @@ COHORT_KERAS_INLINE metric keras_translation::metric_of(keras_object const& from
   if (is("mean_absolute_error")) return with(cohort::metrics::mae);
   if (is("root_mean_squared_error")) return with(cohort::metrics::rmse);
   if (is("auc", "au_c")) {
-    // Keras approximates the area with this number of thresholds. Cohort's area is exact.
-    (void)f.find({"num_thresholds"});
+    // Keras approximates the area with these thresholds. Cohort's area is exact.
+    (void)f.find({"num_thresholds", "thresholds"});
     if (std::string const curve = f.text({"curve"}, "ROC"); curve != "ROC")
       f.refuse("Cohort has the area under the ROC curve", "curve ROC", curve);
     if (std::string const sum = f.text({"summation_method"}, "interpolation"); sum != "interpolation")
