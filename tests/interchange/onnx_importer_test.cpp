@@ -336,8 +336,7 @@ TEST(onnx_names, of_outputs_are_those_of_the_layers_that_compute_them) {
   EXPECT_EQ(got[2].values, (std::vector<float>{0, 2}));
 
   model.nodes[0].name = "identity";
-  EXPECT_EQ(imported(write_onnx_model(model)).outputs,
-            (std::vector<std::string>{"y", "identity_2", "z"}));
+  EXPECT_EQ(imported(write_onnx_model(model)).outputs, (std::vector<std::string>{"y", "identity_2", "z"}));
 }
 
 TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
@@ -362,10 +361,10 @@ onnx_attribute words(std::string name, std::string value) {
 
 TEST(onnx_attributes, of_pooling_that_add_windows_to_valid_ones_are_refused) {
   auto const pool = [](std::int64_t extent, std::int64_t ceil) {
-    return refused(model_of({1, extent, extent},
-                            {op("MaxPool", {"x"}, {"y"},
-                                {list("kernel_shape", {3, 3}), list("strides", {2, 2}),
-                                 words("auto_pad", "VALID"), whole("ceil_mode", ceil)})}));
+    return refused(
+        model_of({1, extent, extent}, {op("MaxPool", {"x"}, {"y"},
+                                          {list("kernel_shape", {3, 3}), list("strides", {2, 2}),
+                                           words("auto_pad", "VALID"), whole("ceil_mode", ceil)})}));
   };
   EXPECT_EQ(pool(6, 1), message(0, "y", "MaxPool", "auto_pad is VALID, and ceil_mode adds windows",
                                 "ceil_mode 0, or pads", "ceil_mode 1", replace));
@@ -374,19 +373,29 @@ TEST(onnx_attributes, of_pooling_that_add_windows_to_valid_ones_are_refused) {
 }
 
 TEST(onnx_attributes, of_resize_that_crop_are_refused) {
-  auto const resize = [](std::string const& coordinates) {
-    return refused(
-        model_of({1, 2, 2},
-                 {op("Resize", {"x", "roi", "scales"}, {"y"},
-                     {words("mode", "nearest"), words("coordinate_transformation_mode", coordinates)})},
-                 {onnx_tensor::of("roi", {8}, std::vector<float>{0, 0, 0, 0, 1, 1, 0.5F, 0.5F}),
-                  onnx_tensor::of("scales", {4}, std::vector<float>{1, 1, 1, 1})}));
+  auto const model = [](std::string const& coordinates, std::vector<float> const& roi, float factor = 1) {
+    return model_of({1, 2, 2},
+                    {op("Resize", {"x", "roi", "scales"}, {"y"},
+                        {words("mode", "nearest"), words("coordinate_transformation_mode", coordinates)})},
+                    {onnx_tensor::of("roi", {static_cast<std::int64_t>(roi.size())}, roi),
+                     onnx_tensor::of("scales", {4}, std::vector<float>{1, 1, factor, factor})});
   };
-  EXPECT_EQ(resize("tf_crop_and_resize"),
+  std::vector<float> const whole_image{0, 0, 0, 0, 1, 1, 1, 1}, half{0, 0, 0, 0, 1, 1, 0.5F, 0.5F};
+  auto const cropping = [](std::string const& got) {
+    return message(0, "y", "Resize", "the node crops by roi", "the constant roi (0, 0, 0, 0, 1, 1, 1, 1)",
+                   got, replace);
+  };
+  EXPECT_EQ(refused(model("tf_crop_and_resize", half)), cropping("another roi"));
+  EXPECT_EQ(refused(model("tf_crop_and_resize", {})), cropping("another roi"));
+  onnx_model computed = model("tf_crop_and_resize", half);
+  computed.nodes[0].inputs[1] = "x";
+  EXPECT_EQ(refused(computed), cropping("N x 1 x 2 x 2"));
+  EXPECT_EQ(refused(model("tf_crop_and_resize", whole_image)), "");
+  EXPECT_EQ(refused(model("tf_crop_and_resize", whole_image, 2)),
             message(0, "y", "Resize", "the coordinates do not repeat elements",
                     "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
                     "\"tf_crop_and_resize\" with \"round_prefer_floor\"", replace));
-  EXPECT_EQ(resize("align_corners"), "");  // the scales are 1
+  EXPECT_EQ(refused(model("align_corners", half)), "");  // the scales are 1
 }
 
 TEST(onnx_attributes, of_split_agree_with_its_outputs) {

@@ -413,7 +413,11 @@ COHORT_CORE_INLINE void onnx_importer::resize() {
                        || ((coordinates == "half_pixel" || coordinates == "pytorch_half_pixel")
                            && rounding.starts_with("round_prefer"))
                        || is_upsample;
-  if (coordinates == "tf_crop_and_resize" || (!repeats && (factors[2] != 1 || factors[3] != 1)))
+  if (coordinates == "tf_crop_and_resize"
+      && (!is_constant(1) || numbers(1).values != std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1}))
+    refuse("the node crops by roi", "the constant roi (0, 0, 0, 0, 1, 1, 1, 1)",
+           is_constant(1) ? "another roi" : input_text(1), onnx_remedy::replace);
+  if (!repeats && (factors[2] != 1 || factors[3] != 1))
     refuse("the coordinates do not repeat elements",
            "asymmetric with floor, or half_pixel with round_prefer_floor or round_prefer_ceil",
            {quote_for_error(coordinates), " with ", quote_for_error(rounding)}, onnx_remedy::replace);
