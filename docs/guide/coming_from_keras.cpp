@@ -15,13 +15,14 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
 
 int main() try {
   cohort::dataset const train = cohort::drawn_digits(2000, 1), validation = cohort::drawn_digits(500, 2);
-  auto training =
-      cohort::trainer<cohort::onednn>(net, {.updater = cohort::adam{.rate = 1e-3, .epsilon = 0, .epsilon_hat = 1e-7},
-                                            .l2 = 2e-4,
-                                            .weights = cohort::init::xavier_uniform{}});
+  auto training = cohort::trainer<cohort::onednn>(
+      net, {.updater = cohort::adam{.rate = 1e-3, .epsilon = 0, .epsilon_hat = 1e-7},
+            .l2 = 2e-4,
+            .weights = cohort::init::xavier_uniform{}});
   cohort::progress_listener progress;
   cohort::early_stopping_listener stopping(cohort::metrics::loss, {.patience = 3, .restore_best = true});
-  training.fit(train, {.batch = 32, .epochs = 6, .validation = validation, .listeners = {&progress, &stopping}});
+  training.fit(train,
+               {.batch = 32, .epochs = 6, .validation = validation, .listeners = {&progress, &stopping}});
   auto const report = training.evaluate(validation);
   std::printf("accuracy %.3f, log loss %.3f\n", report.accuracy().value_or(0), report.log_loss().value_or(0));
   return report.accuracy() > 0.9 ? 0 : 1;

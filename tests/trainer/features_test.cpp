@@ -133,8 +133,9 @@ TEST(features, of_a_padded_input_have_no_mask_if_the_data_set_has_none) {
   EXPECT_EQ(found.describe().inputs[0].mask, -1);
   tensor_view const all(steps.data(), shape{2, 3, 1});
   EXPECT_EQ(found.of("dense_1").values, made.outputs_of({"dense_1"}, all)[0].values);
-  training second = trainer<narrow>(graph::build(
-      [](builder& b) { return b.input({3, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{}; }));
+  training second = trainer<narrow>(graph::build([](builder& b) {
+    return b.input({3, 2}) | flatten{} | dense{.units = 1} | mean_squared_error{};
+  }));
   EXPECT_EQ(second.fit(found, {.batch = 2, .epochs = 1}).steps, 1);
 }
 

@@ -282,9 +282,9 @@ TEST(tensorboard_listener, ends_at_an_error_within_an_epochs_curves) {
   scratch_folder const folder;
   std::vector<std::string> lines;
   training run = trainer<reference<float>>(tiny);
-  tensorboard_listener board(folder.path(),
-                             {.histograms_every = 0,
-                              .lines = [&](std::string_view line) { lines.emplace_back(line); }});
+  tensorboard_listener board(folder.path(), {.histograms_every = 0, .lines = [&](std::string_view line) {
+                                               lines.emplace_back(line);
+                                             }});
   board.on_step(run, {.examples = 1, .loss = 1});
   {
     small_disk const full(0);
