@@ -427,7 +427,8 @@ class run {
       guard_.add(::getpid());
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
-      ::signal(SIGPIPE, SIG_DFL);
+      // SIGPIPE remains ignored: if cohort-run is killed, ranks can still save a checkpoint after they have
+      // printed to the closed pipe.
       ::dup2(one.remote ? in[0] : ::open("/dev/null", O_RDONLY), STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
@@ -513,8 +514,10 @@ class run {
     for (auto const& [name, value] : variables) made += "export " + name + "=" + quoted(value) + "\n";
     made += "export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(n=$(($(nproc) / " + std::to_string(ranks)
             + ")); echo $((n > 0 ? n : 1)))}\n";
-    // This shell lives as long as the program. Its traps do not apply to the program.
-    made += "secret= setsid=\ntrap : HUP INT TERM\ntrap '[ -z \"$secret\" ] || rm -f \"$secret\"' EXIT\n";
+    // This shell lives as long as the program. Its traps do not apply to the program, except that both ignore
+    // SIGPIPE, as ranks of this host do.
+    made += "secret= setsid=\ntrap : HUP INT TERM\ntrap '' PIPE\n";
+    made += "trap '[ -z \"$secret\" ] || rm -f \"$secret\"' EXIT\n";
     if (!secret.empty())
       made +=
           "secret=$(mktemp) || exit 127\n"  // only its owner may read it

@@ -207,6 +207,17 @@ class cohort_run(unittest.TestCase):
                 secret = (self.folder / f"secret.{rank}").read_text().strip()
                 self.assertTrue(self.becomes_true(lambda: not os.path.exists(secret), 10 if flags else 0), secret)
 
+    def test_printing_after_it_is_killed_does_not_end_a_rank(self):
+        script = 'trap "echo more; echo \$? > wrote.$COHORT_RANK" TERM; echo ready; while [ ! -e wrote.$COHORT_RANK ]; do sleep 0.05; done'
+        for flags in ((), self.remote("--hosts", "a")):
+            with subprocess.Popen(self.command("-n", 1, *flags, script=script), stdout=subprocess.PIPE, text=True, cwd=self.folder) as job:
+                self.assertEqual(job.stdout.readline(), "ready\n")
+                job.kill()
+            wrote = self.folder / "wrote.0"
+            self.assertTrue(self.becomes_true(lambda: wrote.exists() and wrote.read_text().endswith("\n"), 20), flags)
+            self.assertNotEqual(wrote.read_text(), "0\n", flags)  # the pipe was closed
+            wrote.unlink()
+
     def test_keeps_a_signal_that_arrives_while_ssh_connects(self):
         slow = self.folder / "slow"
         slow.write_text('#!/bin/sh\nshift\necho $$ > number\nmv number connecting\nwhile [ ! -e connected ]; do sleep 0.02; done\nexec sh -c "$*"\n')

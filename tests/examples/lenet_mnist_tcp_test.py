@@ -51,6 +51,30 @@ class processes(unittest.TestCase):
                 for same in ("checksum", "bytes_sent", "accuracy", "loss", "steps"):
                     self.assertEqual(made[same], threads[same], same)
 
+    def test_saves_the_last_step_if_cohort_run_is_killed(self):
+        for attempt in range(5):  # the order of signals and of messages to the closed pipe differs
+            with self.subTest(attempt=attempt):
+                self.kill_cohort_run(os.path.join(self.folder, f"kept.{attempt}"))
+
+    def kill_cohort_run(self, kept):
+        launcher = os.path.join(os.environ["COHORT_BUILD_DIR"], "examples", "cohort-run")
+        count = 3
+        script = 'echo $$ > "pid.$COHORT_RANK"; exec "$@"'
+        command = [launcher, "-n", str(count), "sh", "-c", script, "sh", program.PROGRAM, *self.flags, "--epochs", "1000", "--checkpoints", kept]
+        with subprocess.Popen(command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as job:
+            while "epoch 2" not in (line := job.stdout.readline()):
+                self.assertNotEqual(line, "", "it has ended")
+            job.kill()
+        numbers = []
+        for rank in range(count):
+            with open(os.path.join(self.folder, f"pid.{rank}"), encoding="utf-8") as file:
+                numbers.append(int(file.read()))
+        end = time.monotonic() + 60
+        while (left := [one for one in numbers if os.path.exists(f"/proc/{one}/exe")]) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(left, [])
+        self.assertEqual([os.path.exists(os.path.join(kept, step, "manifest.json")) for step in os.listdir(kept)], [True])
+
     def test_cannot_join_a_job_of_cohort_run_without_its_secret(self):
         launcher = os.path.join(os.environ["COHORT_BUILD_DIR"], "examples", "cohort-run")
         script = '[ "$COHORT_RANK" = 0 ] || unset COHORT_SECRET_FILE; exec "$@"'

@@ -45,6 +45,22 @@ TEST(stop_on_signal, restores_the_former_action_after_a_signal) {
   EXPECT_EQ(action_for_sigterm().sa_handler, former);
 }
 
+TEST(stop_on_signal, counts_signals_that_arrive_together_once) {
+  stop_on_signal const one;
+  std::raise(SIGTERM);
+  std::raise(SIGTERM);
+  EXPECT_TRUE(stop_on_signal::arrived());
+}
+
+TEST(stop_on_signal, ends_the_process_at_a_later_signal) {
+  EXPECT_EXIT(
+      {
+        stop_on_signal const one;
+        while (true) std::raise(SIGTERM);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+}
+
 TEST(stop_on_signal, stops_at_an_interrupt_from_the_terminal) {
   struct sigaction former {
   }, after{};
