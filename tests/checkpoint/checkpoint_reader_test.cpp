@@ -81,6 +81,28 @@ TEST(checkpoint_reader, finds_nothing_without_a_finished_checkpoint) {
       std::string::npos);
 }
 
+TEST(checkpoint_reader, refuses_a_manifest_that_cannot_be_read) {
+  two_steps saved;
+  fs::remove_all(step_path(saved.directory, 8));
+  std::string const manifest = saved.newest + "/manifest.json";
+  auto const expect_refused = [&](std::string const& why) {
+    EXPECT_TRUE(has_checkpoints(saved.directory)) << why;
+    std::string const refused =
+        refusal_of<data_error>([&] { find_newest_checkpoint(saved.directory, saved.log); });
+    EXPECT_NE(refused.find("no checkpoint can be read"), std::string::npos) << refused;
+    EXPECT_NE(refused.find(why), std::string::npos) << refused;
+  };
+  fs::remove(manifest);
+  fs::create_directory(manifest);
+  expect_refused("directory");
+  fs::remove(manifest);
+  fs::create_symlink("manifest.json", manifest);
+  expect_refused("symbolic links");
+  fs::remove(manifest);
+  fs::create_symlink("removed", manifest);
+  expect_refused("No such file");
+}
+
 TEST(checkpoint_reader, ignores_folders_with_other_names) {
   two_steps saved;
   for (char const* name :

@@ -8,6 +8,8 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
+#include <filesystem>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -81,13 +83,21 @@ COHORT_CORE_INLINE std::optional<checkpoint_entry> parse_checkpoint_name(std::st
   return entry;
 }
 
+/// Returns whether a checkpoint has an entry of the manifest's name. An entry that cannot be read, such as a
+/// folder or a file without permission, belongs to a damaged checkpoint, not to an unfinished one.
+COHORT_CORE_INLINE bool has_manifest(std::string const& path) {
+  std::error_code unreadable;
+  auto const found = std::filesystem::symlink_status(path + '/' + std::string(manifest_name), unreadable);
+  return found.type() != std::filesystem::file_type::not_found;
+}
+
 COHORT_CORE_INLINE std::vector<checkpoint_entry> list_checkpoints(std::string const& directory) {
   std::vector<checkpoint_entry> entries;
   for (std::string const& name : list_folder(directory).value_or(std::vector<std::string>())) {
     auto entry = parse_checkpoint_name(name);
     std::string const path = directory + '/' + name;
     if (!entry || !is_folder(path)) continue;
-    entry->finished = size_of_file(path + '/' + std::string(manifest_name)).has_value();
+    entry->finished = has_manifest(path);
     entries.push_back(*std::move(entry));
   }
   std::sort(entries.begin(), entries.end(), [](checkpoint_entry const& a, checkpoint_entry const& b) {
