@@ -206,6 +206,24 @@ class records(unittest.TestCase):
         two, _ = self.report({**source, "bad": "skip"}, "--ranks", "2")
         self.assertEqual(two["skipped_records"], 5)  # each of the ranks also reads it to compare samples of the data
 
+    def test_must_not_all_be_damaged_in_the_test_set(self):
+        good, bad = self.folder / "good.tar", self.folder / "bad.tar"
+        for path, bytes_of in ((good, 16), (bad, 15)):
+            with tarfile.open(path, "w") as archive:
+                for number in range(8):
+                    for field, content in (("cls", b"1"), ("values", bytes(bytes_of))):
+                        entry = tarfile.TarInfo(f"{number:04d}.{field}")
+                        entry.size = len(content)
+                        archive.addfile(entry, io.BytesIO(content))
+        source = {"files": str(good), "test_files": str(bad), "classes": 3, "bad": "skip",
+                  "content": {"numbers": {"extents": [4], "values": "values", "type": "f32"}}}
+        layers = [{"input": [4]}, {"dense": 3}, "softmax_cross_entropy"]
+        model = self.folder / "untested.safetensors"
+        refused = self.run_it(source, "--set", f"network.layers={json.dumps(layers)}", "--set", f"output.model={model}", expect=1)
+        self.assertIn("no example of the validation data has a weight above 0 (validation): expected examples with a weight; a damaged record "
+                      "that is skipped has weight 0, got 8 examples of weight 0\n", refused.stderr)
+        self.assertFalse(model.exists())
+
     def test_must_not_all_be_damaged(self):
         """The members of one example do not follow each other: all images, then all classes."""
         path = self.folder / "unsorted.tar"

@@ -5,6 +5,9 @@
 #include <cohort/trainer/evaluation_settings.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/metric.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace cohort::detail {
@@ -15,6 +18,7 @@ struct training_state;
 ///
 /// Errors    the constructor: shape_error if the data does not match the network; setting_error if a metric
 ///           does not apply to the first loss or has no function, or if two metrics have the same name.
+///           measure_all: data_error if all examples of all ranks have weight 0.
 class validation {
  public:
   validation(training_state& run, dataset data, std::vector<metric> metrics,
@@ -33,6 +37,9 @@ class validation {
   std::vector<metric> metrics_;
   cohort::sharding sharding_;
 };
+
+/// Throws data_error: no example has a weight. `what`: the epoch or the validation data.
+[[noreturn]] void refuse_weightless(std::string_view what, std::string where, std::int64_t examples);
 
 }  // namespace cohort::detail
 

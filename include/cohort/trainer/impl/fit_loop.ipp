@@ -49,13 +49,6 @@ COHORT_CORE_INLINE void check_position(training_position const& at, std::int64_t
                          .got = {size}});
 }
 
-[[noreturn]] COHORT_CORE_INLINE void refuse_weightless(epoch_report const& epoch) {
-  throw data_error({.what = "no example of the epoch has a weight above 0",
-                    .where = {"fit, epoch ", epoch.epoch + 1},
-                    .expected = "examples with a weight; a damaged record that is skipped has weight 0",
-                    .got = {epoch.examples, " examples of weight 0"}});
-}
-
 COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, dataset const& data,
                                       fit_settings const& how)
     : run_(run),
@@ -233,7 +226,8 @@ COHORT_CORE_INLINE void fit_loop::run_epochs() {
     if (ended) {
       report_.loss = epoch.loss;
       runner_.begin_next_epoch(epoch);
-      if (is_whole && epoch.examples > 0 && epoch.weight == 0 && given_weight == 0) refuse_weightless(epoch);
+      if (is_whole && epoch.examples > 0 && epoch.weight == 0 && given_weight == 0)
+        refuse_weightless("epoch", text_of({"fit, epoch ", epoch.epoch + 1}), epoch.examples);
       if (validation_)
         epoch.validation = validation_->measure_all(
             run_, {.batch = how_.batch, .readers = how_.validation->indexed() ? how_.readers : 1});

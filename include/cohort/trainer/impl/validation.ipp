@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
@@ -11,7 +12,9 @@
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/detail/validation.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace cohort::detail {
@@ -65,6 +68,7 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
   for (int one : loss.layers()) layers.push_back(one);
   batch_view now;
   rescaled_parts own_units;
+  std::int64_t counts[2]{};  // examples, and those of weight 0
   loss_rows selected;
   run_inference(
       state_, data_, how, layers, [&](batch const& from, std::int64_t first, plan_context const& done) {
@@ -72,6 +76,8 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
         loss.add(now, first, done, 1);
         own_units.clear();
         int const rows = done.output(0).dims[0];
+        counts[0] += rows;
+        counts[1] += std::ranges::count(now.rows(static_cast<int>(first), rows).weights, 0.0F);
         tensor_view const outputs = own_units.back(done.output(0), state_.target_maps(0));
         tensor_view const targets =
             own_units.back(from.target(0).rows(static_cast<int>(first), rows), state_.target_maps(0));
@@ -80,12 +86,26 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
           one->add(selected.outputs(), selected.targets(), number_of_row(net, layers[0], from, first));
       });
   merge_ranks(*state_.world, evaluators);
-  std::vector<metric_value> values{{std::string(metrics::loss.name), loss.mean(*state_.world)}};
+  double const mean = loss.mean(*state_.world);
+  if (!is_finite(mean)) {
+    state_.world->allreduce(std::span<std::int64_t>(counts));
+    if (counts[0] > 0 && counts[0] == counts[1])
+      refuse_weightless("validation data", "validation", counts[0]);
+  }
+  std::vector<metric_value> values{{std::string(metrics::loss.name), mean}};
   for (std::size_t i = 0; i < metrics_.size(); ++i)
     values.push_back({metrics_[i].name, metrics_[i].of_outputs ? measures[i].value().value_or(
                                             std::numeric_limits<double>::quiet_NaN())
                                                                : metrics_[i].of(run)});
   return values;
+}
+
+[[noreturn]] COHORT_CORE_INLINE void refuse_weightless(std::string_view what, std::string where,
+                                                       std::int64_t examples) {
+  throw data_error({.what = {"no example of the ", what, " has a weight above 0"},
+                    .where = std::move(where),
+                    .expected = "examples with a weight; a damaged record that is skipped has weight 0",
+                    .got = {examples, " examples of weight 0"}});
 }
 
 }  // namespace cohort::detail
