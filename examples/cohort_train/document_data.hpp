@@ -166,6 +166,19 @@ inline void require_same(cohort::table_source const& from, table_preparation con
   if (learned.encoder) require_same(from.encode, *learned.encoder);
 }
 
+[[noreturn]] inline void refuse_skipped(cohort::transform_report const& rows, std::string const& file) {
+  std::string const all = std::to_string(rows.rows);
+  std::string got = "all " + all + " rows skipped";
+  if (rows.removed > 0)
+    got = std::to_string(rows.skipped) + " of " + all + " rows skipped and " + std::to_string(rows.removed)
+          + " removed by filters";
+  got += "; the first: " + rows.problems.front();
+  throw cohort::data_error({.what = "no row of the table can be used",
+                            .where = file,
+                            .expected = "at least 1 row",
+                            .got = std::move(got)});
+}
+
 inline document_data load(cohort::table_source const& from, table_preparation const& learned) {
   require_same(from, learned);
   auto const read = [&](std::string const& path) {
@@ -189,10 +202,15 @@ inline document_data load(cohort::table_source const& from, table_preparation co
   cohort::transform_settings const checks{.bad = from.bad};
   auto const pipeline = pipeline_of(from, learned, parts ? parts->training : rows, checks);
   cohort::transform_report report;
-  auto const prepared = [&](cohort::data_table const& table) {
-    return pipeline ? pipeline->apply(table, checks, &report) : table;
+  auto const prepared = [&](cohort::data_table const& table, std::string const& file) {
+    if (!pipeline) return table;
+    cohort::transform_report one;
+    cohort::data_table made = pipeline->apply(table, checks, &one);
+    if (one.kept() == 0 && one.skipped > 0) refuse_skipped(one, file);
+    report.add(one);
+    return made;
   };
-  cohort::data_table const training = prepared(parts ? parts->training : rows);
+  cohort::data_table const training = prepared(parts ? parts->training : rows, from.file);
   std::vector<std::string> notices = pipeline ? pipeline->report().notices : std::vector<std::string>();
   cohort::encoder_settings how = from.encode;
   how.log = [&](std::string_view notice) { notices.emplace_back(notice); };
@@ -204,9 +222,9 @@ inline document_data load(cohort::table_source const& from, table_preparation co
                      .encoder = encoder,
                      .notices = std::move(notices)};
   if (parts)
-    made.test = encoder.examples(prepared(parts->held_out));
+    made.test = encoder.examples(prepared(parts->held_out, from.file));
   else if (!from.test_file.empty())
-    made.test = encoder.examples(prepared(read(from.test_file)));
+    made.test = encoder.examples(prepared(read(from.test_file), from.test_file));
   if (pipeline) made.rows = std::move(report);
   return made;
 }

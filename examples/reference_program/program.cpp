@@ -436,7 +436,10 @@ std::filesystem::path writable_folder(std::filesystem::path const& path, bool is
   fs::path const absolute = fs::absolute(path).lexically_normal();
   if (!is_folder) return absolute.parent_path();
   fs::path folder = absolute;  // created with its parents
-  while (!fs::exists(folder, unknown) && folder.has_relative_path()) folder = folder.parent_path();
+  auto const is_absent = [&] {  // also behind a file; a link without a target is not absent
+    return !fs::exists(folder, unknown) && !fs::is_symlink(folder, unknown);
+  };
+  while (is_absent() && folder.has_relative_path()) folder = folder.parent_path();
   return folder;
 }
 

@@ -229,6 +229,21 @@ class cohort_train(unittest.TestCase):
         clean, _ = self.report(self.prepared(again))
         self.assertEqual(clean["skipped_rows"], 0)
 
+    def test_refuses_a_table_without_a_row_that_matches_the_schema(self):
+        model = os.path.join(self.folder, "matching.safetensors")
+        self.report(self.prepared(self.people("good.csv"), output={"model": model}), "--set", "training.epochs=1")
+        none = self.write("age,height,weight,city,answer\n" + 3 * "140,170,70,Oslo,no\n", "none.csv")
+        learned = self.prepared("good.csv", network={"model": model}, data={"table": {"file": "good.csv", "target": "answer"}})
+        sentence = "expected at least 1 row, got all 3 rows skipped; the first: "
+        for fields in ((f"file={none}", "test_fraction=0"), (f"test_file={none}",)):
+            flags = [one for field in (*fields, "bad=skip") for one in ("--set", f"data.table.{field}")]
+            refused = self.refused(*flags, document=learned, status=1, cwd=self.folder)
+            self.assertIn(f"cohort-train: no row of the table can be used (none.csv): {sentence}", refused)
+            self.assertIn("column age, row 1", refused)
+        young = self.write("age,height,weight,city,answer\n" + "140,170,70,Oslo,no\n" + 2 * "4,90,20,Oslo,no\n", "young.csv")
+        self.assertIn("expected at least 1 row, got 1 of 3 rows skipped and 2 removed by filters; the first: ", self.refused(
+            "--set", f"data.table.test_file={young}", "--set", "data.table.bad=skip", document=learned, status=1, cwd=self.folder))
+
     def test_refuses_pipelines_before_it_reads_rows(self):
         step = lambda one: self.refused("--set", f'data.table.transform={{"steps": [{json.dumps(one)}]}}',
                                         document=self.prepared("no-such.csv"))
@@ -278,6 +293,11 @@ class cohort_train(unittest.TestCase):
         file = self.write("", "file")
         self.assertEqual(refused("checkpoints", f"{file}/kept").replace(self.folder + "/", ""),
                          f"cohort-train: output.checkpoints: {sentence}'file': Not a directory\n")
+        link = os.path.join(self.folder, "link")
+        os.symlink("/no/such", link)
+        for path in (link, f"{link}/kept"):
+            self.assertEqual(refused("checkpoints", path), f"cohort-train: output.checkpoints: {sentence}'link': No such file or "
+                             "directory\n")
         self.assertEqual(refused("model", self.folder + "/"), "cohort-train: output.model: expected a file, got the folder ''\n")
         self.assertIn("cannot open", self.refused(*late, "--set", f"output.checkpoints={self.folder}/new/folder", status=1))
 
