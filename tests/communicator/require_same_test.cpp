@@ -77,6 +77,20 @@ TEST(require_same, throws_the_same_error_on_every_rank_if_one_has_more_facts) {
                                                              : "nothing on ranks 0, 1; 0.1 on rank 2")));
 }
 
+TEST(require_same, prints_only_the_clauses_that_differ) {
+  auto const settings = [](std::string const& middle) {
+    return [middle](int rank) {
+      return facts{{"settings", "sgd, rate 0.1; " + (rank == 1 ? middle : "l1 0, l2 0") + "; seed 3"}};
+    };
+  };
+  EXPECT_EQ(said(3, settings("l1 0, l2 0.5")),
+            refusal("settings", "settings: l1 0, l2 0 on ranks 0, 2; l1 0, l2 0.5 on rank 1"));
+  EXPECT_EQ(said(2, settings("l1 0, l2 0; l1 0, l2 0")),
+            refusal("settings", "settings: nothing on rank 0; l1 0, l2 0 on rank 1"));
+  EXPECT_EQ(said(2, settings("a; b; c")),
+            refusal("settings", "settings: l1 0, l2 0 on rank 0; a; b; c on rank 1"));
+}
+
 TEST(require_same, prints_at_most_four_values) {
   EXPECT_EQ(said(6,
                  [](int rank) {

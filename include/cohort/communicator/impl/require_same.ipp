@@ -5,6 +5,7 @@
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -53,6 +54,31 @@ COHORT_CORE_INLINE std::string encoded_facts(std::span<shared_fact const> facts)
   return text;
 }
 
+/// Removes the clauses at the beginning and the end that all texts have in common. "; " separates clauses.
+COHORT_CORE_INLINE void remove_common_clauses(std::vector<std::string>& texts) {
+  std::vector<std::vector<std::string_view>> clauses(texts.size());
+  std::size_t least = std::string::npos;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    std::string_view remaining = texts[r];
+    for (std::size_t end = 0; end != remaining.npos;
+         remaining.remove_prefix(end == remaining.npos ? 0 : end + 2))
+      clauses[r].push_back(remaining.substr(0, end = remaining.find("; ")));
+    least = std::min(least, clauses[r].size());
+  }
+  auto const equal = [&](auto clause_of) {
+    return std::ranges::all_of(clauses,
+                               [&](auto const& one) { return clause_of(one) == clause_of(clauses[0]); });
+  };
+  std::size_t front = 0, back = 0;
+  while (front < least && equal([&](auto const& one) { return one[front]; })) ++front;
+  while (front + back < least && equal([&](auto const& one) { return one[one.size() - 1 - back]; })) ++back;
+  std::vector<std::string> shorter(texts.size());
+  for (std::size_t r = 0; r < texts.size(); ++r)
+    for (std::size_t k = front; k < clauses[r].size() - back; ++k)
+      shorter[r].append(k == front ? "" : "; ").append(clauses[r][k]);
+  texts = std::move(shorter);
+}
+
 COHORT_CORE_INLINE std::vector<shared_fact> differing_facts(std::span<std::string const> all) {
   std::vector<std::string_view> known;  // names of the facts of any rank, in the order of ranks
   for (std::string const& text : all)
@@ -66,8 +92,10 @@ COHORT_CORE_INLINE std::vector<shared_fact> differing_facts(std::span<std::strin
       for_each_fact(all[r], [&](std::string_view name, std::string_view value) {
         if (name == wanted) values[r] = value;
       });
-    if (std::count(values.begin(), values.end(), values[0]) != static_cast<std::ptrdiff_t>(values.size()))
-      different.push_back({wanted, by_rank(values)});
+    if (std::count(values.begin(), values.end(), values[0]) == static_cast<std::ptrdiff_t>(values.size()))
+      continue;
+    remove_common_clauses(values);
+    different.push_back({wanted, by_rank(values)});
   }
   return different;
 }
