@@ -12,6 +12,7 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/communicator/preflight.hpp>
+#include <cohort/communicator/require_same.hpp>
 #include <cohort/execution/usable_processors.hpp>
 #include <cohort/interchange/name_map.hpp>
 #include <cohort/io/file_writer.hpp>
@@ -132,6 +133,11 @@ struct evaluations final : cohort::listener {
     in_epoch_ = evaluating_ = 0;
     evaluate(training, seconds, "epoch", done.epoch + 1);
   }
+  /// fit compares it over the ranks.
+  std::string name() const override {
+    return "evaluation of " + std::to_string(test.size()) + " examples after each epoch"
+           + (every > 0 ? " and every " + std::to_string(every) + " steps" : "");
+  }
 
  private:
   void evaluate(cohort::training& training, double after, char const* what, std::int64_t number) {
@@ -219,6 +225,11 @@ void read_weights(cohort::training& training, options const& chosen) {
 /// Runs one rank. Returns its exit status.
 int run_rank(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const prints = world.rank() == 0;
+  require_same_calls(world, {{"--resume", chosen.resume},
+                             {"--trace", !chosen.trace.empty()},
+                             {"--performance", chosen.performance > 0},
+                             {"--features", !chosen.features.empty()},
+                             {"--save", !chosen.save.empty()}});
   if (prints) print_data(images.notice, images.where, images.train, &images.test, "images");
   cohort::training training =
       make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
@@ -497,6 +508,13 @@ void require_no_checkpoints(output_place const& checkpoints, bool resumes) {
   if (!resumes && !checkpoints.path.empty() && cohort::has_checkpoints(checkpoints.path))
     throw usage_error{std::string(checkpoints.setting) + ": " + checkpoints.path
                       + " contains a checkpoint: expected --resume to continue from it, or another folder"};
+}
+
+void require_same_calls(cohort::communicator& world,
+                        std::initializer_list<std::pair<char const*, bool>> settings) {
+  std::vector<cohort::shared_fact> facts;
+  for (auto const& [name, is_set] : settings) facts.push_back({name, is_set ? "set" : "not set"});
+  cohort::require_same(world, facts);
 }
 
 std::shared_ptr<cohort::run_autotuner> make_tuner(int batch, cohort::communicator const& world) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include "options.hpp"
 
 namespace cohort {
@@ -74,6 +75,11 @@ struct setting_names {
 
 /// Throws usage_error if this program was built without the backend of this name.
 void require_backend(std::string_view backend, setting_names const& named = {});
+
+/// Requires that either all ranks or no rank set each of these flags or fields, which lead to collective
+/// calls outside fit. Collective.
+void require_same_calls(cohort::communicator& world,
+                        std::initializer_list<std::pair<char const*, bool>> settings);
 
 /// A file, or a folder of files, that a run writes; empty: none.
 struct output_place {

@@ -103,6 +103,19 @@ class processes(unittest.TestCase):
         open(file, "w", encoding="utf-8").close()
         self.all_fail(2, "--checkpoints: expected a folder that can be written", "--checkpoints", file + "/kept")
 
+    def test_refuse_ranks_with_other_collective_calls(self):
+        kept, other = (("--checkpoints", os.path.join(self.folder, name)) for name in ("mine", "others"))
+        for flags, odd, values in (
+                ((*kept, "--save-every", "50"), ("--save-every", "70"), r"\(listeners\): .*every 50 steps on rank 0.*every 70 steps on rank 1"),
+                ((), other, r"\(listeners\): .* on rank 0; .*checkpoint after votes on rank 1"),
+                ((), ("--evaluate-every", "2"), r"\(listeners\): .* on rank 0; .* and every 2 steps on rank 1"),
+                ((), ("--html-report", "report.html"), r"\(listeners\): .* on rank 0; .*HTML report on rank 1"),
+                ((), ("--trace", "trace.json"), r"\(--trace\): .*not set on rank 0; set on rank 1"),
+                ((), ("--save", "odd.safetensors"), r"\(--save\): .*not set on rank 0; set on rank 1")):
+            for preflight in ((), ("--preflight",)):
+                ended = self.all_fail(1, "the ranks of this run differ (", *preflight, *flags, odd=odd, count=2)
+                self.assertRegex(ended[0][0], values)
+
     def test_preflight_compares_the_runs_of_the_ranks(self):
         flags = ("--preflight", "--checkpoints", os.path.join(self.folder, "kept"))
         ended, _ = self.start(2, *flags)

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <array>
+#include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/evaluation_listener.hpp>
 #include <cohort/trainer/preflight_fit.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 #include "../data/refused.hpp"
 
 namespace preflight_fit_test {
@@ -55,6 +60,45 @@ TEST(preflight_fit, reports_on_every_rank_what_fit_would_refuse) {
                  {"(data set): 4 examples, fingerprint ", " on rank 0; 4 examples, fingerprint "});
     EXPECT_THROW(report.require_none(), setting_error);
     EXPECT_THROW(run.fit(data, {.batch = odd ? 2 : 1}), setting_error);
+  });
+}
+
+TEST(preflight_fit, reports_other_intervals_of_checkpoints_and_evaluations) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
+    bool const odd = world.rank() == 1;
+    dataset const data = arrays(inputs, {2}, labels, 2);
+    checkpoint_listener fifty("/tmp/never_written", 50), seventy("/tmp/never_written", 70);
+    evaluation_listener each(data, {.lines = {}}), second(data, {.every = 2, .lines = {}});
+    auto const refuse = [&](std::vector<listener*> listeners, std::string const& values) {
+      training run = run_of(world, 0.5);
+      fit_settings const how{.batch = 1, .listeners = std::move(listeners)};
+      preflight_report const report = preflight_fit(run, data, how);
+      ASSERT_EQ(report.problems.size(), 1U) << report.text();
+      expect_parts(report.problems[0], {"the ranks of this run differ (listeners): ", values.c_str()});
+      expect_parts(refused<setting_error>([&] { run.fit(data, how); }), {"(listeners): ", values.c_str()});
+      EXPECT_EQ(run.step(), 0);
+    };
+    refuse({odd ? &seventy : &fifty},
+           "checkpoint every 50 steps on rank 0; checkpoint every 70 steps on rank 1");
+    refuse(odd ? std::vector<listener*>() : std::vector<listener*>{&fifty},
+           "checkpoint every 50 steps on rank 0; nothing on rank 1");
+    refuse({odd ? &second : &each},
+           "evaluation every 1 epochs on rank 0; evaluation every 2 epochs on rank 1");
+  });
+}
+
+TEST(preflight_fit, reports_other_validation_sets) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
+    training run = run_of(world, 0.5);
+    dataset const data = arrays(inputs, {2}, labels, 2), other = arrays(inputs, {2}, other_labels, 2);
+    fit_settings const how{.batch = 1, .validation = world.rank() == 1 ? other : data};
+    preflight_report const report = preflight_fit(run, data, how);
+    ASSERT_EQ(report.problems.size(), 1U) << report.text();
+    expect_parts(report.problems[0],
+                 {"(validation set): 4 examples, fingerprint ", " on rank 0; 4 examples, "});
+    expect_parts(refused<setting_error>([&] { run.fit(data, how); }),
+                 {"the ranks' data sets differ (validation): ", " on rank 0; "});
+    EXPECT_EQ(run.step(), 0);
   });
 }
 

@@ -25,6 +25,8 @@ class checkpoint_listener final : public listener {
 
   void on_step(training& run, step_report const& done) override;
   void on_vote(training& run, votes const& all) override;
+  /// "checkpoint every 50 steps": fit compares it over the ranks.
+  std::string name() const override;
 
   /// Path of the newest checkpoint; empty before the first checkpoint.
   std::string const& newest() const { return newest_; }

@@ -38,6 +38,7 @@ class evaluation_listener final : public listener {
                       evaluation_listener_settings settings = {});
 
   void on_epoch(training& run, epoch_report const& done) override;
+  std::string name() const override;
 
  private:
   using evaluation = std::function<std::string(training&, evaluation_settings const&)>;

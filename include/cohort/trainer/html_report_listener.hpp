@@ -76,6 +76,7 @@ class html_report_listener final : public listener {
   void on_step(training& run, step_report const& done) override;
   void on_epoch(training& run, epoch_report const& done) override;
   void on_end(training& run) override;
+  std::string name() const override { return "HTML report"; }
 
   /// The page with the numbers so far, as the next writing of the file has it.
   std::string page() const;

@@ -29,6 +29,10 @@ COHORT_CORE_INLINE void checkpoint_listener::on_vote(training& run, votes const&
   if (all.save || all.stop) save(run);
 }
 
+COHORT_CORE_INLINE std::string checkpoint_listener::name() const {
+  return every_ == 0 ? "checkpoint after votes" : detail::text_of({"checkpoint every ", every_, " steps"});
+}
+
 COHORT_CORE_INLINE void checkpoint_listener::save(training& run) {
   if (run.step() == saved_step_) return;
   try {

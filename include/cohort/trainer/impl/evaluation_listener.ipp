@@ -37,6 +37,10 @@ COHORT_CORE_INLINE void evaluation_listener::on_epoch(training& run, epoch_repor
     settings_.lines(detail::text_of({"epoch ", done.epoch + 1, ": ", line}));
 }
 
+COHORT_CORE_INLINE std::string evaluation_listener::name() const {
+  return detail::text_of({"evaluation every ", settings_.every, " epochs"});
+}
+
 COHORT_CORE_INLINE evaluation_listener::evaluation_listener(evaluation_listener_settings settings,
                                                             evaluation evaluate)
     : settings_(std::move(settings)), evaluate_(std::move(evaluate)) {

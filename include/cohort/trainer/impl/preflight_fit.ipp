@@ -15,10 +15,12 @@ COHORT_CORE_INLINE preflight_report preflight_fit(training& run, dataset const& 
   communicator& world = run.world();
   if (world.size() > 1) {
     std::vector<shared_fact> facts = detail::facts_of_fit(run.state(), data, how);
-    std::string examples;
-    detail::all_or_none(world, "preflight", "cannot read the data set",
-                        [&] { examples = detail::text_of_examples(data, how.sharding, run.epoch()); });
-    facts.push_back({"data set", examples});
+    detail::all_or_none(world, "preflight", "cannot read the data set", [&] {
+      facts.push_back({"data set", detail::text_of_examples(data, how.sharding, run.epoch())});
+      if (how.validation)
+        facts.push_back(
+            {"validation set", detail::text_of_examples(*how.validation, how.sharding, run.epoch())});
+    });
     what.run.insert(what.run.end(), facts.begin(), facts.end());
   }
   run_memory const memory = run.memory_of(data, how);

@@ -401,6 +401,8 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
   if (has_single_rank(run)) return;
   require_same(*run.world, call, facts_of_fit(run, data, how));
   check_sharding(*run.world, data, how.sharding, run.position.epoch, call);
+  if (how.validation)
+    check_sharding(*run.world, *how.validation, how.sharding, run.position.epoch, "validation");
 }
 
 COHORT_CORE_INLINE void check_run(training_state& run, char const* call) {
