@@ -3,6 +3,7 @@
 // uses: image yaml
 // Trains the network that a file describes, without C++: cohort-train --help
 #include <algorithm>
+#include <cmath>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
@@ -296,9 +297,42 @@ void start(cohort::training& training, run_document const& run, std::optional<co
   if (data.encoder) training.keep(*data.encoder);
 }
 
+/// The first map of `one` that `other` does not have, as text. Maps that differ only by rounding are equal,
+/// because another number of ranks adds in another order. Empty: no difference.
+std::string difference(cohort::normalisation const& one, cohort::normalisation const& other) {
+  auto const between = [](char const* kind, auto const& some, auto const& others) -> std::string {
+    constexpr double rounding = 1e-4;
+    auto const is_close = [](cohort::channel_scaling const& a, cohort::channel_scaling const& b) {
+      return std::abs(a.scale - b.scale) <= rounding * std::abs(a.scale)
+             && std::abs(a.offset - b.offset) <= rounding * std::max(1.0, std::abs(a.offset));
+    };
+    for (std::size_t part = 0; part < std::max(some.size(), others.size()); ++part) {
+      auto const maps = part < some.size() ? some[part] : std::vector<cohort::channel_scaling>();
+      auto const other_maps = part < others.size() ? others[part] : std::vector<cohort::channel_scaling>();
+      std::string const where = std::string(kind) + ' ' + std::to_string(part) + ": ";
+      if (maps.size() < other_maps.size())
+        return where + (maps.empty() ? "not rescaled" : std::to_string(maps.size()) + " channels");
+      for (std::size_t c = 0; c < maps.size(); ++c)
+        if (c >= other_maps.size() || !is_close(maps[c], other_maps[c]))
+          return where + "scale " + std::to_string(maps[c].scale) + " and offset "
+                 + std::to_string(maps[c].offset) + " in channel " + std::to_string(c);
+    }
+    return "";
+  };
+  std::string const inputs = between("input", one.inputs, other.inputs);
+  return inputs.empty() ? between("target", one.targets, other.targets) : inputs;
+}
+
 /// Continues from the newest checkpoint, if there is one. Collective.
 void resume(cohort::training& training, run_document const& run, document_data const& data) {
+  cohort::normalisation const learned = training.normalisation();
   reference_program::resume_newest(training, run.output.checkpoints);
+  if (std::string const saved = difference(training.normalisation(), learned); !saved.empty())
+    throw cohort::setting_error(
+        {.what = "the document's normalise, or its data, differs from that of the checkpoint",
+         .where = run.output.checkpoints,
+         .expected = saved,
+         .got = difference(learned, training.normalisation())});
   auto const refuse = [&](char const* part) {
     throw cohort::setting_error(
         {.what = {"the table's ", part, " differs from the ", part, " of the checkpoint"},
@@ -314,6 +348,8 @@ void resume(cohort::training& training, run_document const& run, document_data c
 int run_rank(run_document const& run, bool preflight, cohort::communicator& world,
              document_data const& data) {
   bool const prints = world.rank() == 0;
+  reference_program::require_same_calls(
+      world, {{"output.resume", run.output.resume}, {"output.model", !run.output.model.empty()}});
   cohort::dataset const* const test = data.test ? &*data.test : nullptr;
   if (prints) reference_program::print_data(data.notice, data.where, data.train, test, "examples");
   for (std::string const& notice : data.notices)

@@ -265,6 +265,20 @@ class cohort_train(unittest.TestCase):
         self.assertEqual(refused, "cohort-train: the table's pipeline differs from the pipeline of the checkpoint (KEPT): expected the "
                          "table of the run that wrote the checkpoint, got resumed_people.csv\n")
 
+    def test_resuming_needs_the_normalisation_of_the_checkpoint(self):
+        file = self.rows("normalised.csv", ["blue", "red"])
+        for saved in ("none", "standardise", "min_max"):
+            with self.subTest(saved), tempfile.TemporaryDirectory() as kept:
+                flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=4")
+                scaled = lambda how: self.table(file, normalise={"inputs": how})
+                self.report(scaled(saved), "--set", "training.epochs=1", *flags)
+                self.report(scaled(saved), "--set", "training.epochs=2", "--resume", "--ranks", "3", *flags)
+                for other in {"none", "standardise", "min_max"} - {saved}:
+                    refused = self.refused("--resume", *flags, document=scaled(other), status=1)
+                    value = lambda how: "input 0: not rescaled" if how == "none" else r"input 0: scale \S+ and offset \S+ in channel 0"
+                    self.assertRegex(refused, rf"cohort-train: the document's normalise, or its data, differs from that of the checkpoint "
+                                     rf"\({kept}\): expected {value(saved)}, got {value(other)}\n")
+
     def test_resuming_needs_the_table_of_the_checkpoint(self):
         file = self.rows("resumed.csv", ["blue", "red"])
         with tempfile.TemporaryDirectory() as kept:
