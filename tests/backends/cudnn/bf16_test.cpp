@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: cudnn_bf16
 // label: slow long
 #include <gtest/gtest.h>
 #include <cohort/trainer/trainer.hpp>
