@@ -76,15 +76,24 @@ TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
   });
 }
 
-TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
-  preflight_report report;
+/// Adds three ranks that need these bytes, the first two on host a and the last on host b, where so many are
+/// available.
+std::vector<detail::rank_facts> on_two_hosts(preflight_report& report,
+                                             std::uint64_t detail::rank_facts::*needs,
+                                             std::uint64_t preflight_rank::*has) {
   std::vector<detail::rank_facts> all;
   for (std::uint64_t const needed : {300'000'000, 900'000'000, 1'300'000'000}) {
-    all.push_back({.needed_memory = needed});
-    all.back().its.memory = 1'250'000'000;
+    all.emplace_back().*needs = needed;
+    all.back().its.*has = 1'250'000'000;
     all.back().its.host = all.size() < 3 ? "a" : "b";
     report.ranks.push_back(all.back().its);
   }
+  return all;
+}
+
+TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
+  preflight_report report;
+  auto all = on_two_hosts(report, &detail::rank_facts::needed_memory, &preflight_rank::memory);
   detail::judge(report, all, {}, "tcp");
   ASSERT_EQ(report.problems.size(), 1U);
   expect_parts(report.problems[0], {"rank 2 (b): 1 rank needs 1300 MB of memory, and 1250 MB are available"});
@@ -95,13 +104,7 @@ TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
 
 TEST(preflight, adds_the_disk_that_the_ranks_of_a_host_need) {
   preflight_report report;
-  std::vector<detail::rank_facts> all;
-  for (std::uint64_t const needed : {300'000'000, 900'000'000, 1'300'000'000}) {
-    all.push_back({.needed_disk = needed});
-    all.back().its.disk = 1'250'000'000;
-    all.back().its.host = all.size() < 3 ? "a" : "b";
-    report.ranks.push_back(all.back().its);
-  }
+  auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
   detail::judge(report, all, {.folder = "/kept"}, "tcp");
   ASSERT_EQ(report.problems.size(), 1U);
   expect_parts(report.problems[0], {"rank 2 (b): /kept has 1250 MB free, expected 1300 MB"});
