@@ -35,7 +35,8 @@ void require_same(communicator& world, std::string_view call, std::span<shared_f
 /// neither hangs nor misreads if the ranks run different versions of the program.
 ///
 /// Errors    setting_error, the same on every rank: names the facts that differ and each rank's value
-///           ("nothing" if the rank does not have the fact).
+///           ("nothing" if the rank does not have the fact), without the clauses between "; " that all ranks
+///           have at the beginning or at the end of the value.
 void require_same(communicator& world, std::span<shared_fact const> facts);
 
 }  // namespace cohort

@@ -101,7 +101,7 @@ class training {
   /// Errors    before the first step: setting_error, also if the ranks differ in network, settings, batch,
   ///           version or a sample of the data; shape_error for data of other shapes; memory_error.
   ///           Later: numeric_error naming step, rank, layer; communicator_error; errors of the data set;
-  ///           data_error if all examples of an epoch had weight 0; the parameters then are of the last step.
+  ///           data_error after an epoch if all its examples, or all for validation, had weight 0.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
   /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits

@@ -4,6 +4,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/inference_pass.hpp>
 #include <cohort/trainer/detail/loss_meter.hpp>

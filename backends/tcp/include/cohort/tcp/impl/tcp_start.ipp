@@ -163,9 +163,8 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
   bool const is_open = !start.identity.encrypts() && from.encryption != tcp_encryption::off;
   if (is_open && start.members.rank == 0 && from.ranks > 1 && how.log)
     how.log(
-        "the job has no secret: every user of this host can join it, and receive its data and model; start "
-        "it "
-        "by cohort-run, or set COHORT_SECRET_FILE");
+        "the job has no secret: every user of this host can join it, and receive its data and model; "
+        "start it by cohort-run, or set COHORT_SECRET_FILE");
 }
 
 }  // namespace cohort::detail
