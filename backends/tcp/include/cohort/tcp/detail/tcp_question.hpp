@@ -26,7 +26,9 @@ class tcp_question {
   bool is_pending() const { return !pending_.empty(); }
 
  private:
-  static constexpr std::size_t most_pending = 4;
+  /// An attempt has half a heartbeat, if one begins each 1/16. With TLS an answer takes three round trips: to
+  /// connect, to agree on a key, to ask.
+  static constexpr std::size_t most_pending = 8;
 
   struct attempt {
     secure_stream stream;
