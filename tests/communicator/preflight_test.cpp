@@ -56,21 +56,21 @@ TEST(preflight, measures_every_pair_in_both_directions) {
 
 TEST(preflight, reports_what_keeps_a_job_from_running_on_every_rank) {
   launch<threads>(2, [](communicator& world) {
-    std::string const odd = world.rank() == 1 ? "/no such folder" : "/tmp";
+    bool const is_odd = world.rank() == 1;
+    std::string const odd = is_odd ? "/no such folder" : "/tmp";
     preflight_report const report =
         preflight(world, {.folder = odd,
                           .disk = std::uint64_t{1} << 60,
                           .memory = std::uint64_t{1} << 60,
-                          .run = {{"rate", world.rank() == 1 ? "0.2" : "0.1"}, {"seed", "7"}},
+                          .run = {{"rate", is_odd ? "0.2" : "0.1"}, {"seed", "7"}},
                           .probe = 1});
     std::string const all = report.text();
     expect_parts(
         all,
         {"the ranks of this run differ (rate): 0.1 on rank 0; 0.2 on rank 1; start all ranks with the same"});
-    expect_parts(all, {"cannot write in "});
-    expect_parts(all, {"No such file"});
+    expect_parts(all, {"rank 1 (", "): cannot write in /no such folder (No such file"});
     expect_parts(all, {"2 ranks need 2305843009214 MB of memory"});
-    expect_parts(all, {"free, expected 2305843009214 MB"});
+    expect_parts(all, {"rank 0 (", "): /tmp has ", "free, expected 2305843009214 MB"});
     EXPECT_EQ(report.problems.size(), 4U);
     EXPECT_THROW(report.require_none(), setting_error);
   });
@@ -102,15 +102,42 @@ TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
   expect_parts(report.problems.at(1), {"rank 0 (a): 2 ranks need 1300 MB of memory"});
 }
 
-TEST(preflight, adds_the_disk_that_the_ranks_of_a_host_need) {
+TEST(preflight, adds_the_disk_that_all_ranks_need) {
   preflight_report report;
   auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
-  detail::judge(report, all, {.folder = "/kept"}, "tcp");
+  all[0].folder = "/kept";
+  detail::judge(report, all, {}, "tcp");
   ASSERT_EQ(report.problems.size(), 1U);
-  expect_parts(report.problems[0], {"rank 2 (b): /kept has 1250 MB free, expected 1300 MB"});
-  all[0].needed_disk = 400'000'000;
-  detail::judge(report, all, {.folder = "/kept"}, "tcp");
-  expect_parts(report.problems.at(1), {"rank 0 (a): /kept has 1250 MB free, expected 1300 MB"});
+  expect_parts(report.problems[0], {"rank 0 (a): /kept has 1250 MB free, expected 2500 MB"});
+  all[2].needed_disk = 0;
+  detail::judge(report, all, {}, "tcp");
+  EXPECT_EQ(report.problems.size(), 1U);
+}
+
+TEST(preflight, requires_a_folder_that_all_ranks_share) {
+  std::filesystem::path const root = fresh_path("folders");
+  for (char const* const name : {"a", "b"}) std::filesystem::create_directories(root / name);
+  std::filesystem::create_directory_symlink("a", root / "link");
+  auto const problems = [&](std::vector<std::string> const& folders) {
+    std::vector<std::string> found;
+    launch<threads>(3, [&](communicator& world) {
+      std::string const mine = root / folders[static_cast<std::size_t>(world.rank())];
+      preflight_report const report = preflight(world, {.folder = mine, .probe = 0});
+      if (world.rank() == 2) found = report.problems;
+    });
+    EXPECT_TRUE(std::filesystem::is_empty(root / "a"));
+    EXPECT_TRUE(std::filesystem::is_empty(root / "b"));
+    return found;
+  };
+  EXPECT_EQ(problems({"a", "a", "link"}), std::vector<std::string>());
+  std::vector<std::string> const found = problems({"a", "b", "a"});
+  ASSERT_EQ(found.size(), 1U);
+  std::string const sees = "): does not see in " + (root / "b").string() + " the files that rank 0 (",
+                    made = ") makes in " + (root / "a").string() + "; choose a folder that all hosts share";
+  expect_parts(found[0], {"rank 1 (", sees.c_str(), made.c_str()});
+  std::vector<std::string> const none = problems({"none", "b", "a"});
+  ASSERT_EQ(none.size(), 1U) << "rank 0's problem only";
+  expect_parts(none[0], {"rank 0 (", "/none (No such file"});
 }
 
 TEST(preflight, reports_on_every_rank_the_disk_that_one_rank_needs) {

@@ -12,12 +12,12 @@ namespace cohort {
 /// Checks of preflight.
 ///
 /// Units     bytes and milliseconds. `memory`: bytes that this rank will allocate. `disk`: bytes that this
-///           rank will write to `folder`. Both may differ between ranks; those of one host are added, and
-///           compared with the bytes that are available to its first rank. A folder that hosts share is not
-///           recognised: the needs of different hosts are not added.
-/// Before    `folder`, `clock_difference` and `probe` are equal on all ranks.
+///           rank will write to `folder`. Both may differ between ranks. The memory of one host's ranks is
+///           added, and compared with what is available to its first rank; the disk of all ranks is added,
+///           and compared with what is free for rank 0.
+/// Before    `clock_difference` and `probe` are equal on all ranks. All ranks have a folder, or none.
 struct preflight_settings {
-  std::string folder{};  ///< in which every rank must be able to write; "": not checked
+  std::string folder{};  ///< that all ranks must share, and in which each must be able to write; "": none
   std::uint64_t disk = 0;
   std::uint64_t memory = 0;
   std::vector<shared_fact> run{};            ///< what must be equal on all ranks: settings, a checksum

@@ -13,10 +13,13 @@ struct rank_facts {
   preflight_rank its{};
   std::uint64_t needed_memory = 0;
   std::uint64_t needed_disk = 0;
-  std::string problem{};  // of the folder
-  std::string run{};      // encoded
+  std::string folder{};
+  std::string file{};      // made in the folder; "" if there is a problem or no folder
+  std::string problem{};   // of the folder
+  std::string run{};       // encoded
+  bool sees_first = true;  // its folder has rank 0's file; not encoded
 
-  /// The facts of this rank.
+  /// The facts of this rank, without those of the folder's file.
   static rank_facts found(preflight_settings const& what);
   /// The facts as one text, separated by zero bytes, `run` last.
   std::string encoded() const;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cohort/communicator/detail/preflight_facts.hpp>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
@@ -23,6 +24,8 @@
 #include <limits>
 #include <optional>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 namespace cohort::detail {
 
@@ -81,26 +84,67 @@ COHORT_CORE_INLINE std::uint64_t available_memory() {
   return std::min<std::uint64_t>(kib * 1024, free_memory_of_own_group());
 }
 
-/// Returns why a file cannot be made in the folder; "" if it can.
-COHORT_CORE_INLINE std::string refusal_of(std::string const& folder) {
-  std::string name = folder + "/cohort-preflight-XXXXXX";
-  int const file = ::mkstemp(name.data());
-  if (file < 0) return std::strerror(errno);
-  ::close(file);
-  ::unlink(name.c_str());
-  return "";
+/// A new file in a folder, which exists as long as this object.
+class preflight_file {
+ public:
+  /// Makes the file if there is a folder, and adds its name or the problem to the facts.
+  preflight_file(std::string const& folder, rank_facts& facts) {
+    if (folder.empty()) return;
+    std::string path = folder + "/cohort-preflight-XXXXXX";
+    int const file = ::mkstemp(path.data());
+    if (file < 0) {
+      facts.problem = std::strerror(errno);
+      return;
+    }
+    ::close(file);
+    facts.file = path.substr(folder.size() + 1);
+    path_ = std::move(path);
+  }
+  preflight_file(preflight_file const&) = delete;
+  preflight_file& operator=(preflight_file const&) = delete;
+  ~preflight_file() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+ private:
+  std::string path_{};
+};
+
+/// Returns whether a folder has a file. Repeats the look-up, because a network file system may show a new
+/// file late.
+COHORT_CORE_INLINE bool has_file(std::filesystem::path const& folder, std::string const& name,
+                                 std::chrono::milliseconds at_most) {
+  constexpr int attempts = 10;
+  for (int k = 0; k < attempts; ++k) {
+    if (k > 0) std::this_thread::sleep_for(at_most / attempts);
+    std::error_code unknown;
+    std::filesystem::directory_iterator const opened(folder, unknown);  // NFS then asks the server
+    if (std::filesystem::exists(folder / name, unknown)) return true;
+  }
+  return false;
+}
+
+/// Finds the ranks whose folder does not have rank 0's file. Collective.
+COHORT_CORE_INLINE void compare_folders(communicator& world, std::vector<rank_facts>& all) {
+  if (all[0].file.empty()) return;
+  rank_facts const& mine = all[static_cast<std::size_t>(world.rank())];
+  auto const at_most = std::min(std::chrono::milliseconds(1000), world.settings().deadline / 4);
+  bool const sees = !mine.problem.empty() || has_file(mine.folder, all[0].file, at_most);
+  std::vector<std::string> const seen = texts_of_all(world, "preflight", sees ? "yes" : "no");
+  for (std::size_t r = 0; r < all.size(); ++r) all[r].sees_first = seen[r] == "yes";
 }
 
 COHORT_CORE_INLINE rank_facts rank_facts::found(preflight_settings const& what) {
-  rank_facts made{.needed_memory = what.memory, .needed_disk = what.disk, .run = encoded_facts(what.run)};
+  rank_facts made{.needed_memory = what.memory,
+                  .needed_disk = what.disk,
+                  .folder = what.folder,
+                  .run = encoded_facts(what.run)};
   made.its.host = host_name();
   made.its.version = std::string(library_version);
   made.its.processors = usable_processors();
   made.its.memory = available_memory();
   made.its.shared_memory = free_bytes("/dev/shm");
-  if (what.folder.empty()) return made;
-  made.its.disk = free_bytes(what.folder.c_str());
-  made.problem = refusal_of(what.folder);
+  if (!what.folder.empty()) made.its.disk = free_bytes(what.folder.c_str());
   return made;
 }
 
@@ -109,7 +153,7 @@ COHORT_CORE_INLINE std::string rank_facts::encoded() const {
   for (std::string const& one :
        {its.host, its.version, std::to_string(its.processors), std::to_string(its.memory),
         std::to_string(its.shared_memory), std::to_string(its.disk), std::to_string(needed_memory),
-        std::to_string(needed_disk), problem})
+        std::to_string(needed_disk), folder, file, problem})
     made.append(one).append(1, '\0');
   return made + run;
 }
@@ -131,6 +175,8 @@ COHORT_CORE_INLINE rank_facts rank_facts::decoded(std::string_view text) {
   made.its.disk = number();
   made.needed_memory = number();
   made.needed_disk = number();
+  made.folder = next();
+  made.file = next();
   made.problem = next();
   made.run = text;
   return made;
@@ -252,6 +298,7 @@ class preflight_rules {
     for (std::size_t r = 0; r < all.size(); ++r) check_rank(all, r);
     for (std::size_t r = 0; r < all.size(); ++r)
       if (is_first_of_host(r)) check_host(all, r, communicator);
+    check_disk(all);
     check_pairs();
   }
 
@@ -278,19 +325,30 @@ class preflight_rules {
                                       "; start all ranks with the same command and data"}));
   }
   void check_rank(std::vector<rank_facts> const& all, std::size_t rank) {
-    if (!all[rank].problem.empty())
-      of_.problems.push_back(
-          text_of({place(rank), ": cannot write in ", what_.folder, " (", all[rank].problem,
-                   "); make the folder on this host, or choose another one"}));
+    rank_facts const& one = all[rank];
+    if (!one.problem.empty())
+      of_.problems.push_back(text_of({place(rank), ": cannot write in ", one.folder, " (", one.problem,
+                                      "); make the folder on this host, or choose another one"}));
+    if (!one.sees_first)
+      of_.problems.push_back(text_of({place(rank), ": does not see in ", one.folder,
+                                      " the files that rank 0 (", of_.ranks[0].host, ") makes in ",
+                                      all[0].folder, "; choose a folder that all hosts share"}));
+  }
+  /// The ranks share the folder, so that the first one's free bytes are for all.
+  void check_disk(std::vector<rank_facts> const& all) {
+    std::uint64_t needed = 0;
+    for (rank_facts const& one : all) needed += one.needed_disk;
+    if (std::uint64_t const free = of_.ranks[0].disk; needed > free)
+      of_.problems.push_back(text_of({place(0), ": ", all[0].folder, " has ", megabytes(free),
+                                      " free, expected ", megabytes(needed), "; delete files there"}));
   }
   void check_host(std::vector<rank_facts> const& all, std::size_t rank, std::string_view communicator) {
     preflight_rank const& one = of_.ranks[rank];
-    std::uint64_t ranks = 0, needed_memory = 0, needed_disk = 0;  // of this host
+    std::uint64_t ranks = 0, needed_memory = 0;  // of this host
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (of_.ranks[r].host != one.host) continue;
       ++ranks;
       needed_memory += all[r].needed_memory;
-      needed_disk += all[r].needed_disk;
     }
     if (std::abs(one.clock) * 1000 > what_.clock_difference)
       of_.problems.push_back(
@@ -301,9 +359,6 @@ class preflight_rules {
           text_of({place(rank), ": ", ranks, ranks == 1 ? " rank needs " : " ranks need ",
                    megabytes(needed_memory), " of memory, and ", megabytes(one.memory),
                    " are available; start fewer ranks on this host, or reduce the batch"}));
-    if (needed_disk > one.disk)
-      of_.problems.push_back(text_of({place(rank), ": ", what_.folder, " has ", megabytes(one.disk),
-                                      " free, expected ", megabytes(needed_disk), "; delete files there"}));
     constexpr std::uint64_t segment = std::uint64_t{16} << 20;  // of one process of Open MPI or NCCL, about
     bool const uses_it = communicator == "mpi" || communicator == "nccl";
     if (uses_it && ranks > 1 && one.shared_memory < ranks * segment)
@@ -346,10 +401,12 @@ COHORT_CORE_INLINE void judge(preflight_report& of, std::vector<rank_facts> cons
 namespace cohort {
 
 COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_settings const& what) {
+  detail::rank_facts mine = detail::rank_facts::found(what);
+  detail::preflight_file const file(what.folder, mine);
   std::vector<detail::rank_facts> all;
-  for (std::string const& text :
-       detail::texts_of_all(world, "preflight", detail::rank_facts::found(what).encoded()))
+  for (std::string const& text : detail::texts_of_all(world, "preflight", mine.encoded()))
     all.push_back(detail::rank_facts::decoded(text));
+  detail::compare_folders(world, all);
   preflight_report made;
   for (detail::rank_facts const& one : all) made.ranks.push_back(one.its);
   std::size_t const size = all.size();
