@@ -120,6 +120,18 @@ TEST(checkpoint_reader, ignores_folders_with_other_names) {
                              + step_path(saved.directory, 813) + ".old): expected step 813, got 812"});
 }
 
+TEST(checkpoint_reader, follows_a_link_to_a_directory) {
+  two_steps saved;
+  std::string const link = saved.folder / "link", dangling = saved.folder / "dangling";
+  fs::create_directory_symlink(saved.directory, link);
+  fs::create_directory_symlink("removed", dangling);
+  EXPECT_TRUE(has_checkpoints(link));
+  EXPECT_EQ(find_newest_checkpoint(link)->position().step, 812);
+  EXPECT_FALSE(has_checkpoints(dangling));
+  EXPECT_NE(refusal_of<file_error>([&] { find_newest_checkpoint(dangling); }).find("No such file"),
+            std::string::npos);
+}
+
 TEST(checkpoint_reader, orders_steps_beyond_twelve_digits) {
   EXPECT_EQ(detail::checkpoint_name(812), "step-000000000812");
   EXPECT_LT(detail::checkpoint_name(99), detail::checkpoint_name(100));

@@ -125,7 +125,6 @@ class checkpoint_transaction {
   }
 
   void check_owner() const {
-    if (!is_folder(directory_)) return;
     for (std::string const& name : finished_checkpoints(directory_)) {
       std::optional<checkpoint_reader> const newest = read_complete(name);
       if (!newest) continue;

@@ -150,7 +150,9 @@ COHORT_CORE_INLINE std::vector<std::string> finished_checkpoints(std::string con
 namespace cohort {
 
 COHORT_CORE_INLINE bool has_checkpoints(std::string const& directory) {
-  return detail::is_folder(directory) && !detail::finished_checkpoints(directory).empty();
+  std::error_code unknown;  // is_directory follows a link
+  return std::filesystem::is_directory(directory, unknown)
+         && !detail::finished_checkpoints(directory).empty();
 }
 
 COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory,

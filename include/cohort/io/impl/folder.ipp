@@ -14,8 +14,12 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
   DIR* const handle = ::opendir(folder.c_str());
-  if (handle == nullptr && errno == ENOENT) return std::nullopt;
-  if (handle == nullptr) refuse_file("cannot read the folder", folder, errno);
+  if (handle == nullptr) {
+    int const error_number = errno;
+    struct stat status {};  // a link without a target is an error
+    if (error_number == ENOENT && ::lstat(folder.c_str(), &status) != 0) return std::nullopt;
+    refuse_file("cannot read the folder", folder, error_number);
+  }
   std::vector<std::string> names;
   errno = 0;
   while (dirent const* entry = ::readdir(handle)) {
