@@ -363,10 +363,57 @@ TEST(early_stopping, refuses_ranks_that_judge_differently) {
     training other = trainer<narrow>(small, world, allreduce{});
     fit_settings how{.batch = 4};
     if (world.rank() == 1) how.listeners = {&stopping};
-    EXPECT_EQ(refusal_of<setting_error>([&] { other.fit(examples.data(), how); }),
-              "the ranks of this run differ (listeners): expected the same value on every rank, got "
-              "listeners: nothing on rank 0; early stopping by score on rank 1");
+    EXPECT_EQ(
+        refusal_of<setting_error>([&] { other.fit(examples.data(), how); }),
+        "the ranks of this run differ (listeners): expected the same value on every rank, got "
+        "listeners: nothing on rank 0; early stopping by score (every 1, patience 5, minimum delta 0) on "
+        "rank 1");
   });
+}
+
+TEST(early_stopping, refuses_ranks_with_other_settings) {
+  bright_thirds const examples(24);
+  launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [&](communicator& world) {
+    auto const expect_refused = [&](metric const& judge, early_stopping_settings how, char const* settings) {
+      early_stopping_listener usual(judge, {.lines = {}}), odd(judge, std::move(how));
+      training run = trainer<narrow>(small, world, allreduce{});
+      std::string const by = "early stopping by " + judge.name;
+      EXPECT_EQ(refusal_of<setting_error>([&] {
+                  run.fit(examples.data(), {.batch = 4,
+                                            .epochs = 3,
+                                            .validation = examples.data(),
+                                            .listeners = {world.rank() == 1 ? &odd : &usual}});
+                }),
+                "the ranks of this run differ (listeners): expected the same value on every rank, got "
+                "listeners: "
+                    + by + " (every 1, patience 5, minimum delta 0) on rank 0; " + by + settings
+                    + " on rank 1");
+      EXPECT_EQ(run.step(), 0);
+    };
+    metric const score{.name = "score (mean)", .of = [](training&) { return 0.5; }};
+    expect_refused(score, {.every = 2, .lines = {}}, " (every 2, patience 5, minimum delta 0)");
+    expect_refused(metrics::loss, {.every = 2, .lines = {}}, " (every 2, patience 5, minimum delta 0)");
+    expect_refused(metrics::loss, {.patience = 4, .lines = {}}, " (every 1, patience 4, minimum delta 0)");
+    expect_refused(metrics::loss, {.minimum_delta = 0.5, .lines = {}},
+                   " (every 1, patience 5, minimum delta 0.5)");
+    expect_refused(metrics::loss, {.restore_best = true, .lines = {}},
+                   " (every 1, patience 5, minimum delta 0, restore best)");
+  });
+}
+
+TEST(early_stopping, continues_with_another_patience) {
+  bright_thirds const examples(24);
+  scratch_folder const folder;
+  training first = trainer<narrow>(small);
+  early_stopping_listener stopping(told({3, 2, 2, 2}), {.patience = 3, .lines = {}});
+  checkpoint_listener saving(folder.path, 3);
+  first.fit(examples.data(), {.batch = 8, .epochs = 3, .listeners = {&stopping, &saving}});
+  training second = trainer<narrow>(small);
+  ASSERT_TRUE(resume(second, folder.path));
+  early_stopping_listener patient(told({2, 2, 2, 2, 2, 2}), {.patience = 4, .lines = {}});
+  EXPECT_FALSE(trained(second, patient, 2).stopped);
+  EXPECT_EQ(patient.best(), 3);
+  EXPECT_EQ(patient.best_epoch(), 1);
 }
 
 TEST(early_stopping, refuses_invalid_settings) {

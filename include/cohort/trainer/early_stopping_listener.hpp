@@ -62,7 +62,8 @@ class early_stopping_listener final : public listener {
   /// Restores the best parameters.
   void on_end(training& run) override;
 
-  std::string name() const override { return "early stopping by " + metric_.name; }
+  /// "early stopping by accuracy (every 1, patience 5, minimum delta 0)": fit compares it over the ranks.
+  std::string name() const override;
   /// "4 2 0.75": epoch of the best value (from 0), checks without improvement since then, best value.
   std::string state() const override;
   void restore(std::string_view text) override;
@@ -76,6 +77,7 @@ class early_stopping_listener final : public listener {
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
+  std::string subject() const { return "early stopping by " + metric_.name; }
   [[noreturn]] void refuse(std::string known) const;
   double measured(training& run, epoch_report const& done) const;
   bool better(double now) const;

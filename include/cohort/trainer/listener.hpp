@@ -101,9 +101,9 @@ class listener {
   /// Called on all ranks when fit has ended: after the last epoch or a stop, but not after an exception.
   virtual void on_end(training&) {}
 
-  /// Name and state for checkpoints that are written during fit; the same on every rank. The first fit after
-  /// resume calls restore with the saved state of this name. Listeners with the same name are matched by
-  /// their order in fit_settings. Without a name no state is saved.
+  /// Name and state for checkpoints written during fit; the same on every rank. The first fit after resume
+  /// calls restore with the saved state of this name, up to a last " (…)": settings, which may change.
+  /// Listeners of one name are matched by their order in fit_settings. Without a name no state is saved.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
@@ -115,8 +115,8 @@ class listener {
 
 namespace detail {
 
-/// Keys of the listeners' states in a checkpoint: the listener's name, or "name #2" for the second listener
-/// with that name. A listener without a name has an empty key.
+/// Keys of the listeners' states in a checkpoint: the listener's name without settings, or "name #2" for the
+/// second listener with that name. A listener without a name has an empty key.
 std::vector<std::string> keys_of(std::span<listener* const> all);
 
 }  // namespace detail
