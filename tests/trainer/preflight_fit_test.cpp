@@ -87,6 +87,29 @@ TEST(preflight_fit, reports_other_intervals_of_checkpoints_and_evaluations) {
   });
 }
 
+TEST(preflight_fit, names_the_first_layer_that_differs) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
+    auto const net = [](bool is_longer) {
+      return graph::build([=](builder& b) {
+        auto h = b.input({2}) | dense{.units = 3} | relu{};
+        if (is_longer) h = h | dense{.units = 4} | relu{};
+        return h | dense{.units = 2} | softmax_cross_entropy{};
+      });
+    };
+    training run = trainer<reference<float>>(net(world.rank() == 1), world, allreduce{});
+    dataset const data = arrays(inputs, {2}, labels, 2);
+    preflight_report const report = preflight_fit(run, data, {.batch = 1});
+    ASSERT_EQ(report.problems.size(), 2U) << report.text();
+    expect_parts(report.problems[0], {"the ranks of this run differ (network): "});
+    char const* const layer =
+        "dense_2 = dense: units 2, output 2, from relu_1 on rank 0; dense_2 = dense: units 4, output 4, from "
+        "relu_1 on rank 1";
+    expect_parts(report.problems[1], {"the ranks of this run differ (first layer that differs): ", layer});
+    expect_parts(refused<setting_error>([&] { run.fit(data, {.batch = 1}); }),
+                 {"the ranks of this run differ (network, first layer that differs)", layer});
+  });
+}
+
 TEST(preflight_fit, reports_other_validation_sets) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     training run = run_of(world, 0.5);

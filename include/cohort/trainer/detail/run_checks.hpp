@@ -11,6 +11,7 @@
 #include <cohort/trainer/settings.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cohort::detail {
@@ -76,6 +77,10 @@ std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, 
 ///
 /// Errors    setting_error if the strategy does not synchronise the ranks.
 std::vector<shared_fact> facts_of_fit(training_state& run, dataset const& data, fit_settings const& how);
+/// If the networks of the ranks differ, adds the first layer that does to the facts. `call`: of the user.
+///
+/// Order     collective.
+void add_differing_layer(training_state const& run, std::string_view call, std::vector<shared_fact>& facts);
 /// Returns a short text by which ranks compare their data sets: "a stream", or the number and fingerprint of
 /// the examples; with sharding::local, only whether the data set is a stream.
 ///

@@ -15,6 +15,7 @@ COHORT_CORE_INLINE preflight_report preflight_fit(training& run, dataset const& 
   communicator& world = run.world();
   if (world.size() > 1) {
     std::vector<shared_fact> facts = detail::facts_of_fit(run.state(), data, how);
+    detail::add_differing_layer(run.state(), "preflight", facts);
     detail::all_or_none(world, "preflight", "cannot read the data set", [&] {
       facts.push_back({"data set", detail::text_of_examples(data, how.sharding, run.epoch())});
       if (how.validation)

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cohort/communicator/detail/launch_scope.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/detail/batch_writer.hpp>
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/graph/summary.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
@@ -396,10 +398,49 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of_fit(training_state& run, da
   return facts;
 }
 
+/// "dense_1 = dense: units 10, output 10, from flatten_1".
+COHORT_CORE_INLINE std::string text_of_layer(graph_view net, int id) {
+  std::string text =
+      text_of({net.name(id), " = ", layer_text(net, id), ", output ", to_string(net[id].output)});
+  for (int const from : net.inputs(id)) text += ", from " + net.name(from);
+  return text;
+}
+
+COHORT_CORE_INLINE void add_differing_layer(training_state const& run, std::string_view call,
+                                            std::vector<shared_fact>& facts) {
+  auto const are_equal = [](std::vector<std::string> const& texts) {
+    return std::ranges::count(texts, texts[0]) == std::ssize(texts);
+  };
+  if (are_equal(texts_of_all(*run.world, call, text_of({run.net.hash()})))) return;
+  graph_view const net = run.net;
+  std::string mine;
+  for (int id = 0; id < net.size(); ++id) mine += text_of_layer(net, id) + '\n';
+  std::vector<std::string> remaining = texts_of_all(*run.world, call, mine);
+  while (!are_equal(remaining)) {
+    std::vector<std::string> layers;
+    for (std::string& text : remaining) {
+      std::size_t const end = std::min(text.find('\n'), text.size());
+      layers.push_back(text.substr(0, end));
+      text.erase(0, end + 1);
+    }
+    if (are_equal(layers)) continue;
+    facts.push_back({"first layer that differs", layers[static_cast<std::size_t>(run.world->rank())]});
+    return;
+  }
+}
+
+/// Requires equal facts on all ranks. Layers are exchanged only after a difference.
+COHORT_CORE_INLINE void require_same_run(training_state const& run, std::string_view call,
+                                         std::vector<shared_fact> facts) {
+  if (differing_facts(texts_of_all(*run.world, call, encoded_facts(facts))).empty()) return;
+  add_differing_layer(run, call, facts);
+  require_same(*run.world, call, facts);
+}
+
 COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how,
                                     char const* call) {
   if (has_single_rank(run)) return;
-  require_same(*run.world, call, facts_of_fit(run, data, how));
+  require_same_run(run, call, facts_of_fit(run, data, how));
   check_sharding(*run.world, data, how.sharding, run.position.epoch, call);
   if (how.validation)
     check_sharding(*run.world, *how.validation, how.sharding, run.position.epoch, "validation");
@@ -409,7 +450,7 @@ COHORT_CORE_INLINE void check_run(training_state& run, char const* call) {
   if (has_single_rank(run)) return;
   std::vector<shared_fact> facts = facts_of(run);
   facts.push_back({"beginning", beginning_of(run, 0)});
-  require_same(*run.world, call, facts);
+  require_same_run(run, call, std::move(facts));
 }
 
 COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batch_view const& data) {
