@@ -368,13 +368,18 @@ class cohort_train(unittest.TestCase):
         whole, _ = self.report(SMALL, "--set", "training.epochs=3")
         with tempfile.TemporaryDirectory() as kept:
             flags = ("--set", f"output.checkpoints={kept}", "--set", "output.checkpoint_every=4")
-            self.report(SMALL, "--set", "training.epochs=2", *flags)
+            begun, _ = self.report(SMALL, "--set", "training.epochs=2", *flags)
             refused = self.run_it(self.write(SMALL), *flags, expect=2)
             self.assertEqual(refused.stderr, f"cohort-train: output.checkpoints: {kept} contains a checkpoint: expected --resume "
                              "to continue from it, or another folder\n")
             resumed, done = self.report(SMALL, "--set", "training.epochs=3", "--resume", *flags)
         self.assertIn("after 8 steps", done.stdout)
         self.assertEqual(resumed["checksum"], whole["checksum"])
+        self.assertEqual(begun["steps"] + resumed["steps"], whole["steps"])
+        self.assertEqual(sum(begun["history"]["examples"] + resumed["history"]["examples"]), 3 * 128)
+        self.assertEqual(resumed["history"]["epoch"][-1], 3)
+        self.assertAlmostEqual(resumed["samples_per_second"], 128 / resumed["seconds"])
+        self.assertEqual(resumed["history"]["loss"][-1], whole["history"]["loss"][-1])
 
     def test_trains_on_a_table(self):
         numbers = random.Random(1)
