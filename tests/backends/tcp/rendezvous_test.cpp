@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <sys/socket.h>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <optional>
 #include <span>
@@ -31,6 +33,14 @@ struct meeting {
   }
   std::string refusal(registration const& wants, std::chrono::milliseconds deadline = 5s) const {
     return refused<communicator_error>([&] { detail::join_rendezvous(where, identity, wants, deadline); });
+  }
+
+  /// The error of a process whose settings differ.  It is reported long before the deadline.
+  std::string misfit(registration const& wants) const {
+    auto const begin = std::chrono::steady_clock::now();
+    std::string made = refused<setting_error>([&] { detail::join_rendezvous(where, identity, wants, 60s); });
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+    return made;
   }
 
   detail::tls_identity identity;
@@ -85,13 +95,106 @@ TEST(rendezvous, refuses_processes_of_other_jobs_and_numbers) {
   meeting at(2);
   registration other = at.member(2);
   other.job = "another";
-  expect_parts(at.refusal(other), {"the rendezvous has refused this process", at.where.text().c_str(),
-                                   "the rendezvous of another job than", "another"});
-  expect_parts(at.refusal(at.member(3)), {"the job has 2 ranks, and the process expects 3"});
+  expect_parts(
+      at.misfit(other),
+      {"the processes of the job do not fit together", at.where.text().c_str(),
+       R"(the job of this rendezvous is \"job\", and that of the process \"another\")", "COHORT_JOB"});
   expect_parts(at.refusal(at.member(2, "a", 2)), {"no valid rank"});
   other = at.member(2);
   other.addresses.clear();
   expect_parts(at.refusal(other), {"no valid rank or address"});
+}
+
+/// A process that has registered as a rank.
+struct member_of_rank {
+  member_of_rank(meeting const& at, int rank)
+      : stream({detail::tcp_socket::connecting(detail::resolve(at.where).front()),
+                detail::secure_stream::role::client, at.identity},
+               4096) {
+    stream.send(at.member(2, "a", rank).encoded());
+    answer();
+  }
+  /// The next answer of the service.
+  detail::rendezvous_answer answer() {
+    for (auto const end = std::chrono::steady_clock::now() + 20s;
+         stream.failure().empty() && std::chrono::steady_clock::now() < end;)
+      if (std::optional<std::vector<std::byte>> const got = stream.advance())
+        return detail::rendezvous_answer::decoded(*got);
+    ADD_FAILURE() << "no answer";
+    return {};
+  }
+
+  detail::message_stream stream;
+};
+
+TEST(rendezvous, reports_other_numbers_of_ranks_to_all_processes) {
+  meeting at(2);
+  member_of_rank first(at, 0);
+  std::string const of_second = at.misfit(at.member(3, "b", 1));
+  std::string of_late;
+  std::thread late([&] { of_late = at.misfit(at.member(2, "c", 1)); });
+  at.service.reset();  // the process that runs the service ends: others may come a little later
+  late.join();
+  for (std::string const& one : {first.answer().text, of_second, of_late})
+    expect_parts(one,
+                 {"the job has 2 ranks in the process that runs the rendezvous, and 3 in rank 1 (127.0.0.1)",
+                  "set COHORT_RANKS to the same number on all ranks"});
+}
+
+TEST(rendezvous, reports_why_a_process_cannot_join_to_all_processes) {
+  meeting at(2);
+  member_of_rank first(at, 0);
+  registration failed = at.member(2, "a", 1);
+  failed.addresses.clear();
+  failed.problem = "there is no port";
+  at.misfit(failed);
+  EXPECT_EQ(first.answer().text, "rank 1 (127.0.0.1): there is no port");
+}
+
+TEST(rendezvous, refuses_a_second_process_of_a_rank_and_continues) {
+  meeting at(2);
+  member_of_rank first(at, 1);
+  expect_parts(at.misfit(at.member(2, "b", 1)),
+               {"rank 1 has already joined from 127.0.0.1:", "give each process its own COHORT_RANK"});
+  EXPECT_EQ(detail::join_rendezvous(at.where, {}, at.member(2, "a", 0), 20s).rank, 0);
+  first.answer();  // sent when the second process registered
+  EXPECT_EQ(first.answer().members.rank, 1);
+}
+
+TEST(rendezvous, refuses_a_second_process_of_a_rank_when_the_job_is_complete) {
+  meeting at(2);
+  member_of_rank first(at, 1);
+  std::string of_second;
+  std::thread second([&] { of_second = at.misfit(at.member(2, "b", 1)); });
+  first.answer();  // the second process has registered
+  EXPECT_EQ(detail::join_rendezvous(at.where, {}, at.member(2, "a", 0), 20s).rank, 0);
+  second.join();
+  expect_parts(of_second, {"rank 1 has already joined"});
+}
+
+TEST(rendezvous, gives_a_rank_to_a_process_that_registers_before_the_first_one_has_ended) {
+  meeting at(2);
+  std::optional<member_of_rank> first(std::in_place, at, 1);
+  std::optional<detail::tcp_membership> made;
+  std::thread second([&] { made = detail::join_rendezvous(at.where, {}, at.member(2, "b", 1), 20s); });
+  first->answer();  // the second process has registered
+  first.reset();
+  EXPECT_EQ(detail::join_rendezvous(at.where, {}, at.member(2, "a", 0), 20s).rank, 0);
+  second.join();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->rank, 1);
+}
+
+TEST(rendezvous, gives_a_rank_to_another_process_after_a_host_was_lost) {
+  meeting at(2);
+  member_of_rank const first(at, 1);
+  sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+  sock_fprog const drops_all{.len = 1, .filter = &drop};
+  ASSERT_EQ(
+      ::setsockopt(first.stream.descriptor(), SOL_SOCKET, SO_ATTACH_FILTER, &drops_all, sizeof drops_all), 0);
+  member_of_rank second(at, 1);
+  EXPECT_EQ(detail::join_rendezvous(at.where, {}, at.member(2, "a", 0), 20s).rank, 0);
+  EXPECT_EQ(second.answer().members.rank, 1);
 }
 
 TEST(rendezvous, tells_how_many_have_joined_at_the_deadline) {
@@ -139,13 +242,35 @@ TEST(rendezvous, needs_the_secret) {
   auto const join = [&](detail::tls_identity const& with) {
     return [&] { detail::join_rendezvous(at.where, with, at.member(2), 300ms); };
   };
-  expect_parts(refused<communicator_error>(join({})), {"cannot join the rendezvous"});
-  // A restart does not help, so this is no communicator_error.
-  for (detail::tls_identity const& wrong :
-       {detail::tls_identity(other, "test"), detail::tls_identity({std::byte{42}}, "x")})
-    expect_parts(refused<setting_error>(join(wrong)),
-                 {"cannot join the rendezvous", "a service with the same secret"});
+  // A restart does not help, so these are no communicator_error.
+  expect_parts(
+      refused<setting_error>(join({})),
+      {"the ranks differ in their encryption", "encrypts, and this process does not", "COHORT_ENCRYPTION"});
+  expect_parts(refused<setting_error>(join({other, "test"})),
+               {"cannot join the rendezvous", "a service with the same secret", "COHORT_SECRET_FILE"});
+  expect_parts(refused<setting_error>(join({{std::byte{42}}, "x"})),
+               {"cannot join the rendezvous", "a service of the job \"job\"", "COHORT_JOB"});
   EXPECT_EQ(joined(at, {at.member(2), at.member(2)}, shared_key())[1].ranks.size(), 2U);
+}
+
+TEST(rendezvous, reports_that_it_does_not_encrypt) {
+  meeting at(2);
+  expect_parts(
+      refused<setting_error>([&] { detail::join_rendezvous(at.where, shared_key(), at.member(2), 300ms); }),
+      {"cannot join the rendezvous", "a service that encrypts, as this process does", "COHORT_ENCRYPTION",
+       "got a rendezvous that does not encrypt"});
+  expect_parts(at.refusal(at.member(2, "a", 0), 1500ms),
+               {"not all processes of the job have joined in time",
+                "missing: rank 1; refused 127.0.0.1: it encrypts, and this process does not"});
+}
+
+TEST(rendezvous, reports_a_wrong_secret_long_before_the_deadline) {
+  meeting at(2, shared_key());
+  detail::tls_identity const wrong(detail::job_key{}, "test");
+  auto const begin = std::chrono::steady_clock::now();
+  expect_parts(refused<setting_error>([&] { detail::join_rendezvous(at.where, wrong, at.member(2), 120s); }),
+               {"a service with the same secret"});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
 }
 
 TEST(rendezvous, names_a_port_of_another_program) {

@@ -204,8 +204,11 @@ TEST(secure_stream, distinguishes_keys_from_networks_and_other_programs) {
   auto const alert = [&](int number) { return of(ERR_LIB_SSL, SSL_AD_REASON_OFFSET + number); };
   EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_BINDER_DOES_NOT_VERIFY), cause::identity);
   EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_CERTIFICATE_VERIFY_FAILED), cause::identity);
-  EXPECT_EQ(alert(SSL_AD_HANDSHAKE_FAILURE), cause::identity);
-  EXPECT_EQ(alert(SSL_AD_UNKNOWN_PSK_IDENTITY), cause::identity);
+  EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_NO_SHARED_CIPHER), cause::job);
+  EXPECT_EQ(alert(SSL_AD_HANDSHAKE_FAILURE), cause::job);
+  EXPECT_EQ(alert(SSL_AD_UNKNOWN_PSK_IDENTITY), cause::job);
+  EXPECT_EQ(alert(SSL_AD_ILLEGAL_PARAMETER), cause::identity);
+  EXPECT_EQ(alert(SSL_AD_INSUFFICIENT_SECURITY), cause::encryption);
   EXPECT_EQ(of(ERR_LIB_SSL, SSL_R_WRONG_VERSION_NUMBER), cause::protocol);
   EXPECT_EQ(alert(SSL_AD_PROTOCOL_VERSION), cause::protocol);
   EXPECT_EQ(alert(SSL_AD_INTERNAL_ERROR), cause::network);

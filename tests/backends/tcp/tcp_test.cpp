@@ -107,6 +107,26 @@ TEST(tcp, listens_at_the_addresses_that_the_system_allows) {
                {"cannot listen", "192.0.2.1", "Cannot assign requested address"});
 }
 
+TEST(tcp, reports_a_range_of_too_few_ports_to_all_ranks) {
+  std::uint16_t const port = detail::tcp_socket::listening(loopback(), {}).local().port();
+  std::string const join = free_address();
+  auto const begin = std::chrono::steady_clock::now();
+  std::vector<std::string> said(2);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&, rank] {
+      said[static_cast<std::size_t>(rank)] = refused<setting_error>([&] {
+        make_tcp({.join = join, .ranks = 2, .rank = rank, .ports = std::to_string(port)}, {.deadline = 60s});
+      });
+    });
+  for (std::thread& one : ranks) one.join();
+  for (std::string const& one : said)
+    expect_parts(one, {"there is no port to listen on", "COHORT_PORTS", "at least one for each rank",
+                       "got 1 port; the last one: Address already in use"});
+  EXPECT_NE(said[0].starts_with("there is no port"), said[1].starts_with("there is no port"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+}
+
 TEST(tcp, reaches_addresses_of_one_link_through_its_own_interfaces) {
   auto const address = [](char const* text, std::uint32_t scope = 0) {
     return detail::endpoint::decoded(detail::resolve({text, 5}).front().encoded()).with_scope(scope);

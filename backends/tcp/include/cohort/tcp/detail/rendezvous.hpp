@@ -25,6 +25,7 @@ struct registration {
   int ranks = 0;       // of the job
   int rank = -1;       // that the process wants; −1: any
   std::vector<endpoint> addresses{};
+  std::string problem{};  // why the process cannot join: the others end, too
 
   std::vector<std::byte> encoded() const;
   /// Errors    communicator_error for bytes that no process sends.
@@ -33,11 +34,11 @@ struct registration {
 
 /// Answer of the rendezvous to a registration.
 struct rendezvous_answer {
-  enum class kind : std::uint8_t { waits, complete, refused };
+  enum class kind : std::uint8_t { waits, complete, refused, misconfigured };
 
   kind is = kind::waits;
   int joined = 0;      // processes so far
-  std::string text{};  // waits: who has joined, or is missing; refused: the reason
+  std::string text{};  // waits: who has joined, or is missing; refused, misconfigured: the reason
   tcp_membership members{};
 
   std::vector<std::byte> encoded() const;
@@ -93,6 +94,8 @@ class rendezvous_service {
   static constexpr auto time_to_register = std::chrono::seconds(10);
   static constexpr int most_in_a_row = 256;                         // connections that are accepted
   static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
+  static constexpr auto time_to_report = std::chrono::seconds(2);   // problem_, after the destructor's begin
+  static constexpr auto time_to_leave = std::chrono::seconds(2);    // if another process wants the rank
   static constexpr std::uint32_t most_registration = 4096;
 
   struct visitor {
@@ -100,6 +103,8 @@ class rendezvous_service {
     endpoint from{};
     clock::time_point accepted{};
     std::optional<registration> wants{};
+    std::optional<registration> claim{};  // to a rank that another process has
+    clock::time_point claimed{};
     std::int64_t arrival = 0;
     bool has_sent = false;
     bool ended = false;
@@ -113,10 +118,24 @@ class rendezvous_service {
   /// Returns whether all members have their answers.
   bool advance();
   void read(visitor& one);
+  void admit(visitor& one, registration wants);
+  /// Decides which of two processes has a rank, when time_to_leave has passed.
+  void decide_claim(visitor& one);
+  void refuse_claim(visitor& one, visitor const& other);
+  /// Whether the member's host has acknowledged all answers: a lost host does not, and closes no connection.
+  static bool is_reached(visitor const& one);
+  /// The member that has the rank; or null.
+  visitor* member_of_rank(int rank);
   int count_members() const;
   /// Notices which members have closed their connections.
   void end_lost_members();
-  void refuse(visitor& one, std::string const& why);
+  void refuse(visitor& one, std::string const& why,
+              rendezvous_answer::kind as = rendezvous_answer::kind::refused);
+  /// Refuses all members, and all processes that come later.
+  void end_job(visitor& one, std::string why);
+  /// Answers a process that does not encrypt as this service, if it is one of Cohort: it cannot read other
+  /// answers.  Returns the reason; "" for other failures.
+  std::string answer_other_encryption(visitor const& one) const;
   void complete();
   void accept_connections();
   /// Closes the connection of an unknown process. Returns false if there is none.
@@ -128,7 +147,7 @@ class rendezvous_service {
   /// Logs a line; only the first 20. A log that fails does not end the service.
   void log_line(std::string_view line) noexcept;
   /// Logs the end of a connection; not again if a host tries again and again.
-  void log_lost(visitor const& one);
+  void log_lost(visitor const& one, std::string why);
 
   tcp_socket listening_;
   tls_identity identity_;
@@ -140,6 +159,8 @@ class rendezvous_service {
   clock::time_point next_progress_{}, next_accept_{};
   int lines_ = 0;
   std::set<std::string> lost_;  // hosts and reasons that were logged
+  std::string problem_;         // settings that differ: the job cannot begin
+  std::string stranger_;        // the last process without the job's key or encryption, and the reason
   bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since the last progress
   std::atomic<bool> stops_ = false;
   std::thread thread_;
@@ -154,7 +175,8 @@ inline constexpr int most_ranks = 4096;
 ///             rendezvous then. `entrance`: accepts connections of other ranks meanwhile; or null.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
 ///           deadline: it names the address, how many have joined, and who is missing. setting_error at
-///           the deadline if the address has not accepted the key, or belongs to another program.
+///           once if settings of the processes differ, and after 10 s or at the deadline if the address has
+///           not accepted the key, does not encrypt as this process does, or belongs to another program.
 ///           socket_error at once if this process has no free descriptor.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,

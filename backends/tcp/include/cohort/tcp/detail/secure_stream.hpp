@@ -68,8 +68,10 @@ class secure_stream {
   enum class role { client, server };
   enum class progress { waits, ready, failed };
   /// Cause of a failure. network: the connection, the peer's process or this one. identity: the keys or
-  /// certificates of both sides do not match. protocol: the peer does not speak TLS.
-  enum class cause { network, identity, protocol };
+  /// certificates of both sides do not match. job: the peer does not know the job's name, or uses
+  /// certificates instead of a key. encryption: one side uses TLS and the other does not. protocol: the peer
+  /// is another program.
+  enum class cause { network, identity, job, encryption, protocol };
 
   secure_stream() = default;
   secure_stream(tcp_socket over, role as, tls_identity const& identity);

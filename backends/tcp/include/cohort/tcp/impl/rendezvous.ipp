@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <linux/sockios.h>
 #include <openssl/rand.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tcp/detail/rendezvous.hpp>
 #include <cstring>
 #include <map>
@@ -68,7 +72,7 @@ class message_bytes {
   std::span<std::byte const> from_;
 };
 
-inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 2";
+inline constexpr std::string_view rendezvous_mark = "cohort rendezvous 3";
 
 COHORT_TCP_INLINE void put_addresses(message_bytes& to, std::vector<endpoint> const& addresses) {
   to.put(static_cast<std::uint32_t>(addresses.size()));
@@ -89,6 +93,7 @@ COHORT_TCP_INLINE std::vector<std::byte> registration::encoded() const {
   to.put(static_cast<std::uint32_t>(ranks));
   to.put(static_cast<std::uint32_t>(rank + 1));
   put_addresses(to, addresses);
+  to.put(problem);
   return std::move(to.written);
 }
 
@@ -108,6 +113,7 @@ COHORT_TCP_INLINE registration registration::decoded(std::span<std::byte const> 
   made.ranks = static_cast<int>(ranks);
   made.rank = static_cast<int>(rank) - 1;
   made.addresses = addresses_in(from);
+  made.problem = from.text();
   from.end();
   return made;
 }
@@ -140,13 +146,22 @@ COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::by
     made.members.hosts.push_back(from.number<std::uint32_t>());
   }
   from.end();
-  bool const valid = made.is <= kind::refused && token.size() == made.members.token.size()
+  bool const valid = made.is <= kind::misconfigured && token.size() == made.members.token.size()
                      && (made.is != kind::complete || static_cast<std::uint32_t>(made.members.rank) < ranks);
   if (!valid)
     throw communicator_error({.what = "an answer of the rendezvous is damaged",
                               .expected = "a rank of the job",
                               .got = {"rank ", made.members.rank, " of ", ranks}});
   std::ranges::copy(token, made.members.token.begin());
+  return made;
+}
+
+/// The text of an answer in quotes, printable.
+COHORT_TCP_INLINE std::string quote_answer(std::string const& text) {
+  constexpr std::size_t longest = 2000;
+  if (text.size() > longest || invalid_utf8_at(text) != text.size()) return quote_for_error(text);
+  std::string made;
+  append_quoted(made, text);
   return made;
 }
 
@@ -184,8 +199,11 @@ COHORT_TCP_INLINE std::optional<std::vector<std::byte>> message_stream::advance(
   while (true) {
     std::size_t const wanted =
         in_.size() < 4 ? 4 - in_.size() : 4 + number_at<std::uint32_t>(in_.data()) - in_.size();
-    if (in_.size() >= 4 && number_at<std::uint32_t>(in_.data()) > most_)
-      return fail("a message is too long", secure_stream::cause::protocol);
+    if (in_.size() >= 4 && number_at<std::uint32_t>(in_.data()) > most_) {
+      bool const is_tls = in_[0] == std::byte{22} && in_[1] == std::byte{3};  // a handshake record of TLS
+      return is_tls ? fail("it uses TLS", secure_stream::cause::encryption)
+                    : fail("a message is too long", secure_stream::cause::protocol);
+    }
     if (wanted == 0) break;
     std::byte piece[4096];
     std::optional<std::size_t> const moved =
@@ -222,8 +240,8 @@ COHORT_TCP_INLINE void rendezvous_service::log_line(std::string_view line) noexc
 
 COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
   for (std::optional<clock::time_point> end; !end || clock::now() < *end;) {
-    if (stops_ && !complete_) return;
-    if (stops_ && !end) end = clock::now() + time_to_answer;
+    if (stops_ && !complete_ && problem_.empty()) return;
+    if (stops_ && !end) end = clock::now() + (complete_ ? time_to_answer : time_to_report);
     try {
       if (advance()) return;
       bool const accepts = clock::now() >= next_accept_;
@@ -242,32 +260,73 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
   }
 }
 
-COHORT_TCP_INLINE void rendezvous_service::log_lost(visitor const& one) {
-  bool const has_other_key = one.stream.failure_cause() == secure_stream::cause::identity;
-  std::string const why =
-      has_other_key ? "it does not have the secret or certificate of the job, " + one.stream.failure()
-                    : one.stream.failure();
+COHORT_TCP_INLINE void rendezvous_service::log_lost(visitor const& one, std::string why) {
+  secure_stream::cause const due_to = one.stream.failure_cause();
+  if (due_to == secure_stream::cause::identity) why = "it does not have the secret or certificate of the job";
+  if (due_to == secure_stream::cause::job)
+    why = text_of({"its job is not ", quote_for_error(job_), " (COHORT_JOB), or it has no secret"});
+  if (!why.empty()) stranger_ = text_of({"; refused ", one.from.host(), ": ", why});
+  why += text_of({why.empty() ? "" : ", ", one.stream.failure()});
   constexpr std::size_t most_logged = 20;
   if (lost_.size() < most_logged && lost_.insert(one.from.host() + ": " + why).second)
     log_line(text_of({"lost ", one.from.text(), ": ", why}));
 }
 
-COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why) {
+COHORT_TCP_INLINE std::string rendezvous_service::answer_other_encryption(visitor const& one) const {
+  bool const encrypts = identity_.encrypts();
+  std::byte rest[most_registration];
+  ssize_t const count = ::recv(one.stream.descriptor(), rest, sizeof rest, MSG_DONTWAIT);
+  std::string_view const sent(reinterpret_cast<char const*>(rest),
+                              static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  bool const is_ours = encrypts ? one.stream.failure_cause() == secure_stream::cause::protocol
+                                      && sent.find(rendezvous_mark) != sent.npos
+                                : one.stream.failure_cause() == secure_stream::cause::encryption;
+  if (!is_ours) return "";
+  std::vector<std::byte> answer;
+  if (encrypts) {
+    message_bytes message;
+    message.put(std::span<std::byte const>(rendezvous_answer{
+        .is = rendezvous_answer::kind::misconfigured,
+        .text = "the ranks differ in their encryption: the process that runs the rendezvous "
+                "encrypts, and this process does not; unset COHORT_ENCRYPTION here, and set "
+                "COHORT_SECRET_FILE or the certificates, as on the other ranks"}
+                                               .encoded()));
+    answer = std::move(message.written);
+  } else {
+    for (int const one_byte : {21, 3, 3, 0, 2, 2, 71})  // TLS: the fatal alert insufficient_security
+      answer.push_back(static_cast<std::byte>(one_byte));
+  }
+  ::send(one.stream.descriptor(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return encrypts
+             ? "it does not encrypt (COHORT_ENCRYPTION is off, or it has no secret), and this process does"
+             : "it encrypts, and this process does not (COHORT_ENCRYPTION is off, or it has no secret)";
+}
+
+COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why,
+                                                  rendezvous_answer::kind as) {
   log_line(text_of({"refused ", one.from.text(), ": ", why}));
-  one.stream.send(rendezvous_answer{.is = rendezvous_answer::kind::refused, .text = why}.encoded());
+  one.stream.send(rendezvous_answer{.is = as, .text = why}.encoded());
   one.stream.advance();
   one.ended = true;
+}
+
+COHORT_TCP_INLINE void rendezvous_service::end_job(visitor& one, std::string why) {
+  problem_ = std::move(why);
+  refuse(one, problem_, rendezvous_answer::kind::misconfigured);
+  for (visitor& other : visitors_)
+    if (other.is_member()) refuse(other, problem_, rendezvous_answer::kind::misconfigured);
 }
 
 COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
-    if (!complete_) log_lost(one);
+    if (!complete_) log_lost(one, answer_other_encryption(one));
     has_changed_ = true;
     one.ended = true;
     return;
   }
   if (!message) {
+    if (one.claim) return decide_claim(one);
     if (!one.wants && clock::now() >= one.accepted + time_to_register)
       refuse(one, "no registration has arrived in time");
     return;
@@ -278,23 +337,74 @@ COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
   } catch (communicator_error const& damaged) {
     return refuse(one, damaged.what());
   }
-  if (one.wants || complete_) return refuse(one, "the job has all of its ranks");
-  if (wants.job != job_)
-    return refuse(one, text_of({"this is the rendezvous of another job than ", quote_for_error(wants.job)}));
-  if (wants.ranks != ranks_)
-    return refuse(one, text_of({"the job has ", ranks_, " ranks, and the process expects ", wants.ranks}));
-  if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
-  auto const has_its_rank = [&](visitor const& other) {
-    return other.is_member() && wants.rank >= 0 && other.wants->rank == wants.rank;
-  };
-  // A process that registers again may have given its first connection up.
-  if (count_members() + 1 >= ranks_ || std::ranges::any_of(visitors_, has_its_rank)) end_lost_members();
-  int const joined = count_members() + 1;
-  for (visitor const& other : visitors_) {
-    if (has_its_rank(other)) return refuse(one, text_of({"rank ", wants.rank, " has joined already"}));
-    if (other.is_member() && (wants.rank >= 0) != (other.wants->rank >= 0))
-      return refuse(one, "either all processes or none have a number");
+  admit(one, std::move(wants));
+}
+
+COHORT_TCP_INLINE rendezvous_service::visitor* rendezvous_service::member_of_rank(int rank) {
+  auto const found = std::ranges::find_if(
+      visitors_, [&](visitor const& one) { return one.is_member() && rank >= 0 && one.wants->rank == rank; });
+  return found == visitors_.end() ? nullptr : &*found;
+}
+
+COHORT_TCP_INLINE bool rendezvous_service::is_reached(visitor const& one) {
+  int pending = 0;
+  return one.stream.is_flushed() && ::ioctl(one.stream.descriptor(), SIOCOUTQ, &pending) == 0 && pending == 0;
+}
+
+COHORT_TCP_INLINE void rendezvous_service::refuse_claim(visitor& one, visitor const& other) {
+  refuse(one,
+         text_of({"rank ", one.claim->rank, " has already joined from ", other.from.text(),
+                  "; give each process its own COHORT_RANK"}),
+         is_reached(other) ? rendezvous_answer::kind::misconfigured : rendezvous_answer::kind::refused);
+}
+
+COHORT_TCP_INLINE void rendezvous_service::decide_claim(visitor& one) {
+  visitor* const other = member_of_rank(one.claim->rank);
+  if (other && clock::now() < one.claimed + time_to_leave) return;
+  if (other) {
+    if (is_reached(*other)) return refuse_claim(one, *other);
+    log_line(text_of({"lost ", other->from.text(), ": it does not answer, and rank ", one.claim->rank,
+                      " has begun again"}));
+    other->ended = true;
   }
+  registration wants = *std::move(one.claim);
+  one.claim.reset();
+  admit(one, std::move(wants));
+}
+
+COHORT_TCP_INLINE void rendezvous_service::admit(visitor& one, registration wants) {
+  constexpr auto misconfigured = rendezvous_answer::kind::misconfigured;
+  if (one.wants || one.claim || complete_) return refuse(one, "the job has all of its ranks");
+  if (wants.job != job_) {
+    stranger_ = text_of({"; refused ", one.from.host(), ": its COHORT_JOB is ", quote_for_error(wants.job)});
+    return refuse(
+        one,
+        text_of({"the job of this rendezvous is ", quote_for_error(job_), ", and that of the process ",
+                 quote_for_error(wants.job), "; set COHORT_JOB to the same name on all ranks"}),
+        misconfigured);
+  }
+  std::string const name = wants.rank < 0 ? "the process at " + one.from.host()
+                                          : text_of({"rank ", wants.rank, " (", one.from.host(), ")"});
+  if (!problem_.empty()) return refuse(one, problem_, misconfigured);
+  if (!wants.problem.empty()) return end_job(one, text_of({name, ": ", wants.problem}));
+  if (wants.ranks != ranks_)
+    return end_job(
+        one, text_of({"the job has ", ranks_, " ranks in the process that runs the rendezvous, and ",
+                      wants.ranks, " in ", name, "; set COHORT_RANKS to the same number on all ranks"}));
+  if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
+  // A process that registers again may have given its first connection up.
+  if (count_members() + 1 >= ranks_ || member_of_rank(wants.rank)) end_lost_members();
+  int const joined = count_members() + 1;
+  if (visitor* const other = member_of_rank(wants.rank)) {
+    other->stream.send(rendezvous_answer{.joined = joined - 1, .text = membership_text()}.encoded());
+    other->stream.advance();
+    one.claim = std::move(wants);
+    one.claimed = clock::now();
+    return;
+  }
+  for (visitor const& other : visitors_)
+    if (other.is_member() && (wants.rank >= 0) != (other.wants->rank >= 0))
+      return refuse(one, "either all processes or none have a number: COHORT_RANK", misconfigured);
   if (joined > ranks_) return refuse(one, "the job has all of its ranks");
   one.wants = std::move(wants);
   one.arrival = ++arrivals_;
@@ -311,7 +421,7 @@ COHORT_TCP_INLINE void rendezvous_service::end_lost_members() {
     if (!one.is_member()) continue;
     one.stream.advance();
     one.ended = !one.stream.failure().empty();
-    if (one.ended) log_lost(one);
+    if (one.ended) log_lost(one, "");
   }
 }
 
@@ -351,10 +461,12 @@ COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
   for (std::size_t k = 0; k < std::min(names.size(), most_names); ++k)
     made += text_of({k > 0 ? ", " : "", names[k]});
   if (names.size() > most_names) made += text_of({" and ", names.size() - most_names, " others"});
-  return made;
+  return made + stranger_;
 }
 
 COHORT_TCP_INLINE void rendezvous_service::complete() {
+  for (visitor& one : visitors_)
+    if (one.claim && !one.ended) refuse_claim(one, *member_of_rank(one.claim->rank));
   std::vector<visitor*> members;
   for (visitor& one : visitors_)
     if (one.is_member()) members.push_back(&one);
@@ -435,6 +547,8 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
     secure_stream::cause due_to = secure_stream::cause::network;
   };
   std::optional<failure> last, permanent;  // permanent: an answer of a service, which another start would get
+  clock::time_point limit = end;           // earlier if a service refuses again and again
+  constexpr auto time_to_end = std::chrono::seconds(10);  // of a service of an earlier job at this address
   std::optional<message_stream> stream;
   std::size_t attempt = 0;
   int joined = 0;       // as this connection has reported
@@ -445,7 +559,7 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
   std::vector<endpoint> addresses;
   std::chrono::milliseconds time_of_attempt(3000);  // without an answer
   clock::time_point attempt_limit{};
-  while (clock::now() < end) {
+  while (clock::now() < limit) {
     if (entrance) entrance->advance(1);
     if (!stream) try {
         if (attempt > 0) retry();
@@ -472,16 +586,25 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
         throw communicator_error({.what = "the rendezvous has refused this process",
                                   .where = at.text(),
                                   .expected = "a process of the job",
-                                  .got = quote_for_error(answer.text)});
+                                  .got = quote_answer(answer.text)});
+      if (answer.is == rendezvous_answer::kind::misconfigured)
+        throw setting_error({.what = "the processes of the job do not fit together",
+                             .where = {"rendezvous ", at.text()},
+                             .got = quote_answer(answer.text)});
+      limit = end;
       joined = answer.joined;
       if (joined > 1) permanent.reset();  // a service that others have joined, too, knows the secret
-      members = text_of({joined, answer.text.empty() ? "" : "; ", quote_for_error(answer.text)});
+      members = text_of({joined, answer.text.empty() ? "" : "; ", quote_answer(answer.text)});
       continue;
     }
     int wait_ms = 20;
     if (stream && !stream->failure().empty()) {
       last = {stream->failure(), stream->failure_cause()};
-      if (last->due_to != secure_stream::cause::network) permanent = last;
+      if (!stream->is_connected()) limit = end;
+      if (last->due_to != secure_stream::cause::network) {
+        permanent = last;
+        limit = std::min(limit, clock::now() + time_to_end);
+      }
       stream.reset();
       joined = 0;
       wait_ms = 100;  // the service may begin later
@@ -502,9 +625,21 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
             .expected = std::move(expected),
             .got = std::move(why)};
   };
-  if (permanent && permanent->due_to == secure_stream::cause::identity)
+  auto const is_due_to = [&](secure_stream::cause one) { return permanent && permanent->due_to == one; };
+  if (is_due_to(secure_stream::cause::encryption))
+    throw setting_error(
+        failed_because("a service that encrypts, as this process does: unset COHORT_ENCRYPTION, and set "
+                       "COHORT_SECRET_FILE or the certificates, on all ranks",
+                       "a rendezvous that does not encrypt"));
+  if (is_due_to(secure_stream::cause::job) && identity.requires_key())
+    throw setting_error(failed_because({"a service of the job ", quote_for_error(mine.job),
+                                        ", with a secret: set COHORT_JOB to the same name on all ranks"},
+                                       "one of another job, or with certificates: " + permanent->why));
+  if (is_due_to(secure_stream::cause::identity) || is_due_to(secure_stream::cause::job))
     throw setting_error(failed_because(
-        "a service with the same secret, or a certificate of the same authority", permanent->why));
+        identity.requires_key() ? "a service with the same secret: copy one COHORT_SECRET_FILE to all hosts"
+                                : "a service with a certificate of the same authority",
+        permanent->why));
   if (permanent)
     throw setting_error(
         failed_because("a rendezvous of Cohort at this port, not another program", permanent->why));

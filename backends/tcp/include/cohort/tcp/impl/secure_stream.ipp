@@ -223,8 +223,10 @@ COHORT_TCP_INLINE secure_stream::cause secure_stream::cause_of(unsigned long err
     case SSL_R_BINDER_DOES_NOT_VERIFY:
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-    case SSL_R_NO_SHARED_CIPHER:
       return cause::identity;
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:  // without the key, there is no certificate
+      return cause::job;
     default:
       break;
   }
@@ -238,6 +240,11 @@ COHORT_TCP_INLINE secure_stream::cause secure_stream::cause_of(unsigned long err
     case SSL_AD_DECODE_ERROR:
     case SSL_AD_PROTOCOL_VERSION:
       return cause::protocol;
+    case SSL_AD_HANDSHAKE_FAILURE:
+    case SSL_AD_UNKNOWN_PSK_IDENTITY:
+      return cause::job;
+    case SSL_AD_INSUFFICIENT_SECURITY:  // of a rendezvous without TLS
+      return cause::encryption;
     default:
       return cause::identity;
   }

@@ -99,6 +99,14 @@ COHORT_TCP_INLINE std::vector<tcp_socket> listen_on(std::vector<endpoint> const&
     for (endpoint const& one : addresses) try {
         made.push_back(tcp_socket::listening(one, ports));
       } catch (socket_error const& problem) {
+        int const count = ports.last - ports.first + 1;
+        if (ports.first != 0 && (problem.reason == EADDRINUSE || problem.reason == EACCES))
+          throw setting_error(
+              {.what = "there is no port to listen on",
+               .where = one.host(),
+               .expected = {"a free port of COHORT_PORTS (", ports.text(),
+                            "), at least one for each rank of this host"},
+               .got = {count, count == 1 ? " port" : " ports", "; the last one: ", problem.why().got}});
         if (problem.reason != EADDRNOTAVAIL) throw;
         last.emplace(problem);
         lines.push_back(text_of({"this process does not listen on ", one.host(), ": ", problem.why().got}));
@@ -150,7 +158,19 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
   require_encryption(from, start.identity, meeting);
   host_rendezvous(start, meeting, from, how.log);
   registration mine{.job = from.job, .host = host_identity(), .ranks = from.ranks, .rank = from.rank};
-  std::vector<tcp_socket> listening = listen_on(addresses, port_range::parse(from.ports), limit, how.log);
+  port_range const ports = port_range::parse(from.ports);
+  std::vector<tcp_socket> listening;
+  try {
+    listening = listen_on(addresses, ports, limit, how.log);
+  } catch (setting_error const& own) {
+    mine.problem = own.what();
+    constexpr std::chrono::milliseconds patience = std::chrono::seconds(5);
+    try {  // the other ranks would wait for this one until their deadline
+      join_rendezvous(at, start.identity, mine, std::min(how.deadline, patience), [] {});
+    } catch (error const&) {
+    }
+    throw;
+  }
   for (tcp_socket const& one : listening) mine.addresses.push_back(one.local());
   start.entrance = acceptor(std::move(listening), start.identity, how.log);
   start.members = join_rendezvous(
