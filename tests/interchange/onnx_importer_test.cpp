@@ -358,6 +358,9 @@ TEST(onnx_names, of_values_that_no_output_needs_give_no_layer) {
                                     op("Tanh", {"a"}, {"b"}), op("Elu", {"b"}, {"y"})});
   model.nodes[2].name = "unused";  // computes b
   EXPECT_EQ(names_of(model), "a b y ");
+  model.nodes[2].name.clear();
+  model.nodes[0].name = "unused";  // computes a, and precedes the node of the value
+  EXPECT_EQ(names_of(model), "a b y ");
 }
 
 // ---- attributes that were dropped ------------------------------------------------------------------------
