@@ -14,8 +14,9 @@ using cohort::confusion_matrix;
 using cohort::zero_division;
 
 confusion_matrix matrix_of(std::vector<std::vector<int>> const& counts,
-                           zero_division undefined = zero_division::zero) {
-  confusion_matrix matrix(static_cast<int>(counts.size()), undefined);
+                           std::optional<zero_division> undefined = {}) {
+  int const classes = static_cast<int>(counts.size());
+  confusion_matrix matrix = undefined ? confusion_matrix(classes, *undefined) : confusion_matrix(classes);
   for (int actual = 0; actual < matrix.classes(); ++actual) {
     for (int predicted = 0; predicted < matrix.classes(); ++predicted) {
       for (int i = counts[actual][predicted]; i > 0; --i) matrix.add(actual, predicted);

@@ -353,6 +353,16 @@ TEST(onnx_names, that_nodes_and_values_share_give_no_layer) {
   EXPECT_EQ(layers, "b/relu a/tanh c y ");
 }
 
+TEST(onnx_names, of_values_that_no_output_needs_give_no_layer) {
+  onnx_model model = model_of({5}, {op("Relu", {"x"}, {"a"}), op("Sigmoid", {"a"}, {"unused"}),
+                                    op("Tanh", {"a"}, {"b"}), op("Elu", {"b"}, {"y"})});
+  model.nodes[2].name = "unused";  // computes b
+  EXPECT_EQ(names_of(model), "a b y ");
+  model.nodes[2].name.clear();
+  model.nodes[0].name = "unused";  // computes a, and precedes the node of the value
+  EXPECT_EQ(names_of(model), "a b y ");
+}
+
 // ---- attributes that were dropped ------------------------------------------------------------------------
 
 onnx_attribute words(std::string name, std::string value) {

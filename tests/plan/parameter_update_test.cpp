@@ -184,6 +184,30 @@ TYPED_TEST(parameter_update_of, lars_uses_norms_of_whole_tensors) {
   }
 }
 
+TYPED_TEST(parameter_update_of, lars_uses_the_norm_of_the_gradient_without_penalties) {
+  using T = TypeParam;
+  fixture<T> all;
+  auto const before = all.parameters();
+  all.update({.updater = lars{.rate = 2, .momentum = 0, .decay = 0, .trust = 0.1},
+              .l1 = 0.25,
+              .l2 = 0.5,
+              .bias_l1 = 0.25,
+              .bias_l2 = 0.5},
+             2);
+  auto const after = all.parameters();
+  for (std::size_t p = 0; p < before.size(); ++p) {
+    double w2 = 0, g2 = 0;
+    for (T const x : before[p]) w2 += static_cast<double>(x) * x;
+    for (T const x : all.sum[p]) g2 += static_cast<double>(x) * x;
+    for (std::size_t i = 0; i < before[p].size(); ++i) {
+      double const w = before[p][i], sign = w > 0 ? 1 : w < 0 ? -1 : 0;
+      ASSERT_NEAR(w - after[p][i], 2 * 0.1 * std::sqrt(w2 / g2) * (all.sum[p][i] + 0.25 * sign + 0.5 * w),
+                  sizeof(T) == 4 ? 1e-6 : 1e-14)
+          << "parameter " << p << " element " << i;
+    }
+  }
+}
+
 // In the first step m̂ = g and v̂ = g².
 TYPED_TEST(parameter_update_of, lamb_uses_norms_of_whole_tensors) {
   using T = TypeParam;

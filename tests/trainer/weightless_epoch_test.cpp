@@ -15,6 +15,7 @@
 #include <cohort/trainer/score_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cohort/trainer/training_loop.hpp>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,10 +30,11 @@ using narrow = reference<float>;
 constexpr auto tiny =
     network<[](builder& net) { return net.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
 
-/// Examples with the given weights. Without weight an example has the zeros of a damaged record.
+/// Examples with the given weights, whose inputs are ±size. Without weight an example has the zeros of a
+/// damaged record.
 class weighted {
  public:
-  explicit weighted(std::vector<float> weights) : weights_(std::move(weights)) {
+  explicit weighted(std::vector<float> weights, float size = 1) : weights_(std::move(weights)), size_(size) {
     what_ = {
         .inputs = {{.name = "input", .example = {2}}},
         .targets = {{.name = "label", .stored = element_type::i32, .type = element_type::i32, .classes = 2}},
@@ -41,16 +43,17 @@ class weighted {
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return static_cast<std::int64_t>(weights_.size()); }
   void get(std::int64_t i, example_view& out) const {
-    float const weight = weights_[static_cast<std::size_t>(i)], sign = i % 2 == 0 ? 1.0F : -1.0F;
+    float const weight = weights_[static_cast<std::size_t>(i)], signed_size = i % 2 == 0 ? size_ : -size_;
     float* const input = out.fill<float>(0);
-    input[0] = weight == 0 ? 0 : sign;
-    input[1] = weight == 0 ? 0 : -sign;
+    input[0] = weight == 0 ? 0 : signed_size;
+    input[1] = weight == 0 ? 0 : -signed_size;
     *out.fill<std::int32_t>(1) = weight == 0 ? 0 : static_cast<std::int32_t>(i % 2);
     out.weight = weight;
   }
 
  private:
   std::vector<float> weights_;
+  float size_;
   data_description what_;
 };
 
@@ -198,10 +201,14 @@ TEST(weightless_epoch, shows_none_and_the_examples_that_counted) {
 }
 
 TEST(weightless_epoch, of_steps_that_are_not_finite_is_no_error) {
-  training run = trainer<narrow>(tiny, {.updater = sgd{.rate = 1e38}, .not_finite = when_not_finite::skip});
-  std::vector<float> weights(8, 1.0F);
-  run.fit(examples(weights), {.batch = 2, .epochs = 4, .shuffle = false});
-  EXPECT_EQ(run.epoch(), 4);
+  training run = trainer<narrow>(tiny, {.not_finite = when_not_finite::skip});
+  std::vector<float> const weights(8, 1.0F);
+  dataset const infinite = weighted(weights, std::numeric_limits<float>::infinity());
+  fit_report const done = run.fit(infinite, {.batch = 2, .epochs = 2, .validation = infinite});
+  EXPECT_EQ(done.skipped, 8);
+  EXPECT_EQ(run.epoch(), 2);
+  run.fit(examples(weights), {.batch = 2, .validation = infinite});
+  EXPECT_EQ(run.epoch(), 3);
 }
 
 TEST(weightless_epoch, does_not_end_the_search_for_a_rate) {

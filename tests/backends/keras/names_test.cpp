@@ -182,6 +182,42 @@ TEST(keras_masks, that_keras_drops_are_refused_unless_padding_is_zero) {
           "the input x of a Masking layer is also read by other layers, with another mask or without", "",
           ": expected an input that only Masking layers read, with the same mask_value, got 2 "
           "readers, 2 of them Masking"));
+  EXPECT_EQ(
+      config_refusal(
+          functional({input_json("x", "[null, 5, 3]"), layer_json("a", "Masking", "", calls({"x"})),
+                      layer_json("b", "ReLU", "", calls({"x"})),
+                      layer_json("sum", "Add", "", R"([[["a",0,0,{}],["b",0,0,{}]]])")},
+                     R"([["x",0,0]])", R"([["sum",0,0]])")),
+      config_message(
+          "the input x of a Masking layer is also read by other layers, with another mask or without", "",
+          ": expected an input that only Masking layers read, with the same mask_value, got 2 "
+          "readers, 1 of them Masking"));
+}
+
+TEST(keras_masks, that_are_arguments_are_those_of_the_input_of_the_layer) {
+  using namespace keras_models;
+  auto const tensor = [](std::string const& name) {
+    return R"({"class_name": "__keras_tensor__", "config": {"keras_history": [")" + name + R"(", 0, 0]}})";
+  };
+  auto const call = [](std::string const& arguments, std::string const& named = "") {
+    return R"([{"args": [)" + arguments + R"(], "kwargs": {)" + named + "}}]";
+  };
+  auto const masked_by = [&](std::string const& input) {
+    return config_refusal(functional(
+        {input_json("x", "[null, 5, 3]"), input_json("y", "[null, 5, 3]"),
+         layer_json("mask", "Masking", "", call(tensor("x"))),
+         layer_json("other", "Masking", "", call(tensor("y"))),
+         layer_json("differs", "NotEqual", "", call(tensor(input) + ", 0.0")),
+         layer_json("any", "Any", R"("axis": -1, "keepdims": false)", call(tensor("differs"))),
+         layer_json("last", "LSTM", R"("units": 2)", call(tensor("mask"), R"("mask": )" + tensor("any"))),
+         layer_json("mean", "GlobalAveragePooling1D", "", call(tensor("other")))},
+        R"([["x",0,0],["y",0,0]])", R"([["last",0,0],["mean",0,0]])"));
+  };
+  EXPECT_EQ(masked_by("x"), "imported");
+  EXPECT_EQ(
+      masked_by("y"),
+      config_message("an explicit mask is an argument of the layer, and Cohort derives masks from inputs",
+                     ", layer last", ": expected the mask of the layer's input, got another mask"));
 }
 
 }  // namespace keras_names_test

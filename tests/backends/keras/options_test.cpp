@@ -283,6 +283,21 @@ TEST(keras_optimizers, have_their_options_or_are_refused) {
                            ": expected no such field, or null, got a value"));
 }
 
+/// Since 2.11, Keras adds ε below the root.
+TEST(keras_optimizers, add_epsilon_where_their_version_did) {
+  auto const of = [](std::string const& version) {
+    std::string model = sequential({input_json("x", "[null,4]"), layer_json("d", "Dense", R"("units": 1)")},
+                                   R"(, "compile_config": {"loss": "mse", "optimizer": {"class_name":
+           "Adagrad", "config": {"learning_rate": 0.1, "initial_accumulator_value": 0.5,
+           "epsilon": 0.25}}})");
+    model.replace(model.find("3.15.0"), 6, version);
+    return from_keras_config(model).settings.updater;
+  };
+  EXPECT_EQ(of("2.10.0"), updater(adagrad{.rate = 0.1, .epsilon = 0.25, .initial = 0.5}));
+  for (char const* const version : {"2.11.0", "3.0.0"})
+    EXPECT_EQ(of(version), updater(adagrad{.rate = 0.1, .epsilon = 1e-30, .initial = 0.75})) << version;
+}
+
 /// The .h5 files of Keras 2.11 to 2.15 contain registered names.
 TEST(keras_optimizers, have_the_names_of_their_registration) {
   auto const of = [](std::string const& name) {

@@ -126,7 +126,7 @@ COHORT_CORE_INLINE void onnx_importer::name_layers(std::span<int const> outputs)
   for (onnx_node const& node : model_.nodes) {
     std::vector<std::string_view> results;
     for (std::string const& output : node.outputs) {
-      denoted.try_emplace(output, none);  // of a node that no output needs
+      if (!values_.contains(output)) denote(output, none);  // of a node that no output needs
       if (uses_.contains(output)) results.push_back(output);
     }
     denote(node.name, results.size() == 1 ? layer_of(results[0]) : none);
