@@ -146,9 +146,9 @@ TEST(rendezvous, reports_why_a_process_cannot_join_to_all_processes) {
   member_of_rank first(at, 0);
   registration failed = at.member(2, "a", 1);
   failed.addresses.clear();
-  failed.problem = "there is no port";
+  failed.problem = "there is\nno port\x1b[2J";
   at.misfit(failed);
-  EXPECT_EQ(first.answer().text, "rank 1 (127.0.0.1): there is no port");
+  EXPECT_EQ(first.answer().text, "rank 1 (127.0.0.1): there is no port [2J") << "without control characters";
 }
 
 TEST(rendezvous, refuses_a_second_process_of_a_rank_and_continues) {

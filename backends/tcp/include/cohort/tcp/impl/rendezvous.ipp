@@ -262,9 +262,10 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
 
 COHORT_TCP_INLINE void rendezvous_service::log_lost(visitor const& one, std::string why) {
   secure_stream::cause const due_to = one.stream.failure_cause();
-  if (due_to == secure_stream::cause::identity) why = "it does not have the secret or certificate of the job";
-  if (due_to == secure_stream::cause::job)
+  if (due_to == secure_stream::cause::job && identity_.requires_key())
     why = text_of({"its job is not ", quote_for_error(job_), " (COHORT_JOB), or it has no secret"});
+  else if (due_to == secure_stream::cause::identity || due_to == secure_stream::cause::job)
+    why = "it does not have the secret or certificate of the job";
   if (!why.empty()) stranger_ = text_of({"; refused ", one.from.host(), ": ", why});
   why += text_of({why.empty() ? "" : ", ", one.stream.failure()});
   constexpr std::size_t most_logged = 20;
@@ -386,7 +387,11 @@ COHORT_TCP_INLINE void rendezvous_service::admit(visitor& one, registration want
   std::string const name = wants.rank < 0 ? "the process at " + one.from.host()
                                           : text_of({"rank ", wants.rank, " (", one.from.host(), ")"});
   if (!problem_.empty()) return refuse(one, problem_, misconfigured);
-  if (!wants.problem.empty()) return end_job(one, text_of({name, ": ", wants.problem}));
+  if (!wants.problem.empty()) {
+    auto const is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
+    std::ranges::replace_if(wants.problem, is_control, ' ');  // the text is logged
+    return end_job(one, text_of({name, ": ", wants.problem}));
+  }
   if (wants.ranks != ranks_)
     return end_job(
         one, text_of({"the job has ", ranks_, " ranks in the process that runs the rendezvous, and ",
@@ -465,8 +470,10 @@ COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
 }
 
 COHORT_TCP_INLINE void rendezvous_service::complete() {
-  for (visitor& one : visitors_)
-    if (one.claim && !one.ended) refuse_claim(one, *member_of_rank(one.claim->rank));
+  for (visitor& one : visitors_) {
+    if (!one.claim || one.ended) continue;
+    if (visitor const* const other = member_of_rank(one.claim->rank)) refuse_claim(one, *other);
+  }
   std::vector<visitor*> members;
   for (visitor& one : visitors_)
     if (one.is_member()) members.push_back(&one);
