@@ -64,7 +64,9 @@ TEST(activation_simd, has_the_errors_of_its_contract) {
       bool const is_steep = std::abs(dx[i] - slope) <= relative * std::abs(slope) + 1e-6;
       EXPECT_TRUE(is_steep) << x[i] << ": derivative " << dx[i] << ", wanted " << slope;
       failures += !is_near + !is_steep;
-      if (of == curve::softplus && x[i] > -103) EXPECT_GT(y[i], 0) << x[i];
+      if (of == curve::softplus && x[i] > -103) {
+        EXPECT_GT(y[i], 0) << x[i];
+      }
     }
   });
 }
