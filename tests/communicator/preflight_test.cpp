@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 #include "../data/refused.hpp"
+#include "../strategy/counting_communicator.hpp"
 
 namespace preflight_test {
 
@@ -83,7 +85,8 @@ std::vector<detail::rank_facts> on_two_hosts(preflight_report& report,
                                              std::uint64_t preflight_rank::*has) {
   std::vector<detail::rank_facts> all;
   for (std::uint64_t const needed : {300'000'000, 900'000'000, 1'300'000'000}) {
-    all.emplace_back().*needs = needed;
+    all.emplace_back().folder = "/kept";
+    all.back().*needs = needed;
     all.back().its.*has = 1'250'000'000;
     all.back().its.host = all.size() < 3 ? "a" : "b";
     report.ranks.push_back(all.back().its);
@@ -105,13 +108,72 @@ TEST(preflight, adds_the_memory_of_the_ranks_of_a_host) {
 TEST(preflight, adds_the_disk_that_all_ranks_need) {
   preflight_report report;
   auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
-  all[0].folder = "/kept";
   detail::judge(report, all, {}, "tcp");
   ASSERT_EQ(report.problems.size(), 1U);
   expect_parts(report.problems[0], {"rank 0 (a): /kept has 1250 MB free, expected 2500 MB"});
   all[2].needed_disk = 0;
   detail::judge(report, all, {}, "tcp");
   EXPECT_EQ(report.problems.size(), 1U);
+}
+
+TEST(preflight, does_not_report_the_disk_of_a_folder_that_cannot_be_opened) {
+  preflight_report report;
+  auto all = on_two_hosts(report, &detail::rank_facts::needed_disk, &preflight_rank::disk);
+  all[0].problem = "No such file or directory";
+  detail::judge(report, all, {}, "tcp");
+  ASSERT_EQ(report.problems.size(), 1U);
+  expect_parts(report.problems[0], {"rank 0 (a): cannot write in /kept (No such file or directory)"});
+}
+
+TEST(preflight, reports_that_disk_is_needed_without_a_folder) {
+  launch<threads>(2, [](communicator& world) {
+    preflight_report const report = preflight(world, {.disk = 3'000'000, .probe = 0});
+    EXPECT_EQ(report.problems,
+              std::vector<std::string>{"the ranks need 6 MB of disk, and have no folder for them; choose one "
+                                       "that all hosts share"});
+  });
+}
+
+TEST(preflight, requires_a_folder_of_all_ranks_or_of_none) {
+  std::filesystem::path const root = fresh_path("some_folders");
+  std::filesystem::create_directories(root);
+  for (int const without : {0, 1})
+    launch<threads>(3, [&](communicator& world) {
+      std::string const mine = world.rank() == without ? "" : root.string();
+      preflight_report const report = preflight(world, {.folder = mine, .disk = 1, .probe = 0});
+      std::string const nothing = "nothing on rank " + std::to_string(without),
+                        others = root.string() + " on ranks " + (without == 0 ? "1" : "0") + ", 2";
+      EXPECT_EQ(report.problems,
+                std::vector<std::string>{"only some ranks have a folder: "
+                                         + (without == 0 ? nothing + "; " + others : others + "; " + nothing)
+                                         + "; choose a folder that all hosts share for every rank, or none"});
+    });
+}
+
+/// Notes whether a folder is empty when all ranks begin to measure pairs.
+class folder_watch final : public cohort_test::counting_communicator {
+ public:
+  folder_watch(communicator& world, std::filesystem::path folder)
+      : counting_communicator(world), folder_(std::move(folder)) {}
+  std::unique_ptr<communicator> duplicate() override {
+    barrier();
+    was_empty = std::filesystem::is_empty(folder_);
+    return counting_communicator::duplicate();
+  }
+  bool was_empty = false;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST(preflight, removes_its_files_before_it_measures_pairs) {
+  std::filesystem::path const root = fresh_path("measured_folder");
+  std::filesystem::create_directories(root);
+  launch<threads>(2, [&](communicator& world) {
+    folder_watch watched(world, root);
+    EXPECT_FALSE(preflight(watched, {.folder = root, .probe = 1}).pairs.empty());
+    EXPECT_TRUE(watched.was_empty);
+  });
 }
 
 TEST(preflight, requires_a_folder_that_all_ranks_share) {

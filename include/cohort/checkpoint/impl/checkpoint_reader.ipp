@@ -150,8 +150,8 @@ COHORT_CORE_INLINE std::vector<std::string> finished_checkpoints(std::string con
 namespace cohort {
 
 COHORT_CORE_INLINE bool has_checkpoints(std::string const& directory) {
-  std::error_code unknown;  // is_directory follows a link
-  return std::filesystem::is_directory(directory, unknown)
+  std::error_code ignored;  // is_directory follows a link
+  return std::filesystem::is_directory(directory, ignored)
          && !detail::finished_checkpoints(directory).empty();
 }
 

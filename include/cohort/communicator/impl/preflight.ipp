@@ -31,9 +31,9 @@ namespace cohort::detail {
 
 /// Free bytes of a file system that this user can use; 0 if it does not exist.
 COHORT_CORE_INLINE std::uint64_t free_bytes(char const* path) {
-  std::error_code unknown;
-  std::filesystem::space_info const found = std::filesystem::space(path, unknown);
-  return unknown ? 0 : found.available;
+  std::error_code failure;
+  std::filesystem::space_info const found = std::filesystem::space(path, failure);
+  return failure ? 0 : found.available;
 }
 
 /// The number that a file contains, behind `key` if there is one; nullopt for other contents.
@@ -117,16 +117,21 @@ COHORT_CORE_INLINE bool has_file(std::filesystem::path const& folder, std::strin
   constexpr int attempts = 10;
   for (int k = 0; k < attempts; ++k) {
     if (k > 0) std::this_thread::sleep_for(at_most / attempts);
-    std::error_code unknown;
-    std::filesystem::directory_iterator const opened(folder, unknown);  // NFS then asks the server
-    if (std::filesystem::exists(folder / name, unknown)) return true;
+    std::error_code ignored;
+    std::filesystem::directory_iterator const opened(folder, ignored);  // NFS then asks the server
+    if (std::filesystem::exists(folder / name, ignored)) return true;
   }
   return false;
 }
 
+/// Returns whether all ranks have a folder.
+COHORT_CORE_INLINE bool have_folders(std::vector<rank_facts> const& all) {
+  return std::ranges::none_of(all, &std::string::empty, &rank_facts::folder);
+}
+
 /// Finds the ranks whose folder does not have rank 0's file. Collective.
 COHORT_CORE_INLINE void compare_folders(communicator& world, std::vector<rank_facts>& all) {
-  if (all[0].file.empty()) return;
+  if (!have_folders(all) || all[0].file.empty()) return;
   rank_facts const& mine = all[static_cast<std::size_t>(world.rank())];
   auto const at_most = std::min(std::chrono::milliseconds(1000), world.settings().deadline / 4);
   bool const sees = !mine.problem.empty() || has_file(mine.folder, all[0].file, at_most);
@@ -285,6 +290,19 @@ COHORT_CORE_INLINE std::string megabytes(std::uint64_t bytes) {
   return text_of({(bytes + 500'000) / 1'000'000, " MB"});
 }
 
+/// Collects the facts of all ranks, and compares their folders. The file exists during this call only, so a
+/// rank that is killed later leaves no file. Collective.
+COHORT_CORE_INLINE std::vector<rank_facts> facts_of_ranks(communicator& world,
+                                                          preflight_settings const& what) {
+  rank_facts mine = rank_facts::found(what);
+  preflight_file const file(what.folder, mine);
+  std::vector<rank_facts> all;
+  for (std::string const& text : texts_of_all(world, "preflight", mine.encoded()))
+    all.push_back(rank_facts::decoded(text));
+  compare_folders(world, all);
+  return all;
+}
+
 /// Finds the problems and warnings of a report.
 class preflight_rules {
  public:
@@ -298,7 +316,7 @@ class preflight_rules {
     for (std::size_t r = 0; r < all.size(); ++r) check_rank(all, r);
     for (std::size_t r = 0; r < all.size(); ++r)
       if (is_first_of_host(r)) check_host(all, r, communicator);
-    check_disk(all);
+    check_folders(all);
     check_pairs();
   }
 
@@ -334,10 +352,23 @@ class preflight_rules {
                                       " the files that rank 0 (", of_.ranks[0].host, ") makes in ",
                                       all[0].folder, "; choose a folder that all hosts share"}));
   }
-  /// The ranks share the folder, so that the first one's free bytes are for all.
-  void check_disk(std::vector<rank_facts> const& all) {
+  /// All ranks must have a folder, or none. They share it, so the first one's free bytes are for all.
+  void check_folders(std::vector<rank_facts> const& all) {
     std::uint64_t needed = 0;
     for (rank_facts const& one : all) needed += one.needed_disk;
+    if (!have_folders(all)) {
+      std::vector<std::string> folders;
+      for (rank_facts const& one : all) folders.push_back(one.folder);
+      if (std::ranges::count(folders, "") < std::ssize(folders))
+        of_.problems.push_back(text_of({"only some ranks have a folder: ", by_rank(folders),
+                                        "; choose a folder that all hosts share for every rank, or none"}));
+      else if (needed > 0)
+        of_.problems.push_back(text_of({"the ranks need ", megabytes(needed),
+                                        " of disk, and have no folder for them; choose one that all hosts "
+                                        "share"}));
+      return;
+    }
+    if (!all[0].problem.empty()) return;  // check_rank reports it
     if (std::uint64_t const free = of_.ranks[0].disk; needed > free)
       of_.problems.push_back(text_of({place(0), ": ", all[0].folder, " has ", megabytes(free),
                                       " free, expected ", megabytes(needed), "; delete files there"}));
@@ -401,12 +432,7 @@ COHORT_CORE_INLINE void judge(preflight_report& of, std::vector<rank_facts> cons
 namespace cohort {
 
 COHORT_CORE_INLINE preflight_report preflight(communicator& world, preflight_settings const& what) {
-  detail::rank_facts mine = detail::rank_facts::found(what);
-  detail::preflight_file const file(what.folder, mine);
-  std::vector<detail::rank_facts> all;
-  for (std::string const& text : detail::texts_of_all(world, "preflight", mine.encoded()))
-    all.push_back(detail::rank_facts::decoded(text));
-  detail::compare_folders(world, all);
+  std::vector<detail::rank_facts> const all = detail::facts_of_ranks(world, what);
   preflight_report made;
   for (detail::rank_facts const& one : all) made.ranks.push_back(one.its);
   std::size_t const size = all.size();
