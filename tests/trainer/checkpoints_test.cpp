@@ -470,9 +470,10 @@ TEST(checkpoints, of_outer_steps_are_resumed_with_another_element_type) {
 
 /// A listener that stores a word.
 struct with_a_word final : listener {
-  std::string word;
-  explicit with_a_word(std::string what) : word(std::move(what)) {}
-  std::string name() const override { return "a word"; }
+  std::string word, its_name;
+  explicit with_a_word(std::string what, std::string name = "a word")
+      : word(std::move(what)), its_name(std::move(name)) {}
+  std::string name() const override { return its_name; }
   std::string state() const override { return word; }
   void restore(std::string_view text) override { word = text; }
 };
@@ -491,6 +492,22 @@ TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   again.fit(examples.data(), {.batch = 10, .listeners = {&one, &two}});
   EXPECT_EQ(one.word, "first");
   EXPECT_EQ(two.word, "second");
+}
+
+TEST(checkpoints, keep_the_states_of_listeners_whose_names_end_in_brackets) {
+  bright_thirds const examples(30);
+  scratch_folder const folder;
+  training made = trainer<narrow>(small, with_state());
+  with_a_word x("x", "a (x)"), y("y", "a (y)"), only("only", " (x)");
+  checkpoint_listener saving(folder.path(), 1, 1, {});
+  made.fit(examples.data(), {.batch = 10, .listeners = {&x, &y, &only, &saving}});
+
+  training again = trainer<narrow>(small, with_state());
+  ASSERT_TRUE(resume(again, folder.path()).has_value());
+  with_a_word second("", "a (y)"), third("", " (x)");
+  again.fit(examples.data(), {.batch = 10, .listeners = {&third, &second}});
+  EXPECT_EQ(second.word, "y");
+  EXPECT_EQ(third.word, "only");
 }
 
 /// A listener that refuses its state until `accepts` is set.

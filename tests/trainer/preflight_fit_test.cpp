@@ -13,6 +13,7 @@
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include "../data/refused.hpp"
@@ -63,12 +64,20 @@ TEST(preflight_fit, reports_on_every_rank_what_fit_would_refuse) {
   });
 }
 
+/// A listener with settings and without a name.
+struct every_few final : listener {
+  std::string every;
+  explicit every_few(std::string number) : every(std::move(number)) {}
+  std::string settings() const override { return "every " + every; }
+};
+
 TEST(preflight_fit, reports_other_intervals_of_checkpoints_and_evaluations) {
   launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
     bool const odd = world.rank() == 1;
     dataset const data = arrays(inputs, {2}, labels, 2);
     checkpoint_listener fifty("/tmp/never_written", 50), seventy("/tmp/never_written", 70);
     evaluation_listener each(data, {.lines = {}}), second(data, {.every = 2, .lines = {}});
+    every_few two("2"), three("3");
     auto const refuse = [&](std::vector<listener*> listeners, std::string const& values) {
       training run = run_of(world, 0.5);
       fit_settings const how{.batch = 1, .listeners = std::move(listeners)};
@@ -84,6 +93,7 @@ TEST(preflight_fit, reports_other_intervals_of_checkpoints_and_evaluations) {
            "checkpoint every 50 steps on rank 0; nothing on rank 1");
     refuse({odd ? &second : &each},
            "evaluation every 1 epochs on rank 0; evaluation every 2 epochs on rank 1");
+    refuse({odd ? &three : &two}, "a listener (every 2) on rank 0; a listener (every 3) on rank 1");
   });
 }
 
@@ -107,6 +117,50 @@ TEST(preflight_fit, names_the_first_layer_that_differs) {
     expect_parts(report.problems[1], {"the ranks of this run differ (first layer that differs): ", layer});
     expect_parts(refused<setting_error>([&] { run.fit(data, {.batch = 1}); }),
                  {"the ranks of this run differ (network, first layer that differs)", layer});
+  });
+}
+
+TEST(preflight_fit, names_the_layer_that_only_one_of_three_ranks_has_at_the_end) {
+  launch<threads>(3, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
+    graph const usual =
+        graph::build([](builder& b) { return b.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; });
+    graph const longer = graph::build([](builder& b) {
+      auto h = b.input({2}) | dense{.units = 2};
+      return std::tuple(h | softmax_cross_entropy{}, h | relu{});
+    });
+    training run = trainer<reference<float>>(world.rank() == 1 ? longer : usual, world, allreduce{});
+    preflight_report const report = preflight_fit(run, arrays(inputs, {2}, labels, 2), {.batch = 1});
+    ASSERT_EQ(report.problems.size(), 2U) << report.text();
+    expect_parts(report.problems[1], {"(first layer that differs): nothing on ranks 0, 2; relu_1 = relu",
+                                      "from dense_1 on rank 1; start all ranks with the same command"});
+  });
+}
+
+TEST(preflight_fit, names_no_layer_if_only_a_number_of_an_initialiser_differs) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
+    init::normal const weights{.deviation = world.rank() == 1 ? 0.1 : 0.5};  // the text omits the number
+    graph const net = graph::build([&](builder& b) {
+      return b.input({2}) | dense{.units = 2, .settings = {.weights = weights}} | softmax_cross_entropy{};
+    });
+    training run = trainer<reference<float>>(net, world, allreduce{});
+    dataset const data = arrays(inputs, {2}, labels, 2);
+    preflight_report const report = preflight_fit(run, data, {.batch = 1});
+    ASSERT_EQ(report.problems.size(), 1U) << report.text();
+    expect_parts(report.problems[0], {"(network): ", " on rank 1; start all ranks with the same command"});
+    expect_parts(refused<setting_error>([&] { run.fit(data, {.batch = 1}); }),
+                 {"the ranks of this run differ (network): expected the same value on every rank"});
+  });
+}
+
+TEST(run_checks, evaluate_refuses_ranks_with_other_networks) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(20)}, [](communicator& world) {
+    graph const net = graph::build([&](builder& b) {
+      return b.input({2}) | dense{.units = 3 + world.rank()} | dense{.units = 2} | softmax_cross_entropy{};
+    });
+    training run = trainer<reference<float>>(net, world, allreduce{});
+    expect_parts(
+        refused<setting_error>([&] { static_cast<void>(run.evaluate(arrays(inputs, {2}, labels, 2))); }),
+        {"the ranks of this run differ (network, first layer that differs)", "units 3", "units 4"});
   });
 }
 

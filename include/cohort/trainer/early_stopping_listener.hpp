@@ -62,8 +62,10 @@ class early_stopping_listener final : public listener {
   /// Restores the best parameters.
   void on_end(training& run) override;
 
-  /// "early stopping by accuracy (every 1, patience 5, minimum delta 0)": fit compares it over the ranks.
+  /// "early stopping by accuracy".
   std::string name() const override;
+  /// "every 1, patience 5, minimum delta 0".
+  std::string settings() const override;
   /// "4 2 0.75": epoch of the best value (from 0), checks without improvement since then, best value.
   std::string state() const override;
   void restore(std::string_view text) override;
@@ -77,7 +79,6 @@ class early_stopping_listener final : public listener {
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
-  std::string subject() const { return "early stopping by " + metric_.name; }
   [[noreturn]] void refuse(std::string known) const;
   double measured(training& run, epoch_report const& done) const;
   bool better(double now) const;

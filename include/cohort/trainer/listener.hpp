@@ -102,10 +102,13 @@ class listener {
   virtual void on_end(training&) {}
 
   /// Name and state for checkpoints written during fit; the same on every rank. The first fit after resume
-  /// calls restore with the saved state of this name, up to a last " (…)": settings, which may change.
-  /// Listeners of one name are matched by their order in fit_settings. Without a name no state is saved.
+  /// calls restore with the saved state of this name. Listeners of one name are matched by their order in
+  /// fit_settings. Without a name no state is saved.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
+  /// Settings that fit compares between the ranks besides the name, such as "every 2". They may change when a
+  /// run resumes.
+  virtual std::string settings() const { return {}; }
   virtual void restore(std::string_view) {}
   /// Numbers that the checkpoint stores with the state, for example parameters in canonical order; none by
   /// default. restore_array is called after restore; without stored numbers it gets an empty array.
@@ -115,8 +118,8 @@ class listener {
 
 namespace detail {
 
-/// Keys of the listeners' states in a checkpoint: the listener's name without settings, or "name #2" for the
-/// second listener with that name. A listener without a name has an empty key.
+/// Keys of the listeners' states in a checkpoint: the listener's name, or "name #2" for the second listener
+/// with that name. A listener without a name has an empty key.
 std::vector<std::string> keys_of(std::span<listener* const> all);
 
 }  // namespace detail

@@ -60,13 +60,13 @@ void check_class_names(training_state const& run, dataset const& data,
 
 /// With sharding::global, requires the same data set on every rank. With both kinds of sharding, either all
 /// ranks or no rank must have a stream. `epoch`: the epoch whose examples are compared. `where`: for the
-/// message.
+/// message. `run`: its network must be the same on every rank too, compared in the same exchange; null: none.
 ///
 /// Order     collective.
 /// Errors    setting_error on every rank, with the data set of each rank; data_error if a data set throws on
 ///           one rank.
 void check_sharding(communicator& world, dataset const& data, sharding how, std::int64_t epoch,
-                    char const* where);
+                    char const* where, training_state const* run = nullptr);
 
 /// Number of examples on each rank with sharding::local; empty with sharding::global.
 ///

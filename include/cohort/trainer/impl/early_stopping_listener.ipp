@@ -74,7 +74,7 @@ COHORT_CORE_INLINE void early_stopping_listener::on_end(training& run) {
   if (type_ != all.type()
       || best_parameters_.bytes() != static_cast<std::size_t>(all.elements()) * bytes_of(all.type()))
     throw data_error({.what = "the best parameters are those of another network or element type",
-                      .where = subject(),
+                      .where = name(),
                       .expected = {all.elements(), " x ", name_of(all.type())},
                       .got = {best_parameters_.bytes() / bytes_of(type_), " x ", name_of(type_)}});
   all.write_all(best_parameters_.data(), all.master());
@@ -97,7 +97,7 @@ COHORT_CORE_INLINE void early_stopping_listener::restore_array(listener_array co
 COHORT_CORE_INLINE void early_stopping_listener::refuse(std::string known) const {
   throw setting_error(
       {.what = "fit does not compute the metric of the early stopping",
-       .where = subject(),
+       .where = name(),
        .expected = {"fit with .validation = data",
                     metric_.name == metrics::loss.name ? "" : " and .metrics = {" + metric_.name + "}",
                     ", or a metric with its own data: .on(data)"},
@@ -118,10 +118,10 @@ COHORT_CORE_INLINE void early_stopping_listener::check(fit_settings const& how) 
 COHORT_CORE_INLINE void early_stopping_listener::require_same_on_all_ranks(communicator& world,
                                                                            double now) const {
   if (world.size() == 1) return;
-  std::vector<std::string> const all = detail::texts_of_all(world, subject(), detail::text_of({now}));
+  std::vector<std::string> const all = detail::texts_of_all(world, name(), detail::text_of({now}));
   if (std::ranges::count(all, all[0]) == std::ssize(all)) return;
   throw setting_error({.what = "the metric differs between the ranks",
-                       .where = subject(),
+                       .where = name(),
                        .expected = "a function that returns the same number on every rank, for example the "
                                    "mean of all ranks",
                        .got = detail::by_rank(all)});
@@ -142,8 +142,12 @@ COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch
 }
 
 COHORT_CORE_INLINE std::string early_stopping_listener::name() const {
-  return detail::text_of({subject(), " (every ", how_.every, ", patience ", how_.patience, ", minimum delta ",
-                          how_.minimum_delta, how_.restore_best ? ", restore best)" : ")"});
+  return "early stopping by " + metric_.name;
+}
+
+COHORT_CORE_INLINE std::string early_stopping_listener::settings() const {
+  return detail::text_of({"every ", how_.every, ", patience ", how_.patience, ", minimum delta ",
+                          how_.minimum_delta, how_.restore_best ? ", restore best" : ""});
 }
 
 COHORT_CORE_INLINE std::string early_stopping_listener::state() const {
@@ -170,7 +174,7 @@ COHORT_CORE_INLINE void early_stopping_listener::restore(std::string_view text) 
   if (any) read(best);
   if (!good || at != end || without < 0 || any != (epoch >= 0))
     throw data_error({.what = "cannot restore the saved state",
-                      .where = subject(),
+                      .where = name(),
                       .expected = "an epoch, a count and the best number",
                       .got = std::string(text)});
   best_epoch_ = last_epoch_ = epoch;

@@ -16,7 +16,7 @@ COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
                                       evaluation_settings const& how, std::span<int const> layers,
                                       output_consumer const& consume) {
   communicator& world = *run.world;
-  check_sharding(world, data, how.sharding, run.position.epoch, "evaluate");
+  check_sharding(world, data, how.sharding, run.position.epoch, "evaluate", &run);
   scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
   auto const batches =
       std::make_shared<loader>(normalised(data, run.preparation.rescaling),

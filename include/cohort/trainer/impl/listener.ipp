@@ -11,8 +11,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE std::vector<std::string> keys_of(std::span<listener* const> all) {
   std::vector<std::string> keys;
   for (listener const* one : all) {
-    std::string name = one->name();
-    if (name.ends_with(')')) name.resize(std::min(name.rfind(" ("), name.size()));  // without settings
+    std::string const name = one->name();
     std::string key = name;
     for (int n = 2; !key.empty() && std::find(keys.begin(), keys.end(), key) != keys.end(); ++n)
       key = text_of({name, " #", n});

@@ -306,18 +306,26 @@ COHORT_CORE_INLINE std::string text_of_examples(dataset const& data, sharding ho
 }
 
 COHORT_CORE_INLINE void check_sharding(communicator& world, dataset const& data, sharding how,
-                                       std::int64_t epoch, char const* where) {
+                                       std::int64_t epoch, char const* where, training_state const* run) {
   if (world.size() == 1) return;
   std::string mine;
   all_or_none(world, where, "cannot read the data set", [&] { mine = text_of_examples(data, how, epoch); });
-  std::vector<std::string> const text = texts_of_all(world, where, mine);
-  if (std::ranges::count(text, text[0]) == std::ssize(text)) return;
+  std::vector<shared_fact> facts;
+  if (run) facts.push_back({"network", text_of({run->net.hash()})});
+  facts.push_back({"data set", mine});
+  std::vector<std::string> const all = texts_of_all(world, where, encoded_facts(facts));
+  std::vector<shared_fact> const different = differing_facts(all);
+  if (different.empty()) return;
+  if (different[0].name == "network") {
+    add_differing_layer(*run, where, facts);
+    require_same(world, where, facts);
+  }
   throw setting_error(
       {.what = "the ranks' data sets differ",
        .where = where,
        .expected = "the same examples in the same order on every rank, of which each rank takes its part; if "
                    "each rank holds its own examples: .sharding = sharding::local",
-       .got = by_rank(text)});
+       .got = different[0].value});
 }
 
 COHORT_CORE_INLINE std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data,
@@ -377,10 +385,13 @@ COHORT_CORE_INLINE std::vector<shared_fact> facts_of_fit(training_state& run, da
   std::vector<shared_fact> facts = facts_of(run);
   std::string metrics;
   for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
-  std::string listeners;  // those with a name, which must be equal on all ranks
-  for (listener const* const one : how.listeners)
-    if (std::string const name = one ? one->name() : ""; !name.empty())
-      listeners += (listeners.empty() ? "" : ", ") + name;
+  std::string listeners;  // those with a name or settings, which must be equal on all ranks
+  for (listener const* const one : how.listeners) {
+    std::string text = one ? one->name() : "";
+    if (std::string const settings = one ? one->settings() : ""; !settings.empty())
+      text = (text.empty() ? "a listener" : text) + " (" + settings + ")";
+    if (!text.empty()) listeners += (listeners.empty() ? "" : ", ") + text;
+  }
   facts.insert(facts.end(), {{"batch", text_of({how.batch})},
                              {"micro-batches", text_of({how.accumulate})},
                              {"epochs", text_of({how.epochs})},
