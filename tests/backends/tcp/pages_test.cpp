@@ -20,7 +20,7 @@ int const status = cohort::launch<cohort::tcp>([](cohort::communicator& world) {
   // clang-format on
   // clang-format off
 cohort::launch<cohort::tcp>([](cohort::communicator& world) {
-  cohort::preflight_report const found = cohort::preflight(world, {.folder = "/tmp", .memory = 1 << 20});
+  cohort::preflight_report const found = cohort::preflight(world, {.folder = ".", .memory = 1 << 20});
   if (world.rank() == 0) std::fputs(found.text().c_str(), stderr);
   found.require_none();  // throws if there is a problem
 });
