@@ -70,6 +70,14 @@ TEST(json_string, prints_hostile_text_shortened_and_as_utf8) {
   EXPECT_EQ(detail::quote_for_error("a\xff\n"), "\"a?\\n\"");
   std::string const shown = detail::quote_for_error(std::string(1000, 'x'));
   EXPECT_EQ(shown, '"' + std::string(60, 'x') + "…\"");
+  EXPECT_EQ(detail::quote_for_error("a\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\x80"), "\"a???\xc2\xa0\xc3\x80\"")
+      << "DEL and the control characters of C1";
+}
+
+TEST(json_string, prints_sentences_of_other_processes_on_one_line) {
+  EXPECT_EQ(detail::make_printable("\"a\"\nb\x1b\xff\x7f\xc2\x9b."), "\"a\" b ???.");
+  EXPECT_EQ(detail::make_printable(std::string(2000, 'x')), std::string(2000, 'x'));
+  EXPECT_EQ(detail::make_printable(std::string(5000, 'x')), std::string(2000, 'x') + "…");
 }
 
 }  // namespace json_string_test

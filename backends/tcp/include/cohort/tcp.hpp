@@ -54,12 +54,14 @@ bool tcp_started();
 ///           relative, is collective too: it waits for the other ranks, at most until the deadline.
 ///           Connections open when ranks first exchange messages.
 /// Errors    setting_error for settings that are not valid, and for an address outside the loopback interface
-///           without a secret, certificates or tcp_encryption::off; at once on all ranks, if their numbers of
-///           ranks differ, or one has no free port in its range, and on a rank whose number or job differs;
-///           after 10 s or at the deadline, if the rendezvous has not accepted the secret or does not
-///           encrypt, or another program uses the port. file_error for a secret that cannot be read.
-///           communicator_error without a free descriptor, or if the rendezvous refuses this process, or not
-///           all ranks join within the deadline.
+///           without a secret, certificates or tcp_encryption::off; on a rank whose numbers do not fit those
+///           of the others, and on a rank that finds no free port in its range for 5 s. In a job with a
+///           secret or certificates, another number of ranks or a lack of ports is a setting_error on ranks
+///           that wait, too; in other jobs they wait until the deadline. setting_error after 10 s or at the
+///           deadline, if the rendezvous has another job, has not accepted the secret or does not encrypt, or
+///           another program uses the port. file_error for a secret that cannot be read. communicator_error
+///           without a free descriptor, or if the rendezvous refuses this process, or not all ranks join
+///           within the deadline.
 std::unique_ptr<communicator> make_tcp(tcp_settings const& settings, communicator_settings how = {});
 
 /// Ranks that are processes connected by TCP: launch<tcp>(body). The settings are those of the environment.

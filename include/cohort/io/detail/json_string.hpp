@@ -22,9 +22,14 @@ void append_utf8(std::string& out, std::uint32_t code);
 /// Appends the text in quotes, with only the escapes that JSON requires.  Before: `text` is valid UTF-8.
 void append_quoted(std::string& out, std::string_view text);
 
-/// Returns the text in quotes for an error message: invalid bytes become '?', text after 60 characters is
-/// cut.
+/// Returns the text in quotes for an error message: '?' replaces invalid bytes and the control characters
+/// that JSON does not escape (U+007F to U+009F); text after 60 characters is cut.
 std::string quote_for_error(std::string_view text);
+
+/// Returns sentences of another process for an error message, on one line and without quotes: '?' replaces
+/// invalid bytes and U+007F to U+009F, a space the other control characters; text after 2000 characters is
+/// cut.
+std::string make_printable(std::string_view text);
 
 }  // namespace cohort::detail
 

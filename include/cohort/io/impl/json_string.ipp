@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/io/detail/byte_words.hpp>
 #include <cohort/io/detail/json_string.hpp>
@@ -92,20 +93,31 @@ COHORT_CORE_INLINE void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-COHORT_CORE_INLINE std::string quote_for_error(std::string_view text) {
-  std::string printable;
+/// Returns at most `most` characters of the text: '?' replaces invalid bytes, and U+007F to U+009F.
+COHORT_CORE_INLINE std::string valid_characters(std::string_view text, int most) {
+  std::string made;
   for (int count = 0; !text.empty(); ++count) {
-    if (count == 60) {
-      printable += "…";
-      break;
-    }
+    if (count == most) return made + "…";
     std::size_t const length = utf8_length(text);
-    printable += length == 0 ? std::string_view("?") : text.substr(0, length);
+    std::string_view const one = text.substr(0, length);
+    bool const is_control = one == "\x7f" || (one >= "\xc2\x80" && one <= "\xc2\x9f");
+    made += length == 0 || is_control ? std::string_view("?") : one;
     text.remove_prefix(length == 0 ? 1 : length);
   }
+  return made;
+}
+
+COHORT_CORE_INLINE std::string quote_for_error(std::string_view text) {
   std::string quoted;
-  append_quoted(quoted, printable);
+  append_quoted(quoted, valid_characters(text, 60));
   return quoted;
+}
+
+COHORT_CORE_INLINE std::string make_printable(std::string_view text) {
+  std::string made = valid_characters(text, 2000);
+  std::ranges::replace_if(
+      made, [](unsigned char byte) { return byte < 0x20; }, ' ');
+  return made;
 }
 
 }  // namespace cohort::detail

@@ -34,11 +34,11 @@ struct registration {
 
 /// Answer of the rendezvous to a registration.
 struct rendezvous_answer {
-  enum class kind : std::uint8_t { waits, complete, refused, misconfigured };
+  enum class kind : std::uint8_t { waits, complete, refused, misconfigured, other_job };
 
   kind is = kind::waits;
   int joined = 0;      // processes so far
-  std::string text{};  // waits: who has joined, or is missing; refused, misconfigured: the reason
+  std::string text{};  // waits: who has joined, or is missing; of a refusal: the reason
   tcp_membership members{};
 
   std::vector<std::byte> encoded() const;
@@ -95,47 +95,54 @@ class rendezvous_service {
   static constexpr int most_in_a_row = 256;                         // connections that are accepted
   static constexpr auto time_to_answer = std::chrono::seconds(10);  // after the destructor's begin
   static constexpr auto time_to_report = std::chrono::seconds(2);   // problem_, after the destructor's begin
-  static constexpr auto time_to_leave = std::chrono::seconds(2);    // if another process wants the rank
+  static constexpr auto claim_grace = std::chrono::seconds(2);      // for the process that has the rank
   static constexpr std::uint32_t most_registration = 4096;
 
-  struct visitor {
+  struct connection {
+    enum class state : std::uint8_t { unregistered, claims, member, ended };  // claims: a member's rank
+
     message_stream stream;
     endpoint from{};
     clock::time_point accepted{};
-    std::optional<registration> wants{};
-    std::optional<registration> claim{};  // to a rank that another process has
+    state is = state::unregistered;
+    registration wants{};  // as the process has sent it
     clock::time_point claimed{};
     std::int64_t arrival = 0;
     bool has_sent = false;
-    bool ended = false;
     std::string last_text{};  // of the last answer
 
-    bool is_member() const { return wants && !ended; }
-    bool is_unknown() const { return !wants && !ended; }
+    bool is_member() const { return is == state::member; }
+    bool is_unknown() const { return is < state::member; }
+  };
+  struct refused_process {
+    std::string host{};
+    int rank = -1;  // −1: any
+    std::string why{};
   };
 
   void run() noexcept;
   /// Returns whether all members have their answers.
   bool advance();
-  void read(visitor& one);
-  void admit(visitor& one, registration wants);
-  /// Decides which of two processes has a rank, when time_to_leave has passed.
-  void decide_claim(visitor& one);
-  void refuse_claim(visitor& one, visitor const& other);
+  void read(connection& one);
+  /// Lets the process join, or refuses it.
+  void admit(connection& one);
+  /// Decides which of two processes has a rank, when claim_grace has passed.
+  void decide_claim(connection& one);
   /// Whether the member's host has acknowledged all answers: a lost host does not, and closes no connection.
-  static bool is_reached(visitor const& one);
+  static bool is_reached(connection const& one);
   /// The member that has the rank; or null.
-  visitor* member_of_rank(int rank);
+  connection* member_of_rank(int rank);
   int count_members() const;
   /// Notices which members have closed their connections.
   void end_lost_members();
-  void refuse(visitor& one, std::string const& why,
-              rendezvous_answer::kind as = rendezvous_answer::kind::refused);
-  /// Refuses all members, and all processes that come later.
-  void end_job(visitor& one, std::string why);
+  void refuse(connection& one, rendezvous_answer::kind as, std::string const& why);
+  /// Refuses this process, all members, and all processes that come later.
+  void refuse_all(connection& one, std::string why);
+  static void send_refusal(connection& one, rendezvous_answer::kind as, std::string const& why);
   /// Answers a process that does not encrypt as this service, if it is one of Cohort: it cannot read other
   /// answers.  Returns the reason; "" for other failures.
-  std::string answer_other_encryption(visitor const& one) const;
+  std::string answer_other_encryption(connection const& one) const;
+  /// Completes the job if all ranks have joined, and no process claims a rank.
   void complete();
   void accept_connections();
   /// Closes the connection of an unknown process. Returns false if there is none.
@@ -147,20 +154,21 @@ class rendezvous_service {
   /// Logs a line; only the first 20. A log that fails does not end the service.
   void log_line(std::string_view line) noexcept;
   /// Logs the end of a connection; not again if a host tries again and again.
-  void log_lost(visitor const& one, std::string why);
+  void log_lost(connection const& one, std::string why);
+  void log_end(connection const& one, char const* how, std::string const& why);
 
   tcp_socket listening_;
   tls_identity identity_;
   std::string job_;
   int ranks_;
   sink log_;
-  std::deque<visitor> visitors_;
+  std::deque<connection> connections_;
   std::int64_t arrivals_ = 0;
   clock::time_point next_progress_{}, next_accept_{};
   int lines_ = 0;
-  std::set<std::string> lost_;  // hosts and reasons that were logged
-  std::string problem_;         // settings that differ: the job cannot begin
-  std::string stranger_;        // the last process without the job's key or encryption, and the reason
+  std::set<std::string> logged_;                 // hosts and reasons of ends
+  std::string problem_;                          // settings that differ: the job cannot begin
+  refused_process last_refused_;                 // by its settings
   bool complete_ = false, has_changed_ = false;  // has_changed_: the members, since the last progress
   std::atomic<bool> stops_ = false;
   std::thread thread_;
@@ -174,10 +182,11 @@ inline constexpr int most_ranks = 4096;
 /// Parameters  `retry`: called before each attempt to connect but the first; the process may begin to run the
 ///             rendezvous then. `entrance`: accepts connections of other ranks meanwhile; or null.
 /// Errors    communicator_error if the service refuses it, or if not all processes have joined at the
-///           deadline: it names the address, how many have joined, and who is missing. setting_error at
-///           once if settings of the processes differ, and after 10 s or at the deadline if the address has
-///           not accepted the key, does not encrypt as this process does, or belongs to another program.
-///           socket_error at once if this process has no free descriptor.
+///           deadline: it names the address, how many have joined, and who is missing; also at the deadline
+///           if a restart has met the service of another job only: that of the previous start.
+///           setting_error at once if settings of the processes differ, and after 10 s or at the deadline if
+///           the address has not accepted the key, does not encrypt as this process does, or belongs to
+///           another job or program. socket_error at once if this process has no free descriptor.
 tcp_membership join_rendezvous(
     host_and_port const& at, tls_identity const& identity, registration const& mine,
     std::chrono::milliseconds deadline, std::function<void()> const& retry = [] {},

@@ -23,7 +23,8 @@ tls_identity identity_of(tcp_settings const& from);
 /// Listens on the addresses, except those that the system does not let this process use (an address of IPv6
 /// is tentative at first), which are logged. If there is no other one, tries again until `limit`.
 ///
-/// Errors    setting_error if no port of the range is free. socket_error without an address at `limit`.
+/// Errors    setting_error if no port of the range is free for 5 s, or until `limit`. socket_error without an
+///           address at `limit`.
 std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
                                   std::chrono::steady_clock::time_point limit, sink const& log);
 

@@ -146,22 +146,13 @@ COHORT_TCP_INLINE rendezvous_answer rendezvous_answer::decoded(std::span<std::by
     made.members.hosts.push_back(from.number<std::uint32_t>());
   }
   from.end();
-  bool const valid = made.is <= kind::misconfigured && token.size() == made.members.token.size()
+  bool const valid = made.is <= kind::other_job && token.size() == made.members.token.size()
                      && (made.is != kind::complete || static_cast<std::uint32_t>(made.members.rank) < ranks);
   if (!valid)
     throw communicator_error({.what = "an answer of the rendezvous is damaged",
                               .expected = "a rank of the job",
                               .got = {"rank ", made.members.rank, " of ", ranks}});
   std::ranges::copy(token, made.members.token.begin());
-  return made;
-}
-
-/// The text of an answer in quotes, printable.
-COHORT_TCP_INLINE std::string quote_answer(std::string const& text) {
-  constexpr std::size_t longest = 2000;
-  if (text.size() > longest || invalid_utf8_at(text) != text.size()) return quote_for_error(text);
-  std::string made;
-  append_quoted(made, text);
   return made;
 }
 
@@ -246,13 +237,13 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
       if (advance()) return;
       bool const accepts = clock::now() >= next_accept_;
       std::vector<pollfd> all{{accepts ? listening_.descriptor() : -1, POLLIN, 0}};
-      for (visitor const& one : visitors_)
+      for (connection const& one : connections_)
         all.push_back({one.stream.descriptor(),
                        static_cast<short>(one.stream.is_flushed() ? POLLIN : POLLIN | POLLOUT), 0});
       constexpr int longest_ms = 20;
       ::poll(all.data(), all.size(), longest_ms);  // bounded: 20 ms
-      for (std::size_t k = 0; k < visitors_.size(); ++k)
-        visitors_[k].has_sent = visitors_[k].has_sent || (all[k + 1].revents & POLLIN) != 0;
+      for (std::size_t k = 0; k < connections_.size(); ++k)
+        connections_[k].has_sent = connections_[k].has_sent || (all[k + 1].revents & POLLIN) != 0;
     } catch (std::exception const& problem) {
       log_line(problem.what());
       ::poll(nullptr, 0, 20);  // bounded: 20 ms; memory may be free then
@@ -260,20 +251,24 @@ COHORT_TCP_INLINE void rendezvous_service::run() noexcept {
   }
 }
 
-COHORT_TCP_INLINE void rendezvous_service::log_lost(visitor const& one, std::string why) {
+COHORT_TCP_INLINE void rendezvous_service::log_lost(connection const& one, std::string why) {
   secure_stream::cause const due_to = one.stream.failure_cause();
   if (due_to == secure_stream::cause::job && identity_.requires_key())
     why = text_of({"its job is not ", quote_for_error(job_), " (COHORT_JOB), or it has no secret"});
   else if (due_to == secure_stream::cause::identity || due_to == secure_stream::cause::job)
     why = "it does not have the secret or certificate of the job";
-  if (!why.empty()) stranger_ = text_of({"; refused ", one.from.host(), ": ", why});
-  why += text_of({why.empty() ? "" : ", ", one.stream.failure()});
-  constexpr std::size_t most_logged = 20;
-  if (lost_.size() < most_logged && lost_.insert(one.from.host() + ": " + why).second)
-    log_line(text_of({"lost ", one.from.text(), ": ", why}));
+  if (!why.empty()) last_refused_ = {.host = one.from.host(), .why = why};
+  log_end(one, "lost ", text_of({why, why.empty() ? "" : ", ", one.stream.failure()}));
 }
 
-COHORT_TCP_INLINE std::string rendezvous_service::answer_other_encryption(visitor const& one) const {
+COHORT_TCP_INLINE void rendezvous_service::log_end(connection const& one, char const* how,
+                                                   std::string const& why) {
+  constexpr std::size_t most_logged = 20;
+  if (logged_.size() < most_logged && logged_.insert(one.from.host() + ": " + why).second)
+    log_line(text_of({how, one.from.text(), ": ", why}));
+}
+
+COHORT_TCP_INLINE std::string rendezvous_service::answer_other_encryption(connection const& one) const {
   bool const encrypts = identity_.encrypts();
   std::byte rest[most_registration];
   ssize_t const count = ::recv(one.stream.descriptor(), rest, sizeof rest, MSG_DONTWAIT);
@@ -303,130 +298,136 @@ COHORT_TCP_INLINE std::string rendezvous_service::answer_other_encryption(visito
              : "it encrypts, and this process does not (COHORT_ENCRYPTION is off, or it has no secret)";
 }
 
-COHORT_TCP_INLINE void rendezvous_service::refuse(visitor& one, std::string const& why,
-                                                  rendezvous_answer::kind as) {
-  log_line(text_of({"refused ", one.from.text(), ": ", why}));
+COHORT_TCP_INLINE void rendezvous_service::send_refusal(connection& one, rendezvous_answer::kind as,
+                                                        std::string const& why) {
   one.stream.send(rendezvous_answer{.is = as, .text = why}.encoded());
   one.stream.advance();
-  one.ended = true;
+  one.is = connection::state::ended;
 }
 
-COHORT_TCP_INLINE void rendezvous_service::end_job(visitor& one, std::string why) {
+COHORT_TCP_INLINE void rendezvous_service::refuse(connection& one, rendezvous_answer::kind as,
+                                                  std::string const& why) {
+  log_end(one, "refused ", why);
+  if (as != rendezvous_answer::kind::refused)
+    last_refused_ = {.host = one.from.host(), .rank = one.wants.rank, .why = why};
+  has_changed_ = true;
+  send_refusal(one, as, why);
+}
+
+COHORT_TCP_INLINE void rendezvous_service::refuse_all(connection& one, std::string why) {
   problem_ = std::move(why);
-  refuse(one, problem_, rendezvous_answer::kind::misconfigured);
-  for (visitor& other : visitors_)
-    if (other.is_member()) refuse(other, problem_, rendezvous_answer::kind::misconfigured);
+  refuse(one, rendezvous_answer::kind::misconfigured, problem_);
+  for (connection& other : connections_)
+    if (other.is_member()) send_refusal(other, rendezvous_answer::kind::misconfigured, problem_);
 }
 
-COHORT_TCP_INLINE void rendezvous_service::read(visitor& one) {
+COHORT_TCP_INLINE void rendezvous_service::read(connection& one) {
+  constexpr auto refused = rendezvous_answer::kind::refused;
   std::optional<std::vector<std::byte>> const message = one.stream.advance();
   if (!one.stream.failure().empty()) {
     if (!complete_) log_lost(one, answer_other_encryption(one));
     has_changed_ = true;
-    one.ended = true;
+    one.is = connection::state::ended;
     return;
   }
   if (!message) {
-    if (one.claim) return decide_claim(one);
-    if (!one.wants && clock::now() >= one.accepted + time_to_register)
-      refuse(one, "no registration has arrived in time");
+    if (one.is == connection::state::claims) return decide_claim(one);
+    if (one.is == connection::state::unregistered && clock::now() >= one.accepted + time_to_register)
+      refuse(one, refused, "no registration has arrived in time");
     return;
   }
-  registration wants;
+  if (one.is != connection::state::unregistered)
+    return refuse(one, refused, "it has registered twice on one connection");
   try {
-    wants = registration::decoded(*message);
+    one.wants = registration::decoded(*message);
   } catch (communicator_error const& damaged) {
-    return refuse(one, damaged.what());
+    return refuse(one, refused, damaged.what());
   }
-  admit(one, std::move(wants));
+  admit(one);
 }
 
-COHORT_TCP_INLINE rendezvous_service::visitor* rendezvous_service::member_of_rank(int rank) {
-  auto const found = std::ranges::find_if(
-      visitors_, [&](visitor const& one) { return one.is_member() && rank >= 0 && one.wants->rank == rank; });
-  return found == visitors_.end() ? nullptr : &*found;
+COHORT_TCP_INLINE rendezvous_service::connection* rendezvous_service::member_of_rank(int rank) {
+  auto const found = std::ranges::find_if(connections_, [&](connection const& one) {
+    return one.is_member() && rank >= 0 && one.wants.rank == rank;
+  });
+  return found == connections_.end() ? nullptr : &*found;
 }
 
-COHORT_TCP_INLINE bool rendezvous_service::is_reached(visitor const& one) {
+COHORT_TCP_INLINE bool rendezvous_service::is_reached(connection const& one) {
   int pending = 0;
   return one.stream.is_flushed() && ::ioctl(one.stream.descriptor(), SIOCOUTQ, &pending) == 0 && pending == 0;
 }
 
-COHORT_TCP_INLINE void rendezvous_service::refuse_claim(visitor& one, visitor const& other) {
-  refuse(one,
-         text_of({"rank ", one.claim->rank, " has already joined from ", other.from.text(),
-                  "; give each process its own COHORT_RANK"}),
-         is_reached(other) ? rendezvous_answer::kind::misconfigured : rendezvous_answer::kind::refused);
-}
-
-COHORT_TCP_INLINE void rendezvous_service::decide_claim(visitor& one) {
-  visitor* const other = member_of_rank(one.claim->rank);
-  if (other && clock::now() < one.claimed + time_to_leave) return;
+COHORT_TCP_INLINE void rendezvous_service::decide_claim(connection& one) {
+  connection* const other = member_of_rank(one.wants.rank);
+  if (other && clock::now() < one.claimed + claim_grace) return;
   if (other) {
-    if (is_reached(*other)) return refuse_claim(one, *other);
-    log_line(text_of({"lost ", other->from.text(), ": it does not answer, and rank ", one.claim->rank,
+    if (is_reached(*other))
+      return refuse(one, rendezvous_answer::kind::misconfigured,
+                    text_of({"rank ", one.wants.rank, " has already joined from ", other->from.text(),
+                             "; give each process its own COHORT_RANK"}));
+    log_line(text_of({"lost ", other->from.text(), ": it does not answer, and rank ", one.wants.rank,
                       " has begun again"}));
-    other->ended = true;
+    other->is = connection::state::ended;
   }
-  registration wants = *std::move(one.claim);
-  one.claim.reset();
-  admit(one, std::move(wants));
+  admit(one);
 }
 
-COHORT_TCP_INLINE void rendezvous_service::admit(visitor& one, registration wants) {
+COHORT_TCP_INLINE void rendezvous_service::admit(connection& one) {
+  constexpr auto refused = rendezvous_answer::kind::refused;
   constexpr auto misconfigured = rendezvous_answer::kind::misconfigured;
-  if (one.wants || one.claim || complete_) return refuse(one, "the job has all of its ranks");
-  if (wants.job != job_) {
-    stranger_ = text_of({"; refused ", one.from.host(), ": its COHORT_JOB is ", quote_for_error(wants.job)});
-    return refuse(
-        one,
-        text_of({"the job of this rendezvous is ", quote_for_error(job_), ", and that of the process ",
-                 quote_for_error(wants.job), "; set COHORT_JOB to the same name on all ranks"}),
-        misconfigured);
-  }
-  std::string const name = wants.rank < 0 ? "the process at " + one.from.host()
-                                          : text_of({"rank ", wants.rank, " (", one.from.host(), ")"});
-  if (!problem_.empty()) return refuse(one, problem_, misconfigured);
-  if (!wants.problem.empty()) {
-    auto const is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
-    std::ranges::replace_if(wants.problem, is_control, ' ');  // the text is logged
-    return end_job(one, text_of({name, ": ", wants.problem}));
-  }
-  if (wants.ranks != ranks_)
-    return end_job(
-        one, text_of({"the job has ", ranks_, " ranks in the process that runs the rendezvous, and ",
-                      wants.ranks, " in ", name, "; set COHORT_RANKS to the same number on all ranks"}));
-  if (wants.rank >= ranks_ || wants.addresses.empty()) return refuse(one, "it has no valid rank or address");
+  registration const& wants = one.wants;
+  if (wants.job != job_)
+    return refuse(one, rendezvous_answer::kind::other_job,
+                  text_of({"the job of the rendezvous is ", quote_for_error(job_),
+                           ", and that of the process ", quote_for_error(wants.job), " (COHORT_JOB)"}));
+  if (complete_) return refuse(one, refused, "the job has all of its ranks");
+  if (!problem_.empty()) return refuse(one, misconfigured, problem_);
   // A process that registers again may have given its first connection up.
   if (count_members() + 1 >= ranks_ || member_of_rank(wants.rank)) end_lost_members();
   int const joined = count_members() + 1;
-  if (visitor* const other = member_of_rank(wants.rank)) {
+  if (connection* const other = member_of_rank(wants.rank)) {
     other->stream.send(rendezvous_answer{.joined = joined - 1, .text = membership_text()}.encoded());
     other->stream.advance();
-    one.claim = std::move(wants);
+    one.is = connection::state::claims;
     one.claimed = clock::now();
     return;
   }
-  for (visitor const& other : visitors_)
-    if (other.is_member() && (wants.rank >= 0) != (other.wants->rank >= 0))
-      return refuse(one, "either all processes or none have a number: COHORT_RANK", misconfigured);
-  if (joined > ranks_) return refuse(one, "the job has all of its ranks");
-  one.wants = std::move(wants);
+  std::string const name = wants.rank < 0 ? "the process at " + one.from.host()
+                                          : text_of({"rank ", wants.rank, " (", one.from.host(), ")"});
+  std::string misfit;
+  if (!wants.problem.empty())
+    misfit = text_of({name, ": ", make_printable(wants.problem)});
+  else if (wants.ranks != ranks_)
+    misfit = text_of({"the job has ", ranks_, " ranks in the process that runs the rendezvous, and ",
+                      wants.ranks, " in ", name, "; set COHORT_RANKS to the same number on all ranks"});
+  // Without encryption, every process that reaches the service could end the job.
+  if (!misfit.empty())
+    return identity_.encrypts() ? refuse_all(one, misfit) : refuse(one, misconfigured, misfit);
+  if (wants.rank >= ranks_ || wants.addresses.empty())
+    return refuse(one, refused, "it has no valid rank or address");
+  for (connection const& other : connections_)
+    if (other.is_member() && (wants.rank >= 0) != (other.wants.rank >= 0))
+      return refuse(one, misconfigured, "either all processes or none have a number: COHORT_RANK");
+  if (joined > ranks_) return refuse(one, refused, "the job has all of its ranks");
+  one.is = connection::state::member;
   one.arrival = ++arrivals_;
+  bool const was_refused = wants.rank >= 0 && last_refused_.rank == wants.rank;
+  if (last_refused_.host == one.from.host() && was_refused) last_refused_ = {};
   has_changed_ = true;
-  if (joined == ranks_) complete();
 }
 
 COHORT_TCP_INLINE int rendezvous_service::count_members() const {
-  return static_cast<int>(std::ranges::count_if(visitors_, &visitor::is_member));
+  return static_cast<int>(std::ranges::count_if(connections_, &connection::is_member));
 }
 
 COHORT_TCP_INLINE void rendezvous_service::end_lost_members() {
-  for (visitor& one : visitors_) {
+  for (connection& one : connections_) {
     if (!one.is_member()) continue;
     one.stream.advance();
-    one.ended = !one.stream.failure().empty();
-    if (one.ended) log_lost(one, "");
+    if (one.stream.failure().empty()) continue;
+    one.is = connection::state::ended;
+    log_lost(one, "");
   }
 }
 
@@ -438,7 +439,7 @@ COHORT_TCP_INLINE void rendezvous_service::send_progress() {
   next_progress_ = now + time_between_progress;
   if (joined == 0) return;
   std::string const text = membership_text();
-  for (visitor& one : visitors_) {
+  for (connection& one : connections_) {
     if (!one.is_member() || one.last_text == text) continue;
     one.last_text = text;
     one.stream.send(rendezvous_answer{.joined = joined, .text = text}.encoded());
@@ -450,41 +451,46 @@ COHORT_TCP_INLINE std::string rendezvous_service::membership_text() const {
   std::vector<bool> has_joined(static_cast<std::size_t>(ranks_));
   std::map<std::string, int> processes;  // by address
   bool has_numbers = false;
-  for (visitor const& one : visitors_) {
+  for (connection const& one : connections_) {
     if (!one.is_member()) continue;
     ++processes[one.from.host()];
-    if (one.wants->rank < 0) continue;
+    if (one.wants.rank < 0) continue;
     has_numbers = true;
-    has_joined[static_cast<std::size_t>(one.wants->rank)] = true;
+    has_joined[static_cast<std::size_t>(one.wants.rank)] = true;
   }
   std::vector<std::string> names;
   for (std::size_t rank = 0; has_numbers && rank < has_joined.size(); ++rank)
     if (!has_joined[rank]) names.push_back(std::to_string(rank));
   for (auto const& [address, count] : processes)
     if (!has_numbers) names.push_back(text_of({count, " from ", address}));
-  std::string made = !has_numbers ? "joined: " : names.size() == 1 ? "missing: rank " : "missing: ranks ";
+  std::string made = !has_numbers        ? "joined: "
+                     : names.empty()     ? "missing: none"
+                     : names.size() == 1 ? "missing: rank "
+                                         : "missing: ranks ";
   for (std::size_t k = 0; k < std::min(names.size(), most_names); ++k)
     made += text_of({k > 0 ? ", " : "", names[k]});
   if (names.size() > most_names) made += text_of({" and ", names.size() - most_names, " others"});
-  return made + stranger_;
+  if (!last_refused_.why.empty())
+    made += text_of({"; refused ", last_refused_.host, ": ", last_refused_.why});
+  return made;
 }
 
 COHORT_TCP_INLINE void rendezvous_service::complete() {
-  for (visitor& one : visitors_) {
-    if (!one.claim || one.ended) continue;
-    if (visitor const* const other = member_of_rank(one.claim->rank)) refuse_claim(one, *other);
-  }
-  std::vector<visitor*> members;
-  for (visitor& one : visitors_)
+  auto const claims = [](connection const& one) { return one.is == connection::state::claims; };
+  if (complete_ || count_members() < ranks_ || std::ranges::any_of(connections_, claims)) return;
+  end_lost_members();
+  if (count_members() < ranks_) return;
+  std::vector<connection*> members;
+  for (connection& one : connections_)
     if (one.is_member()) members.push_back(&one);
-  std::ranges::sort(members, {}, [](visitor const* one) {
-    return std::tuple(one->wants->rank, one->wants->host, one->arrival);
+  std::ranges::sort(members, {}, [](connection const* one) {
+    return std::tuple(one->wants.rank, one->wants.host, one->arrival);
   });
   rendezvous_answer answer{.is = rendezvous_answer::kind::complete, .joined = ranks_};
-  for (visitor const* one : members) {
-    answer.members.ranks.push_back(one->wants->addresses);
+  for (connection const* one : members) {
+    answer.members.ranks.push_back(one->wants.addresses);
     auto const first = std::ranges::find_if(
-        members, [&](visitor const* other) { return other->wants->host == one->wants->host; });
+        members, [&](connection const* other) { return other->wants.host == one->wants.host; });
     answer.members.hosts.push_back(static_cast<std::uint32_t>(first - members.begin()));
   }
   if (::RAND_bytes(reinterpret_cast<unsigned char*>(answer.members.token.data()),
@@ -499,16 +505,16 @@ COHORT_TCP_INLINE void rendezvous_service::complete() {
 }
 
 COHORT_TCP_INLINE bool rendezvous_service::close_one(std::string_view why) {
-  auto const found = first_to_close(visitors_, clock::now(), std::mem_fn(&visitor::is_unknown));
-  if (found == visitors_.end()) return false;
+  auto const found = first_to_close(connections_, clock::now(), std::mem_fn(&connection::is_unknown));
+  if (found == connections_.end()) return false;
   log_line(text_of({"closed ", found->from.text(), ": ", why}));
-  visitors_.erase(found);
+  connections_.erase(found);
   return true;
 }
 
 COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
   if (clock::now() < next_accept_) return;
-  auto unregistered = std::ranges::count_if(visitors_, &visitor::is_unknown);
+  auto unregistered = std::ranges::count_if(connections_, &connection::is_unknown);
   for (int k = 0; k < most_in_a_row; ++k) {
     endpoint from;
     std::optional<tcp_socket> made = listening_.accept(&from);
@@ -519,14 +525,14 @@ COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
     }
     if (!made) return;
     bool const has_sent = made->has_bytes();
-    visitors_.push_back(
+    connections_.push_back(
         {.stream = message_stream(secure_stream(*std::move(made), secure_stream::role::server, identity_),
                                   most_registration),
          .from = from,
          .accepted = clock::now(),
          .has_sent = has_sent});
-    if (has_sent) read(visitors_.back());
-    unregistered += visitors_.back().is_unknown();
+    if (has_sent) read(connections_.back());
+    unregistered += connections_.back().is_unknown();
     if (unregistered <= most_unregistered) continue;
     close_one("there are too many connections of unknown processes");
     --unregistered;
@@ -535,13 +541,20 @@ COHORT_TCP_INLINE void rendezvous_service::accept_connections() {
 
 COHORT_TCP_INLINE bool rendezvous_service::advance() {
   accept_connections();
-  for (visitor& one : visitors_)
-    if (!one.ended) read(one);
+  for (connection& one : connections_)
+    if (one.is != connection::state::ended) read(one);
+  complete();
   send_progress();
-  std::erase_if(visitors_, [](visitor const& one) { return one.ended; });
+  std::erase_if(connections_, [](connection const& one) { return one.is == connection::state::ended; });
   bool waits = !complete_;
-  for (visitor const& one : visitors_) waits = waits || (one.wants && !one.stream.is_flushed());
+  for (connection const& one : connections_) waits = waits || (one.is_member() && !one.stream.is_flushed());
   return !waits;
+}
+
+/// Whether cohort-run has started the job again: then the name ends with a space and a number.
+COHORT_TCP_INLINE bool is_restart(std::string_view job) {
+  std::size_t const last = job.find_last_not_of("0123456789");
+  return last != job.npos && last + 1 < job.size() && job[last] == ' ';
 }
 
 COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_identity const& identity,
@@ -586,6 +599,7 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
         last = {refused.what()};
       }
     std::optional<std::vector<std::byte>> const message = stream ? stream->advance() : std::nullopt;
+    std::optional<failure> failed;
     if (message) {
       rendezvous_answer answer = rendezvous_answer::decoded(*message);
       if (answer.is == rendezvous_answer::kind::complete) return std::move(answer.members);
@@ -593,22 +607,34 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
         throw communicator_error({.what = "the rendezvous has refused this process",
                                   .where = at.text(),
                                   .expected = "a process of the job",
-                                  .got = quote_answer(answer.text)});
+                                  .got = make_printable(answer.text)});
       if (answer.is == rendezvous_answer::kind::misconfigured)
         throw setting_error({.what = "the processes of the job do not fit together",
                              .where = {"rendezvous ", at.text()},
-                             .got = quote_answer(answer.text)});
-      limit = end;
-      joined = answer.joined;
-      if (joined > 1) permanent.reset();  // a service that others have joined, too, knows the secret
-      members = text_of({joined, answer.text.empty() ? "" : "; ", quote_answer(answer.text)});
-      continue;
+                             .got = make_printable(answer.text)});
+      if (answer.is == rendezvous_answer::kind::waits) {
+        limit = end;
+        joined = answer.joined;
+        if (joined > 1) permanent.reset();  // a service that others have joined, too, knows the secret
+        members = text_of({joined, "; ", make_printable(answer.text)});
+        continue;
+      }
+      failed = {make_printable(answer.text), secure_stream::cause::job};
+    } else if (stream && !stream->failure().empty()) {
+      failed = {stream->failure(), stream->failure_cause()};
+      if (failed->due_to == secure_stream::cause::job) {
+        if (identity.requires_key())
+          failed->why.insert(0, "one of another job, or with certificates: ");
+        else
+          failed->due_to = secure_stream::cause::identity;
+      }
+      if (!stream->is_connected()) limit = end;
     }
     int wait_ms = 20;
-    if (stream && !stream->failure().empty()) {
-      last = {stream->failure(), stream->failure_cause()};
-      if (!stream->is_connected()) limit = end;
-      if (last->due_to != secure_stream::cause::network) {
+    if (failed) {
+      last = failed;
+      bool const is_earlier_start = last->due_to == secure_stream::cause::job && is_restart(mine.job);
+      if (last->due_to != secure_stream::cause::network && !is_earlier_start) {  // that one ends by itself
         permanent = last;
         limit = std::min(limit, clock::now() + time_to_end);
       }
@@ -638,11 +664,14 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
         failed_because("a service that encrypts, as this process does: unset COHORT_ENCRYPTION, and set "
                        "COHORT_SECRET_FILE or the certificates, on all ranks",
                        "a rendezvous that does not encrypt"));
-  if (is_due_to(secure_stream::cause::job) && identity.requires_key())
-    throw setting_error(failed_because({"a service of the job ", quote_for_error(mine.job),
-                                        ", with a secret: set COHORT_JOB to the same name on all ranks"},
-                                       "one of another job, or with certificates: " + permanent->why));
-  if (is_due_to(secure_stream::cause::identity) || is_due_to(secure_stream::cause::job))
+  auto const of_other_job = [&](failure const& one) {
+    return failed_because(
+        {"a service of the job ", quote_for_error(mine.job), identity.requires_key() ? ", with a secret" : "",
+         ": set COHORT_JOB to the same name on all ranks"},
+        one.why);
+  };
+  if (is_due_to(secure_stream::cause::job)) throw setting_error(of_other_job(*permanent));
+  if (is_due_to(secure_stream::cause::identity))
     throw setting_error(failed_because(
         identity.requires_key() ? "a service with the same secret: copy one COHORT_SECRET_FILE to all hosts"
                                 : "a service with a certificate of the same authority",
@@ -658,6 +687,7 @@ COHORT_TCP_INLINE tcp_membership join_rendezvous(host_and_port const& at, tls_id
                               .expected = {mine.ranks, " processes within ", deadline.count(), " ms"},
                               .got = {members, lost}});
   }
+  if (last && last->due_to == secure_stream::cause::job) throw communicator_error(of_other_job(*last));
   bool const is_silent = stream && stream->is_connected();
   throw communicator_error(failed_because({"a service that answers within ", deadline.count(),
                                            " ms: a process on that host, and no firewall in between"},

@@ -92,14 +92,20 @@ COHORT_TCP_INLINE std::optional<endpoint> address_towards(endpoint const& other)
 COHORT_TCP_INLINE std::vector<tcp_socket> listen_on(std::vector<endpoint> const& addresses, port_range ports,
                                                     std::chrono::steady_clock::time_point limit,
                                                     sink const& log) {
+  // A process of the previous start may still have a port.
+  auto const limit_of_ports = std::min(limit, std::chrono::steady_clock::now() + std::chrono::seconds(5));
   while (true) {
     std::vector<tcp_socket> made;
     std::optional<socket_error> last;
     std::vector<std::string> lines;
+    bool is_busy = false;
     for (endpoint const& one : addresses) try {
         made.push_back(tcp_socket::listening(one, ports));
       } catch (socket_error const& problem) {
         int const count = ports.last - ports.first + 1;
+        is_busy = ports.first != 0 && problem.reason == EADDRINUSE
+                  && std::chrono::steady_clock::now() < limit_of_ports;
+        if (is_busy) break;
         if (ports.first != 0 && (problem.reason == EADDRINUSE || problem.reason == EACCES))
           throw setting_error(
               {.what = "there is no port to listen on",
@@ -111,7 +117,7 @@ COHORT_TCP_INLINE std::vector<tcp_socket> listen_on(std::vector<endpoint> const&
         last.emplace(problem);
         lines.push_back(text_of({"this process does not listen on ", one.host(), ": ", problem.why().got}));
       }
-    bool const ends = !made.empty() || std::chrono::steady_clock::now() >= limit;
+    bool const ends = !is_busy && (!made.empty() || std::chrono::steady_clock::now() >= limit);
     for (std::string const& line : lines)
       if (ends && log) log(line);
     if (made.empty() && ends) throw *last;
