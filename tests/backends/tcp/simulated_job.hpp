@@ -325,7 +325,7 @@ inline void run_seeds(seed_range all, bool encrypts, std::chrono::duration<doubl
       scenario const what = scenario::drawn(seed, encrypts);
       std::string const wrong = simulated_job(what).run();
       std::lock_guard const lock(mutex);
-      if (++done % 10'000 == 0) std::cout << done << " seeds, " << failed << " failed" << std::endl;
+      ++done;
       if (wrong.empty()) continue;
       ++kinds[names[static_cast<int>(what.what)]];
       if (++failed <= 10) ADD_FAILURE() << wrong;
