@@ -4,6 +4,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <ucontext.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -32,25 +35,54 @@ using clock = std::chrono::steady_clock;
 /// A function with a stack of its own, which a scheduler resumes and which yields to it.
 class fiber {
  public:
-  explicit fiber(std::function<void()> body) : body_(std::move(body)), stack_(stack_bytes) {
-    ::getcontext(&own_);
-    own_.uc_stack.ss_sp = stack_.data();
-    own_.uc_stack.ss_size = stack_.size();
-    own_.uc_link = nullptr;
+  explicit fiber(std::function<void()> body) : body_(std::move(body)), memory_(stack_bytes) {
+    own_.begin = memory_.data();
+    own_.bytes = memory_.size();
+    ::getcontext(&own_.context);
+    own_.context.uc_stack.ss_sp = memory_.data();
+    own_.context.uc_stack.ss_size = memory_.size();
+    own_.context.uc_link = nullptr;
     auto const address = reinterpret_cast<std::uintptr_t>(this);
-    ::makecontext(&own_, reinterpret_cast<void (*)()>(&start), 2, static_cast<unsigned>(address >> 32),
-                  static_cast<unsigned>(address));
+    ::makecontext(&own_.context, reinterpret_cast<void (*)()>(&start), 2,
+                  static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
   }
   fiber(fiber const&) = delete;
 
   /// Runs until the function yields or ends.
-  void resume() { exchange(scheduler_, own_); }
+  void resume() {
+    announce(scheduler_, own_);
+    exchange(scheduler_.context, own_.context);
+    arrive(scheduler_, own_);
+  }
   /// Called by the function.
-  void yield() { exchange(own_, scheduler_); }
+  void yield() {
+    announce(own_, scheduler_);
+    exchange(own_.context, scheduler_.context);
+    arrive(own_, scheduler_);
+  }
   bool has_ended() const { return has_ended_; }
 
  private:
   static constexpr std::size_t stack_bytes = std::size_t{256} << 10;
+
+  struct stack {
+    ucontext_t context{};
+    void const* begin = nullptr;
+    std::size_t bytes = 0;
+    void* of_sanitizer = nullptr;
+  };
+
+  /// Tell the address sanitizer that the next exchange leaves a stack for another one, and that it has returned.
+  void announce([[maybe_unused]] stack& from, [[maybe_unused]] stack const& to) {
+#ifdef __SANITIZE_ADDRESS__
+    ::__sanitizer_start_switch_fiber(has_ended_ ? nullptr : &from.of_sanitizer, to.begin, to.bytes);
+#endif
+  }
+  static void arrive([[maybe_unused]] stack const& to, [[maybe_unused]] stack& from) {
+#ifdef __SANITIZE_ADDRESS__
+    ::__sanitizer_finish_switch_fiber(to.of_sanitizer, &from.begin, &from.bytes);
+#endif
+  }
 
   /// Each stack has exceptions of its own, which the C++ library keeps per thread.
   static void exchange(ucontext_t& from, ucontext_t& to) {
@@ -62,14 +94,15 @@ class fiber {
   static void start(unsigned high, unsigned low) {
     auto* const one = reinterpret_cast<fiber*>(static_cast<std::uintptr_t>(high) << 32 | low);
     std::memset(abi::__cxa_get_globals(), 0, 16);
+    arrive(one->own_, one->scheduler_);
     one->body_();
     one->has_ended_ = true;
     one->yield();
   }
 
   std::function<void()> body_;
-  std::vector<std::byte> stack_;
-  ucontext_t own_{}, scheduler_{};
+  std::vector<std::byte> memory_;
+  stack own_{}, scheduler_{};
   bool has_ended_ = false;
 };
 

@@ -23,7 +23,7 @@ COHORT_CORE_INLINE failure_report failure_report::decoded(std::span<std::byte co
   auto const number = [&] {
     std::int32_t value = 0;
     std::size_t const count = std::min(bytes.size(), sizeof value);
-    std::memcpy(&value, bytes.data(), count);
+    if (count > 0) std::memcpy(&value, bytes.data(), count);
     bytes = bytes.subspan(count);
     return value;
   };
