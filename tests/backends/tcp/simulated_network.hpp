@@ -72,7 +72,7 @@ class fiber {
     void* of_sanitizer = nullptr;
   };
 
-  /// Tell the address sanitizer that the next exchange leaves a stack for another one, and that it has returned.
+  /// Tell the address sanitizer that the next exchange leaves a stack for another one, and that it is back.
   void announce([[maybe_unused]] stack& from, [[maybe_unused]] stack const& to) {
 #ifdef __SANITIZE_ADDRESS__
     ::__sanitizer_start_switch_fiber(has_ended_ ? nullptr : &from.of_sanitizer, to.begin, to.bytes);
