@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib tcp
 """The launcher for Spark clusters, in local mode: numbers, files, outputs, restarts, and a training run."""
 import json
 import os
