@@ -172,26 +172,22 @@ TEST(keras_masks, that_keras_drops_are_refused_unless_padding_is_zero) {
   EXPECT_EQ(config_refusal(sequential({input_json("x", "[null, 5, 3]"), layer_json("mask", "Masking", ""),
                                        layer_json("layer", "Softmax", "")})),
             expected);
-  EXPECT_EQ(
-      config_refusal(functional(
-          {input_json("x", "[null, 5, 3]"), layer_json("a", "Masking", R"("mask_value": 1)", calls({"x"})),
-           layer_json("b", "Masking", R"("mask_value": 2)", calls({"x"})),
-           layer_json("sum", "Add", "", R"([[["a",0,0,{}],["b",0,0,{}]]])")},
-          R"([["x",0,0]])", R"([["sum",0,0]])")),
-      config_message(
-          "the input x of a Masking layer is also read by other layers, with another mask or without", "",
-          ": expected an input that only Masking layers read, with the same mask_value, got 2 "
-          "readers, 2 of them Masking"));
-  EXPECT_EQ(
-      config_refusal(
-          functional({input_json("x", "[null, 5, 3]"), layer_json("a", "Masking", "", calls({"x"})),
-                      layer_json("b", "ReLU", "", calls({"x"})),
-                      layer_json("sum", "Add", "", R"([[["a",0,0,{}],["b",0,0,{}]]])")},
-                     R"([["x",0,0]])", R"([["sum",0,0]])")),
-      config_message(
-          "the input x of a Masking layer is also read by other layers, with another mask or without", "",
-          ": expected an input that only Masking layers read, with the same mask_value, got 2 "
-          "readers, 1 of them Masking"));
+  auto const refusal_of_readers = [](std::string const& first, std::string const& second) {
+    return config_refusal(functional({input_json("x", "[null, 5, 3]"), first, second,
+                                      layer_json("sum", "Add", "", R"([[["a",0,0,{}],["b",0,0,{}]]])")},
+                                     R"([["x",0,0]])", R"([["sum",0,0]])"));
+  };
+  auto const message_with = [](std::string const& readers) {
+    return config_message(
+        "the input x of a Masking layer is also read by other layers, with another mask or without", "",
+        ": expected an input that only Masking layers read, with the same mask_value, got " + readers);
+  };
+  EXPECT_EQ(refusal_of_readers(layer_json("a", "Masking", R"("mask_value": 1)", calls({"x"})),
+                               layer_json("b", "Masking", R"("mask_value": 2)", calls({"x"}))),
+            message_with("2 readers, 2 of them Masking"));
+  EXPECT_EQ(refusal_of_readers(layer_json("a", "Masking", "", calls({"x"})),
+                               layer_json("b", "ReLU", "", calls({"x"}))),
+            message_with("2 readers, 1 of them Masking"));
 }
 
 TEST(keras_masks, that_are_arguments_are_those_of_the_input_of_the_layer) {

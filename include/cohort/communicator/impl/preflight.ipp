@@ -332,7 +332,7 @@ class preflight_rules {
   void check_same(char const* what, char const* remedy, Value value, std::vector<rank_facts> const& all) {
     std::vector<std::string> values;
     for (rank_facts const& one : all) values.push_back(value(one));
-    if (std::ranges::count(values, values[0]) == std::ssize(values)) return;
+    if (are_equal(values)) return;
     of_.problems.push_back(text_of({"the ranks have different ", what, ": ", by_rank(values), "; ", remedy}));
   }
   void check_runs(std::vector<rank_facts> const& all) {

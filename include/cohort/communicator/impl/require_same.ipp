@@ -10,6 +10,10 @@
 
 namespace cohort::detail {
 
+COHORT_CORE_INLINE bool are_equal(std::span<std::string const> values) {
+  return std::ranges::count(values, values[0]) == std::ssize(values);
+}
+
 /// Text of the form "ranks 0, 2": the ranks with this value.
 COHORT_CORE_INLINE std::string ranks_with(std::span<std::string const> values, std::string const& value) {
   std::string list;
@@ -92,8 +96,7 @@ COHORT_CORE_INLINE std::vector<shared_fact> differing_facts(std::span<std::strin
       for_each_fact(all[r], [&](std::string_view name, std::string_view value) {
         if (name == wanted) values[r] = value;
       });
-    if (std::count(values.begin(), values.end(), values[0]) == static_cast<std::ptrdiff_t>(values.size()))
-      continue;
+    if (are_equal(values)) continue;
     remove_common_clauses(values);
     different.push_back({wanted, by_rank(values)});
   }

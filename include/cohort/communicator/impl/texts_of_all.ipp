@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/communicator/detail/texts_of_all.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/detail/config.hpp>
@@ -24,7 +23,7 @@ COHORT_CORE_INLINE std::vector<std::string> texts_of_all(communicator& world, st
     calls.emplace_back(end == received.npos ? "another call" : received.substr(1, end - 1));
     texts.emplace_back(end == received.npos ? "" : received.substr(end + 1));
   }
-  if (std::ranges::count(calls, calls[0]) != std::ssize(calls))
+  if (!are_equal(calls))
     throw setting_error({.what = "the ranks are in different collective calls",
                          .where = std::string(call),
                          .expected =

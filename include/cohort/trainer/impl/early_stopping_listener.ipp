@@ -119,7 +119,7 @@ COHORT_CORE_INLINE void early_stopping_listener::require_same_on_all_ranks(commu
                                                                            double now) const {
   if (world.size() == 1) return;
   std::vector<std::string> const all = detail::texts_of_all(world, name(), detail::text_of({now}));
-  if (std::ranges::count(all, all[0]) == std::ssize(all)) return;
+  if (detail::are_equal(all)) return;
   throw setting_error({.what = "the metric differs between the ranks",
                        .where = name(),
                        .expected = "a function that returns the same number on every rank, for example the "

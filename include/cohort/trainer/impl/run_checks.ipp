@@ -419,9 +419,6 @@ COHORT_CORE_INLINE std::string text_of_layer(graph_view net, int id) {
 
 COHORT_CORE_INLINE void add_differing_layer(training_state const& run, std::string_view call,
                                             std::vector<shared_fact>& facts) {
-  auto const are_equal = [](std::vector<std::string> const& texts) {
-    return std::ranges::count(texts, texts[0]) == std::ssize(texts);
-  };
   if (are_equal(texts_of_all(*run.world, call, text_of({run.net.hash()})))) return;
   graph_view const net = run.net;
   std::string mine;

@@ -412,8 +412,9 @@ COHORT_TCP_INLINE void rendezvous_service::admit(connection& one) {
   if (joined > ranks_) return refuse(one, refused, "the job has all of its ranks");
   one.is = connection::state::member;
   one.arrival = ++arrivals_;
-  bool const was_refused = wants.rank >= 0 && last_refused_.rank == wants.rank;
-  if (last_refused_.host == one.from.host() && was_refused) last_refused_ = {};
+  bool const was_refused =
+      wants.rank >= 0 && last_refused_.rank == wants.rank && last_refused_.host == one.from.host();
+  if (was_refused) last_refused_ = {};
   has_changed_ = true;
 }
 

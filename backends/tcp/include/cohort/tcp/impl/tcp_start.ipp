@@ -172,7 +172,7 @@ COHORT_TCP_INLINE void join(tcp_start& start, tcp_settings const& from, communic
     mine.problem = own.what();
     constexpr std::chrono::milliseconds patience = std::chrono::seconds(5);
     try {  // the other ranks would wait for this one until their deadline
-      join_rendezvous(at, start.identity, mine, std::min(how.deadline, patience), [] {});
+      join_rendezvous(at, start.identity, mine, std::min(how.deadline, patience));
     } catch (error const&) {
     }
     throw;
